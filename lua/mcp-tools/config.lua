@@ -1,0 +1,297 @@
+-- Receives what the person gave to `setup()`. Sends one merged, checked table of options.
+-- Does not know about what an option does; the list of them is in options.lua.
+
+local nearest = require('mcp-tools.nearest')
+local options = require('mcp-tools.options')
+
+local M = {}
+
+---@type mcp-tools.Option[]
+M.schema = options
+
+---@type table<string, mcp-tools.Option>
+local by_path = {}
+---@type table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
+local keys_at = {}
+
+for _, option in ipairs(options) do
+  by_path[option.path] = option
+  local parent = ''
+  for key in option.path:gmatch('[^.]+') do
+    keys_at[parent] = keys_at[parent] or {}
+    if not vim.list_contains(keys_at[parent], key) then
+      table.insert(keys_at[parent], key)
+    end
+    parent = parent == '' and key or parent .. '.' .. key
+  end
+end
+
+---@param parent string
+---@param key string|number
+---@return string
+local function join(parent, key)
+  return parent == '' and tostring(key) or parent .. '.' .. tostring(key)
+end
+
+---@param value any
+---@param kind string
+---@return boolean
+local function is_a(value, kind)
+  if kind == 'integer' then
+    return type(value) == 'number' and value % 1 == 0
+  elseif kind == 'list' then
+    return type(value) == 'table' and vim.islist(value)
+  elseif kind == 'map' then
+    return type(value) == 'table'
+  elseif kind == 'function' then
+    return vim.is_callable(value)
+  end
+  return type(value) == kind
+end
+
+---@param value any
+---@param kinds string|string[]
+---@return boolean
+local function is_any(value, kinds)
+  for _, kind in ipairs(type(kinds) == 'table' and kinds or { kinds }) do
+    if is_a(value, kind) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param kinds string|string[]
+---@return string
+local function names(kinds)
+  return type(kinds) == 'table' and table.concat(kinds, ' or ') or kinds --[[@as string]]
+end
+
+---@param value any
+---@return string
+local function show(value)
+  return type(value) == 'string' and ('"%s"'):format(value) or tostring(value)
+end
+
+--- Faults of one value, appended to `faults` as `path: what is wrong`.
+---@param option mcp-tools.Option
+---@param value any
+---@param faults string[]
+local function check_option(option, value, faults)
+  local path = option.path
+  if not is_any(value, option.type) then
+    table.insert(faults, ('%s: expected %s, got %s'):format(path, names(option.type), type(value)))
+    return
+  end
+  if option.enum and type(value) == 'string' and not vim.list_contains(option.enum, value) then
+    local hint = nearest(value, option.enum)
+    table.insert(
+      faults,
+      ('%s: expected one of %s, got "%s"%s'):format(
+        path,
+        table.concat(option.enum, ', '),
+        value,
+        hint and (' (did you mean "%s"?)'):format(hint) or ''
+      )
+    )
+  end
+  if type(value) == 'number' and (value < (option.min or value) or value > (option.max or value)) then
+    local range = option.max and ('%d to %d'):format(option.min, option.max) or ('%d or more'):format(option.min)
+    table.insert(faults, ('%s: expected %s, got %s'):format(path, range, tostring(value)))
+  end
+  if type(value) == 'table' and option.items then
+    for key, item in pairs(value) do
+      local place = type(key) == 'number' and ('%s[%d]'):format(path, key) or join(path, key)
+      if not is_any(item, option.items) then
+        table.insert(faults, ('%s: expected %s, got %s'):format(place, names(option.items), type(item)))
+      elseif option.item_enum and not vim.list_contains(option.item_enum, item) then
+        local allowed = table.concat(option.item_enum, ', ')
+        table.insert(faults, ('%s: expected one of %s, got %s'):format(place, allowed, show(item)))
+      end
+    end
+  end
+end
+
+--- Walks what was given along the tree of known keys.
+---@param given table
+---@param parent string
+---@param faults string[]
+---@param unknown string[]
+local function check(given, parent, faults, unknown)
+  for key, value in pairs(given) do
+    local path = join(parent, key)
+    if by_path[path] then
+      check_option(by_path[path], value, faults)
+    elseif keys_at[path] then
+      if type(value) == 'table' then
+        check(value, path, faults, unknown)
+      else
+        table.insert(faults, ('%s: expected table, got %s'):format(path, type(value)))
+      end
+    else
+      local near = nearest(tostring(key), keys_at[parent])
+      table.insert(unknown, path .. (near and (' (did you mean %s?)'):format(join(parent, near)) or ''))
+    end
+  end
+end
+
+---@return table
+local function defaults()
+  local values = {}
+  for _, option in ipairs(options) do
+    local node, keys = values, vim.split(option.path, '.', { plain = true })
+    for i = 1, #keys - 1 do
+      node[keys[i]] = node[keys[i]] or {}
+      node = node[keys[i]]
+    end
+    node[keys[#keys]] = vim.deepcopy(option.default)
+  end
+  return values
+end
+
+--- Lists and single values are replaced; maps are merged key by key, so a later `setup{tools = {dap = true}}` adds.
+---@param option mcp-tools.Option
+---@param old any
+---@param new any
+---@return any
+local function merged_value(option, old, new)
+  if type(new) ~= 'table' then
+    return new
+  elseif option.type ~= 'map' and vim.islist(new) then
+    return vim.list_extend({}, new)
+  end
+  local out = {}
+  for key, value in pairs(type(old) == 'table' and old or { old }) do
+    out[key] = value
+  end
+  for key, value in pairs(new) do
+    if type(key) == 'number' then
+      table.insert(out, value)
+    else
+      out[key] = value
+    end
+  end
+  return out
+end
+
+---@param old table
+---@param given table
+---@param parent string
+---@return table
+local function merge(old, given, parent)
+  local out = {}
+  for key, value in pairs(old) do
+    out[key] = value
+  end
+  for key, value in pairs(given) do
+    local path = join(parent, key)
+    if by_path[path] then
+      out[key] = merged_value(by_path[path], out[key], value)
+    elseif keys_at[path] then
+      out[key] = merge(out[key], value, path)
+    end
+  end
+  return out
+end
+
+local values = defaults()
+local was_setup = false
+
+--- guill/mcp-tools.nvim's `integrations` are kept but do nothing yet; said once, not at every `setup()`.
+---@param integrations? table<string, boolean|table>
+local function tell_integrations(integrations)
+  local on = {}
+  for name, enabled in pairs(integrations or {}) do
+    if enabled then
+      table.insert(on, tostring(name))
+    end
+  end
+  if #on > 0 then
+    table.sort(on)
+    local text = 'integrations (%s) are not there yet: give the client the endpoint that :McpTools status shows'
+    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')))
+  end
+end
+
+--- Checks `opts` and merges them over what was set before. Raises one error that lists every fault; then nothing has
+--- changed. Unknown keys are named in a warning and left out.
+---@param opts? table
+function M.setup(opts)
+  opts = opts == nil and {} or opts
+  if type(opts) ~= 'table' then
+    error(('mcp-tools: setup() takes a table, got %s'):format(type(opts)), 0)
+  end
+  local faults, unknown = {}, {}
+  check(opts, '', faults, unknown)
+  if #faults > 0 then
+    table.sort(faults)
+    error('mcp-tools: setup() was given options that do not fit:\n  ' .. table.concat(faults, '\n  '), 0)
+  end
+  values = merge(values, opts, '')
+  was_setup = true
+  if #unknown > 0 then
+    table.sort(unknown)
+    require('mcp-tools.notify').warn('setup(): unknown options left out: ' .. table.concat(unknown, ', '))
+  end
+  tell_integrations(opts.integrations)
+end
+
+--- The value at a dotted path (`config.get('bridge.port')`); nil when there is none. Without a path: all options.
+--- The tables are the live ones: read them, do not change them.
+---@param path? string
+---@return any
+function M.get(path)
+  local node = values
+  for key in (path or ''):gmatch('[^.]+') do
+    if type(node) ~= 'table' then
+      return nil
+    end
+    node = node[key]
+  end
+  return node
+end
+
+--- Whether `setup()` was called with options that were accepted.
+---@return boolean
+function M.is_setup()
+  return was_setup
+end
+
+--- What `tools` asks for, whichever form it has: names in order, names switched off, definitions and mounts as given.
+---@return { names: string[], off: table<string, true>, definitions: table[], mounts: table[] }
+function M.tool_selection()
+  local out = { names = {}, off = {}, definitions = {}, mounts = {} }
+  local tools = values.tools
+  if tools == nil then
+    return out
+  end
+  if type(tools) == 'string' then
+    tools = { tools }
+  end
+  for _, item in ipairs(tools) do
+    if type(item) == 'string' then
+      table.insert(out.names, item)
+    elseif type(item) == 'table' then
+      table.insert(item.command == nil and item.url == nil and out.definitions or out.mounts, item)
+    end
+  end
+  local keyed = {}
+  for name, value in pairs(tools) do
+    if type(name) == 'string' and value == true then
+      table.insert(keyed, name)
+    elseif type(name) == 'string' and value == false then
+      out.off[name] = true
+    end
+  end
+  table.sort(keyed)
+  vim.list_extend(out.names, keyed)
+  return out
+end
+
+--- Back to the defaults, as if `setup()` had never run. For tests.
+function M.reset()
+  values = defaults()
+  was_setup = false
+end
+
+return M

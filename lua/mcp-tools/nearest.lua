@@ -1,0 +1,41 @@
+-- Receives a mistyped word and the words that would have been right. Sends the closest one, or nil.
+-- Does not know about options or commands; both ask it.
+
+--- Edits (insert, delete, replace one byte) that turn `a` into `b`.
+---@param a string
+---@param b string
+---@return integer
+local function distance(a, b)
+  local previous = {}
+  for j = 0, #b do
+    previous[j] = j
+  end
+  for i = 1, #a do
+    local row = { [0] = i }
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + cost)
+    end
+    previous = row
+  end
+  return previous[#b]
+end
+
+--- The candidate closest to `word`; nil when none is near enough to be what was meant.
+---@param word string
+---@param candidates string[]
+---@return string?
+return function(word, candidates)
+  local best, best_distance
+  local lower = word:lower()
+  for _, candidate in ipairs(candidates) do
+    local d = distance(lower, candidate:lower())
+    if not best_distance or d < best_distance or (d == best_distance and candidate < best) then
+      best, best_distance = candidate, d
+    end
+  end
+  -- More than about half of the letters changed is a different word, not a slip.
+  if best and best_distance <= math.max(2, math.floor(#word / 2)) then
+    return best
+  end
+end

@@ -1,0 +1,306 @@
+-- Every option of `setup()`, once: defaults, validation and the OPTIONS chapter of the help come from this list.
+-- Data only. Does not know about merging, checking or who reads an option.
+
+---@class mcp-tools.Option
+---@field path string dotted place in the table given to `setup()`
+---@field type string|string[] 'string' | 'boolean' | 'integer' | 'function' | 'list' | 'map'; several = any of them
+---@field description string one sentence or two; generated into the help
+---@field default? any absent = nil
+---@field enum? string[] allowed values of the string form
+---@field items? string|string[] type of each item of a list, or of each value of a map
+---@field item_enum? string[] allowed values of string items
+---@field min? integer
+---@field max? integer
+
+local DECISIONS = { 'allow', 'ask', 'deny' }
+local KIB, MIB, SECOND = 1024, 1024 * 1024, 1000
+
+---@type mcp-tools.Option[]
+return {
+  {
+    path = 'tools',
+    type = { 'string', 'list', 'map' },
+    enum = { 'recommended', 'all' },
+    items = { 'string', 'map', 'boolean' },
+    description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names, definitions and mounted'
+      .. ' servers, or a map such as { lsp = true, dap = true }. Unset: none.',
+  },
+  {
+    path = 'integrations',
+    type = 'map',
+    default = {},
+    items = { 'boolean', 'map' },
+    description = 'AI clients to connect when they appear, by name.',
+  },
+  {
+    path = 'tool_prefix',
+    type = 'string',
+    default = 'nvim_',
+    description = 'Put before the name of every tool that a client sees; may be empty.',
+  },
+  {
+    path = 'bridge.command',
+    type = { 'list', 'string' },
+    items = 'string',
+    description = 'Command that starts the bridge instead of the private Python environment, taken as it is: a list of'
+      .. ' arguments, or one program.',
+  },
+  {
+    path = 'bridge.python',
+    type = 'string',
+    description = 'Python (3.11 or newer, with the runtime packages) that runs the bridge instead of the private'
+      .. ' environment.',
+  },
+  { path = 'bridge.host', type = 'string', default = '127.0.0.1', description = 'Address that the bridge listens on.' },
+  {
+    path = 'bridge.port',
+    type = 'integer',
+    default = 0,
+    min = 0,
+    max = 65535,
+    description = 'Port that the bridge listens on; 0 = one that stays the same for the project.',
+  },
+  {
+    path = 'bridge.autostart',
+    type = 'boolean',
+    default = true,
+    description = 'Start the bridge once the editor has a UI and `setup()` was called.',
+  },
+  {
+    path = 'bridge.preload',
+    type = 'boolean',
+    default = false,
+    description = 'Load the protocol library when the bridge starts (about a second, 45 MB) and not at the first request.',
+  },
+  {
+    path = 'bridge.allowed_hosts',
+    type = 'list',
+    default = {},
+    items = 'string',
+    description = 'Host headers accepted besides the loopback names.',
+  },
+  {
+    path = 'bridge.allowed_origins',
+    type = 'list',
+    default = {},
+    items = 'string',
+    description = 'Origin headers accepted besides our own loopback address.',
+  },
+  {
+    path = 'bridge.log_level',
+    type = 'string',
+    default = 'info',
+    enum = { 'debug', 'info', 'warn', 'error' },
+    description = 'Least level that goes to the log.',
+  },
+  {
+    path = 'bridge.log_file',
+    type = 'string',
+    description = 'File that the bridge writes its own log to, besides the log of the plugin.',
+  },
+  {
+    path = 'bridge.tool_timeout',
+    type = 'integer',
+    default = 300 * SECOND,
+    min = 0,
+    description = 'Time in ms that a tool may take when its definition names none; 0 = no limit.',
+  },
+  {
+    path = 'limits.request_body',
+    type = 'integer',
+    default = 4 * MIB,
+    min = KIB,
+    description = 'Largest body of a request, in bytes.',
+  },
+  {
+    path = 'limits.tool_result',
+    type = 'integer',
+    default = 10 * MIB,
+    min = KIB,
+    description = 'Largest content of one tool result, in bytes.',
+  },
+  {
+    path = 'limits.resource',
+    type = 'integer',
+    default = 10 * MIB,
+    min = KIB,
+    description = 'Largest resource that is read, in bytes.',
+  },
+  {
+    path = 'limits.resource_rate',
+    type = 'integer',
+    default = 100,
+    min = 1,
+    description = 'Resource reads per second, for each session or connection.',
+  },
+  {
+    path = 'limits.resource_burst',
+    type = 'integer',
+    default = 1000,
+    min = 1,
+    description = 'Resource reads that may come at once before the rate counts.',
+  },
+  {
+    path = 'limits.calls',
+    type = 'integer',
+    default = 1024,
+    min = 1,
+    description = 'Tool calls in flight; more are answered `busy`.',
+  },
+  {
+    path = 'limits.sessions',
+    type = 'integer',
+    default = 64,
+    min = 1,
+    description = 'Sessions held in memory; beyond that the oldest idle one gives way.',
+  },
+  {
+    path = 'limits.result_ttl',
+    type = 'integer',
+    default = 300 * SECOND,
+    min = SECOND,
+    description = 'Time in ms that a result waits to be fetched.',
+  },
+  {
+    path = 'limits.progress_rate',
+    type = 'integer',
+    default = 20,
+    min = 1,
+    description = 'Progress messages per second that one call may send.',
+  },
+  {
+    path = 'limits.orphan_grace',
+    type = 'integer',
+    default = 60 * SECOND,
+    min = 0,
+    description = 'Time in ms that a call goes on for a client that has no open connection and is silent.',
+  },
+  {
+    path = 'limits.parked',
+    type = 'integer',
+    default = 600 * SECOND,
+    min = SECOND,
+    description = 'Time in ms that a call waits for the answers of a client without a session.',
+  },
+  {
+    path = 'limits.approvals',
+    type = 'integer',
+    default = 8,
+    min = 1,
+    description = 'Questions for approval that are open at a time, the one on screen included.',
+  },
+  {
+    path = 'approval.default',
+    type = 'string',
+    default = 'ask',
+    enum = DECISIONS,
+    description = 'What happens to a call that no other rule decides.',
+  },
+  {
+    path = 'approval.ask_in',
+    type = 'string',
+    default = 'editor',
+    enum = { 'editor', 'client', 'both' },
+    description = 'Where the person is asked.',
+  },
+  {
+    path = 'approval.timeout',
+    type = 'integer',
+    default = 120 * SECOND,
+    min = SECOND,
+    description = 'Time in ms to answer a question for approval; none in time = denied.',
+  },
+  {
+    path = 'approval.groups',
+    type = 'map',
+    default = {},
+    items = 'string',
+    item_enum = DECISIONS,
+    description = 'Decision for each tool of a group: group = "allow" | "ask" | "deny".',
+  },
+  {
+    path = 'approval.tools',
+    type = 'map',
+    default = {},
+    items = 'string',
+    item_enum = DECISIONS,
+    description = 'Decision for single tools: name = "allow" | "ask" | "deny".',
+  },
+  {
+    path = 'approval.rule',
+    type = 'function',
+    description = 'fun(tool, args, ctx): "allow" | "ask" | "deny" | nil; nil leaves the decision to the other rules.',
+  },
+  {
+    path = 'sensitive.patterns',
+    type = 'list',
+    items = 'string',
+    -- Files that hold secrets by convention; a pattern without a slash is matched against the file name.
+    default = {
+      '.env',
+      '.env.*',
+      '*.pem',
+      '*.key',
+      '*.p12',
+      '*.pfx',
+      '*.keystore',
+      '*.kdbx',
+      'id_rsa',
+      'id_dsa',
+      'id_ecdsa',
+      'id_ed25519',
+      '.netrc',
+      '.pgpass',
+      '.pypirc',
+      '.npmrc',
+      '.git-credentials',
+      '.htpasswd',
+      '**/.ssh/**',
+      '**/.gnupg/**',
+      '**/.aws/credentials',
+      '**/.docker/config.json',
+      '**/.kube/config',
+    },
+    description = 'Globs of files whose text no tool returns.',
+  },
+  {
+    path = 'roots.markers',
+    type = 'list',
+    default = { '.git', '.jj', '.hg', '.svn' },
+    items = 'string',
+    description = 'Files or folders that mark the root of a project; the nearest one above the current file counts.',
+  },
+  {
+    path = 'python.modules',
+    type = 'list',
+    default = {},
+    items = 'string',
+    description = 'Python modules that define tools.',
+  },
+  {
+    path = 'mounts',
+    type = 'map',
+    default = {},
+    items = 'map',
+    description = 'Other MCP servers whose tools are offered too: name = { command = … } or { url = … }.',
+  },
+  {
+    path = 'instructions',
+    type = { 'string', 'function' },
+    description = 'Text, or fun(): string, added to the instructions that a client gets from the server.',
+  },
+  {
+    path = 'ui.approval_focus',
+    type = 'boolean',
+    default = false,
+    description = 'Move the cursor into the approval window when it opens.',
+  },
+  {
+    path = 'debug',
+    type = 'boolean',
+    default = false,
+    description = 'Log everything and show what the plugin does.',
+  },
+  { path = 'on_ready', type = 'function', description = 'fun(port: integer), called when the bridge is ready.' },
+  { path = 'on_stop', type = 'function', description = 'fun(), called when the bridge has stopped.' },
+}

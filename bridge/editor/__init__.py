@@ -1,0 +1,98 @@
+"""The seam between the bridge and the editor.
+
+`client.NvimEditor` is the real one (msgpack-RPC), `memory.MemoryEditor` its twin whose tools are Python callables.
+Does not know about: MCP, HTTP, tools by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
+
+
+class EditorListener(Protocol):
+    """Who hears of calls; every method is synchronous and returns at once."""
+
+    def started(self, task_id: str, deadline: float | None) -> None:
+        """The tool is about to run; from now on only its own deadline (monotonic seconds) ends it."""
+
+    def wake(self, task_id: str, reply: Reply | None) -> None:
+        """Something happened: `reply` is what `get_result` would answer, None = ask for it."""
+
+    def log(self, task_id: str, level: str, data: Any) -> None:
+        """The tool logged `data` (any JSON value) for its client."""
+
+
+class Editor(Protocol):
+    """The verbs of the wire, typed.
+
+    Requests are plain methods that return a future, so that a caller which already sits in a task pays for no
+    second one; they fail with an `EditorError`. Cancelling the future only stops waiting for the answer.
+    """
+
+    closed: asyncio.Future[None]
+    """Done (without an exception) when the channel to the editor is gone."""
+
+    @property
+    def last_heard(self) -> float:
+        """Monotonic seconds at which the editor last sent anything."""
+
+    @property
+    def congested(self) -> bool:
+        """True while the editor does not read what was written; then `drain` before writing more."""
+
+    async def drain(self, timeout: float) -> bool:
+        """Waits at most `timeout` seconds until the editor reads again; False when it did not."""
+
+    def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
+        """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+        """Definitions of one kind, or `json=None` when `revision` still holds."""
+
+    def execute(
+        self,
+        call_id: str,
+        request: CallRequest,
+        start_by: float,
+        timeout_ms: int,
+        ack: Sequence[str] = (),
+        give_up: float | None = None,
+    ) -> asyncio.Future[Reply]:
+        """Starts a call.
+
+        Args:
+            call_id: made by the caller, never repeated; it is the task id of every later verb.
+            request: what to call.
+            start_by: monotonic seconds; the editor refuses the call when it gets to it later than that.
+            timeout_ms: for tools that set none; 0 = no limit.
+            ack: ids of results that the editor may forget.
+            give_up: monotonic seconds at which the future fails with `NoAnswer`.
+        """
+
+    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+        """What is known of a call; `since` is the last progress `seq` seen."""
+
+    def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
+        """Path and message of the bytes in a result that are not UTF-8."""
+
+    def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
+        """The editor's mode, answered even at a prompt; None when it was silent for `timeout` seconds."""
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        """Tells the editor to end a call; nothing is answered."""
+
+    def acknowledge(self, task_ids: Sequence[str]) -> None:
+        """Lets the editor forget these results."""
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        """Tells the editor something about the bridge (`listening`, `sessions`, `blocked`)."""
+
+    def set_listener(self, listener: EditorListener) -> None:
+        """Names the one that hears of calls."""
+
+    def on_changed(self, callback: Callable[[str, int], None]) -> None:
+        """Adds one that hears `(kind, revision)` when a list of definitions changed."""

@@ -1,0 +1,199 @@
+"""The values that cross module borders: frozen, typed, without behaviour worth the name.
+
+Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of this process's `time.monotonic()`
+(= `loop.time()`); only `editor/client.py` knows the editor's own clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import Code
+
+PROTOCOL = 1
+"""Number of the wire protocol; `hello` refuses another one."""
+
+CallState = Literal["running", "waiting_approval", "waiting_input"]
+OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
+OutcomeKind = Literal["text", "json", "content", "empty"]
+Kind = Literal["tools", "resources", "templates", "prompts"]
+PortHolder = Literal["none", "ours", "stranger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The latest progress of a call. `done` only ever rises towards an observer."""
+
+    seq: int
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One fault in the arguments; `field` is a dotted path (`items[0].name`, root `(root)`)."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """Why a call failed, as the client reads it."""
+
+    code: Code
+    message: str
+    errors: tuple[FieldError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a call ended; every call has exactly one.
+
+    Attributes:
+        state: `done`, or why not.
+        kind: for `done`, what `text` holds: `text` the tool's string, `json` compact JSON text of its value,
+            `content` JSON text of `{content, structuredContent?, isError?, _meta?}`, `empty` nothing.
+        text: see `kind`; valid UTF-8.
+        structured: for `json`: the tool has an output schema, so the value is structured content too.
+        error: present exactly when `state` is not `done`.
+        schema_bound: the tool has an output schema, so the error must not go into `structuredContent`.
+    """
+
+    state: OutcomeState
+    kind: OutcomeKind = "empty"
+    text: str = ""
+    structured: bool = False
+    error: ToolError | None = None
+    schema_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the editor says about a call: its outcome, or that it goes on.
+
+    Attributes:
+        done: the call ended; then `outcome` is set.
+        state: for a call that goes on.
+        deadline: monotonic seconds at which the editor itself ends the call; None = no limit.
+        progress: the latest progress, if any.
+    """
+
+    done: bool
+    outcome: Outcome | None = None
+    state: CallState = "running"
+    deadline: float | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientInfo:
+    """What an AI client says that it is; self-declared, never a key to anything."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One `tools/call`, free of MCP."""
+
+    name: str
+    arguments: dict[str, Any]
+    client: ClientInfo
+    session: str | None = None
+    capabilities: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list of definitions; `json` is None when the revision that was asked about still holds."""
+
+    revision: int
+    json: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Answer of `nvim_get_mode`: `name` is its short mode string."""
+
+    name: str
+    blocking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Numbers of `limits.*` in the plugin's options; sizes in bytes, times in ms, rates per second."""
+
+    request_body: int = 4 * 1024 * 1024
+    tool_result: int = 10 * 1024 * 1024
+    resource: int = 10 * 1024 * 1024
+    resource_rate: int = 100
+    resource_burst: int = 1000
+    calls: int = 1024
+    sessions: int = 64
+    result_ttl: int = 300_000
+    progress_rate: int = 20
+    orphan_grace: int = 60_000
+    parked: int = 600_000
+    approvals: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the editor tells the bridge at `hello`; the defaults are those of the plugin's options."""
+
+    tool_prefix: str = "nvim_"
+    tool_timeout: int = 300_000
+    instructions: str = ""
+    root: str = ""
+    cwd: str = ""
+    state_dir: str = ""
+    log_level: str = "info"
+    preload: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Versions on this side of the wire."""
+
+    bridge: str
+    python: str
+    sdk: str
+    aiohttp: str
+    msgpack: str
+
+
+@dataclass(frozen=True, slots=True)
+class HelloInfo:
+    """What the bridge says of itself at `hello`."""
+
+    pid: int
+    port: int
+    wanted_port: int
+    port_holder: PortHolder
+    versions: Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The editor's answer to `hello`.
+
+    Attributes:
+        boot: id of this run of the editor.
+        revisions: revision per kind of definition.
+        versions: `nvim` and `plugin`.
+        token: a new token, made because a stranger holds the wanted port; replaces the one of the environment.
+        settings: see `Settings`.
+    """
+
+    boot: str
+    revisions: dict[str, int]
+    versions: dict[str, str]
+    token: str | None
+    settings: Settings

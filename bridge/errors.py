@@ -1,12 +1,12 @@
 """Every error that the bridge knows, and the codes that a client may see.
 
 BridgeError                 root: anything that the bridge raises on purpose
-├── ConfigurationError      the environment is wrong; the text says which variable and what to do (exit 1)
-├── StartError              the start failed for another reason (port taken, editor not reachable) (exit 1)
+├── ConfigurationError      the environment is wrong; the text names the variable and what to do (exit 1)
+├── StartError              the start failed for another reason: port taken, no editor (exit 1)
 └── EditorError             something between the bridge and the editor
-    ├── EditorGone          the channel is closed; nothing more can be asked
-    ├── NoAnswer            a request was not answered before its deadline
-    └── LuaFault            the editor answered with an error (Lua threw, or an unknown method)
+    ├── EditorGoneError     the channel is closed; nothing more can be asked
+    ├── NoAnswerError       a request was not answered before its deadline
+    └── LuaError            the editor answered with an error (Lua threw, or an unknown method)
 
 Errors of tools are not exceptions: they are `model.ToolError` values with a `Code`.
 """
@@ -54,13 +54,13 @@ class EditorError(BridgeError):
     """A request to the editor failed."""
 
 
-class EditorGone(EditorError):
+class EditorGoneError(EditorError):
     """The channel to the editor is closed."""
 
 
-class NoAnswer(EditorError):
+class NoAnswerError(EditorError):
     """The editor did not answer before the deadline of the request."""
 
 
-class LuaFault(EditorError):
+class LuaError(EditorError):
     """The editor answered the request with an error."""

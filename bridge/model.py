@@ -188,7 +188,7 @@ class Hello:
         boot: id of this run of the editor.
         revisions: revision per kind of definition.
         versions: `nvim` and `plugin`.
-        token: a new token, made because a stranger holds the wanted port; replaces the one of the environment.
+        token: a new token, because a stranger holds the wanted port; replaces the environment's.
         settings: see `Settings`.
     """
 

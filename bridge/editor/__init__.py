@@ -1,6 +1,6 @@
 """The seam between the bridge and the editor.
 
-`client.NvimEditor` is the real one (msgpack-RPC), `memory.MemoryEditor` its twin whose tools are Python callables.
+`client.NvimEditor` is the real one (msgpack-RPC), `memory.MemoryEditor` its twin with tools in Python.
 Does not know about: MCP, HTTP, tools by name.
 """
 
@@ -44,8 +44,8 @@ class Editor(Protocol):
     def congested(self) -> bool:
         """True while the editor does not read what was written; then `drain` before writing more."""
 
-    async def drain(self, timeout: float) -> bool:
-        """Waits at most `timeout` seconds until the editor reads again; False when it did not."""
+    async def drain(self, until: float) -> bool:
+        """Waits until the editor reads again, at most until `until` (monotonic seconds); False when it does not."""
 
     def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
         """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
@@ -70,7 +70,7 @@ class Editor(Protocol):
             start_by: monotonic seconds; the editor refuses the call when it gets to it later than that.
             timeout_ms: for tools that set none; 0 = no limit.
             ack: ids of results that the editor may forget.
-            give_up: monotonic seconds at which the future fails with `NoAnswer`.
+            give_up: monotonic seconds at which the future fails with `NoAnswerError`.
         """
 
     def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:

@@ -1,0 +1,389 @@
+# ruff: noqa: D102 - the verbs are documented in Editor
+"""The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one.
+
+Receives the verbs of `Editor`; sends `started`, `wake`, `log` and `changed` to its listeners.
+Does not know about: msgpack, sockets, Lua. It can be silent, block at a prompt or lose events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ..errors import Code, EditorGoneError, NoAnswerError
+from ..model import (
+    CallRequest,
+    CallState,
+    FieldError,
+    Hello,
+    HelloInfo,
+    Kind,
+    Listing,
+    Mode,
+    Outcome,
+    Progress,
+    Reply,
+    Settings,
+    ToolError,
+)
+from . import EditorListener
+
+T = TypeVar("T")
+
+PUSH_LIMIT = 64 * 1024
+"""Results up to this many bytes ride in the wake."""
+
+
+class FailError(Exception):
+    """A tool's own failure."""
+
+    def __init__(
+        self, message: str, code: Code = Code.TOOL_ERROR, errors: tuple[FieldError, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.error = ToolError(code, message, errors)
+
+
+@dataclass(slots=True)
+class Tool:
+    """A tool: `function(ctx, arguments)`, plain (answers at once) or `async` (stays pending)."""
+
+    name: str
+    function: Callable[[ToolContext, dict[str, Any]], Any]
+    definition: dict[str, Any]
+    timeout: int | None = None
+    approval: Callable[[], asyncio.Future[bool]] | None = None
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a tool gets: its call's identity, progress, log, and the reason of a cancel."""
+
+    id: str
+    request: CallRequest
+    tool: Tool
+    editor: MemoryEditor
+    state: CallState = "running"
+    deadline: float | None = None
+    latest: Progress | None = None
+    outcome: Outcome | None = None
+    cancel_reason: str | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    answered: bool = False
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        seq = self.latest.seq + 1 if self.latest else 1
+        self.latest = Progress(seq, done, total, message)
+        self.editor.emit_wake(self)
+
+    def log(self, level: str, data: Any) -> None:
+        if self.editor.listener is not None:
+            self.editor.listener.log(self.id, level, data)
+
+    def reply(self) -> Reply:
+        if self.outcome is not None:
+            return Reply(True, self.outcome, progress=self.latest)
+        return Reply(False, state=self.state, deadline=self.deadline, progress=self.latest)
+
+
+@dataclass(eq=False)
+class MemoryEditor:
+    """An `Editor` without an editor. Make it inside a running loop.
+
+    Attributes:
+        silent: answers nothing at all, as a busy main thread.
+        blocking_mode: a mode such as `"r"`: only `mode()` is answered, as at a prompt.
+        lose_wakes: no `wake` is sent; `lose_started`: no `started`.
+        requests: every request as `(verb, monotonic seconds)`.
+        cancels, acknowledged, reports: every notification.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    silent: bool = False
+    blocking_mode: str | None = None
+    lose_wakes: bool = False
+    lose_started: bool = False
+    congested: bool = False
+    new_token: str | None = None
+
+    def __post_init__(self) -> None:
+        self.boot = "memory"
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.last_heard = time.monotonic()
+        self.listener: EditorListener | None = None
+        self.tools: dict[str, Tool] = {}
+        self.calls: dict[str, ToolContext] = {}
+        self.revision = 1
+        self.requests: list[tuple[str, float]] = []
+        self.cancels: list[tuple[str, str]] = []
+        self.acknowledged: list[str] = []
+        self.reports: list[tuple[str, dict[str, Any]]] = []
+        self._changed: list[Callable[[str, int], None]] = []
+        self._queue: list[Callable[[], None]] = []
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._refused: set[str] = set()
+
+    # What a test does to it
+
+    def add_tool(
+        self,
+        name: str,
+        function: Callable[[ToolContext, dict[str, Any]], Any],
+        *,
+        timeout: int | None = None,
+        approval: Callable[[], asyncio.Future[bool]] | None = None,
+        **definition: Any,
+    ) -> None:
+        """Registers a tool; `definition` holds further MCP keys (`description`, `inputSchema`, …)."""
+        published = {
+            "name": self.settings.tool_prefix + name,
+            "description": name,
+            "inputSchema": {"type": "object"},
+        }
+        self.tools[name] = Tool(name, function, published | definition, timeout, approval)
+        self._bump("tools")
+
+    def remove_tool(self, name: str) -> None:
+        del self.tools[name]
+        self._bump("tools")
+
+    def recover(self) -> None:
+        """Ends silence and prompts, and answers what was queued, in order."""
+        self.silent, self.blocking_mode = False, None
+        self._serve()
+
+    def close(self) -> None:
+        """The editor is gone: every request fails, its tools die with it."""
+        if self.closed.done():
+            return
+        for context in self.calls.values():
+            if context.task is not None:
+                context.task.cancel()
+            if context.timer is not None:
+                context.timer.cancel()
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(EditorGoneError("Neovim is gone"))
+        self._queue.clear()
+        self.closed.set_result(None)
+
+    # Editor
+
+    async def drain(self, until: float) -> bool:
+        return not self.congested
+
+    def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
+        token = self.new_token if info.port_holder == "stranger" else None
+        versions = {"nvim": "0.0.0", "plugin": "0.0.0"}
+        answer = Hello(self.boot, {"tools": self.revision}, versions, token, self.settings)
+        return self._request("hello", lambda: answer, time.monotonic() + timeout)
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+        def answer() -> Listing:
+            if revision == self.revision:
+                return Listing(self.revision, None)
+            tools = sorted((t.definition for t in self.tools.values()), key=lambda d: str(d["name"]))
+            return Listing(self.revision, json.dumps(tools if kind == "tools" else []))
+
+        return self._request("list", answer)
+
+    def execute(
+        self,
+        call_id: str,
+        request: CallRequest,
+        start_by: float,
+        timeout_ms: int,
+        ack: Sequence[str] = (),
+        give_up: float | None = None,
+    ) -> asyncio.Future[Reply]:
+        return self._request(
+            "execute", lambda: self._execute(call_id, request, start_by, timeout_ms, ack), give_up
+        )
+
+    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+        def answer() -> Reply:
+            context = self.calls.get(task_id)
+            return context.reply() if context else Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
+
+        return self._request("get_result", answer)
+
+    def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
+        return self._request("explain", lambda: ("result", "bytes that are not UTF-8"))
+
+    def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
+        self.requests.append(("mode", time.monotonic()))
+        future: asyncio.Future[Mode | None] = asyncio.get_running_loop().create_future()
+        if self.silent or self.closed.done():
+            asyncio.get_running_loop().call_later(timeout, _settle, future, None)
+        else:
+            self.last_heard = time.monotonic()
+            mode = Mode(self.blocking_mode or "n", self.blocking_mode is not None)
+            asyncio.get_running_loop().call_soon(_settle, future, mode)
+        return future
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        self.cancels.append((task_id, reason))
+        self._enqueue(lambda: self._cancel(task_id, reason))
+
+    def acknowledge(self, task_ids: Sequence[str]) -> None:
+        self.requests.append(("acknowledge", time.monotonic()))
+        self._enqueue(lambda: self._forget(task_ids))
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        self.reports.append((kind, data))
+
+    def set_listener(self, listener: EditorListener) -> None:
+        self.listener = listener
+
+    def on_changed(self, callback: Callable[[str, int], None]) -> None:
+        self._changed.append(callback)
+
+    # Inside
+
+    def emit_wake(self, context: ToolContext) -> None:
+        """Wakes the bridge about a call that it knows to be pending."""
+        if self.lose_wakes or self.listener is None or not context.answered:
+            return
+        reply = context.reply()
+        large = reply.outcome is not None and len(reply.outcome.text) > PUSH_LIMIT
+        self.listener.wake(context.id, None if large else reply)
+
+    def _bump(self, kind: str) -> None:
+        self.revision += 1
+        for callback in self._changed:
+            callback(kind, self.revision)
+
+    def _request(self, verb: str, answer: Callable[[], T], give_up: float | None = None) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self.requests.append((verb, time.monotonic()))
+        if self.closed.done():
+            future.set_exception(EditorGoneError("Neovim is gone"))
+            return future
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        if give_up is not None:
+            timer = loop.call_at(give_up, _expire, future, verb)
+            future.add_done_callback(lambda _: timer.cancel())
+
+        def serve() -> None:
+            value = answer()
+            self.last_heard = time.monotonic()
+            _settle(future, value)
+
+        self._enqueue(serve)
+        return future
+
+    def _enqueue(self, work: Callable[[], None]) -> None:
+        self._queue.append(work)
+        asyncio.get_running_loop().call_soon(self._serve)
+
+    def _serve(self) -> None:
+        while self._queue and not self.silent and self.blocking_mode is None:
+            self._queue.pop(0)()
+
+    def _execute(
+        self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, ack: Sequence[str]
+    ) -> Reply:
+        self._forget(ack)
+        if time.monotonic() > start_by or call_id in self._refused or call_id in self.calls:
+            return Reply(True, _failed(Code.EDITOR_BLOCKED, "too late to start"))
+        bare = request.name.removeprefix(self.settings.tool_prefix)
+        tool = self.tools.get(request.name) or self.tools.get(bare)
+        if tool is None:
+            return Reply(True, _failed(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}"))
+        context = self.calls[call_id] = ToolContext(call_id, request, tool, self)
+        if tool.approval is not None:
+            context.state = "waiting_approval"
+            context.task = asyncio.get_running_loop().create_task(self._approve(context, timeout_ms))
+        else:
+            self._start(context, timeout_ms)
+        context.answered = True
+        return context.reply()
+
+    async def _approve(self, context: ToolContext, timeout_ms: int) -> None:
+        if context.tool.approval is None or await context.tool.approval():
+            self._start(context, timeout_ms)
+        else:
+            self._end(context, _failed(Code.ACCESS_DENIED, "denied"))
+
+    def _start(self, context: ToolContext, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        limit = timeout_ms if context.tool.timeout is None else context.tool.timeout
+        context.state = "running"
+        if limit:
+            context.deadline = time.monotonic() + limit / 1000
+            error = ToolError(Code.TIMEOUT, f"Timeout after {limit} ms")
+            outcome = Outcome("timed_out", error=error)
+            context.timer = loop.call_at(context.deadline, self._end, context, outcome)
+        if self.listener is not None and not self.lose_started:
+            self.listener.started(context.id, context.deadline)
+        if inspect.iscoroutinefunction(context.tool.function):
+            context.task = loop.create_task(self._run(context))
+            return
+        try:
+            outcome = self._outcome(context, context.tool.function(context, context.request.arguments))
+        except FailError as fail:
+            outcome = Outcome("failed", error=fail.error)
+        self._end(context, outcome)
+
+    async def _run(self, context: ToolContext) -> None:
+        try:
+            value = await context.tool.function(context, context.request.arguments)
+        except FailError as fail:
+            self._end(context, Outcome("failed", error=fail.error))
+            return
+        self._end(context, self._outcome(context, value))
+
+    def _outcome(self, context: ToolContext, value: Any) -> Outcome:
+        if isinstance(value, Outcome):
+            return value
+        if value is None:
+            return Outcome("done")
+        if isinstance(value, str):
+            return Outcome("done", "text", value)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return Outcome("done", "json", text, structured="outputSchema" in context.tool.definition)
+
+    def _end(self, context: ToolContext, outcome: Outcome) -> None:
+        if context.outcome is not None:
+            return
+        context.outcome = outcome
+        if context.timer is not None:
+            context.timer.cancel()
+        if context.task is not None and context.task is not asyncio.current_task():
+            context.task.cancel()
+        self.emit_wake(context)
+
+    def _cancel(self, task_id: str, reason: str) -> None:
+        context = self.calls.get(task_id)
+        if context is None:
+            self._refused.add(task_id)
+        elif context.outcome is None:
+            context.cancel_reason = reason
+            self._end(context, Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
+
+    def _forget(self, task_ids: Sequence[str]) -> None:
+        self.acknowledged.extend(task_ids)
+        for task_id in task_ids:
+            self.calls.pop(task_id, None)
+
+
+def _failed(code: Code, message: str) -> Outcome:
+    return Outcome("failed", error=ToolError(code, message))
+
+
+def _settle(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _expire(future: asyncio.Future[Any], verb: str) -> None:
+    if not future.done():
+        future.set_exception(NoAnswerError(f"{verb}: no answer"))

@@ -1,0 +1,18 @@
+-- Lua inside Neovim: LuaJIT, and `vim` as the one global.
+std = 'luajit'
+cache = false
+codes = true
+max_line_length = 120
+max_comment_line_length = 120
+read_globals = { 'vim' }
+-- Options and variables of the editor are set through these fields.
+globals = { 'vim.g', 'vim.b', 'vim.w', 'vim.o', 'vim.bo', 'vim.wo', 'vim.go', 'vim.env', 'vim.opt', 'vim.v' }
+-- A method's `self` and arguments named `_…` may stay unused.
+self = false
+ignore = { '212/_.*', '213/_.*' }
+files['tests/lua'] = {
+  read_globals = { 'describe', 'it', 'before_each', 'after_each' },
+}
+files['tests/lua/run.lua'] = {
+  read_globals = { 'arg' },
+}

@@ -1,0 +1,75 @@
+-- Assertions and waits for Lua specs: `local t = require('helpers')`.
+-- A failed one raises with both values shown, and the place of the caller.
+
+local t = {}
+
+local function fail(message, ...)
+  error(message:format(...), 3)
+end
+
+---Assert deep equality.
+---@generic T
+---@param expected T
+---@param actual T
+function t.eq(expected, actual)
+  if not vim.deep_equal(expected, actual) then
+    fail('expected %s\n     got %s', vim.inspect(expected), vim.inspect(actual))
+  end
+end
+
+---Assert that a value is truthy, and hand it on.
+---@generic T
+---@param value T?
+---@param message string?
+---@return T
+function t.ok(value, message)
+  if not value then
+    fail('%s', message or ('expected a truthy value, got ' .. tostring(value)))
+  end
+  return value
+end
+
+---Assert that a string contains a Lua pattern.
+---@param pattern string
+---@param text string
+function t.matches(pattern, text)
+  if type(text) ~= 'string' or not text:find(pattern) then
+    fail('expected something like %q\n     got %s', pattern, vim.inspect(text))
+  end
+end
+
+---Assert that `fn` raises an error whose text (or `message`, when it is a table) contains a Lua pattern.
+---@param pattern string
+---@param fn fun()
+---@return any err what was raised
+function t.raises(pattern, fn)
+  local ok, err = pcall(fn)
+  if ok then
+    fail('expected an error like %q, none was raised', pattern)
+  end
+  local text = type(err) == 'table' and err.message or err
+  if type(text) ~= 'string' or not text:find(pattern) then
+    fail('expected an error like %q\n     got %s', pattern, vim.inspect(err))
+  end
+  return err
+end
+
+---Let the event loop run until `fn` returns something truthy, and return that.
+---@generic T
+---@param fn fun(): T?
+---@param ms integer? bound, 2000 ms when left out
+---@param what string? what is waited for, named in the failure
+---@return T
+function t.wait(fn, ms, what)
+  local value
+  local done = vim.wait(ms or 2000, function()
+    value = fn()
+    return value
+  end, 5)
+  if not done then
+    fail('%s did not happen within %d ms', what or 'what the test waits for', ms or 2000)
+  end
+  return value
+end
+
+return t

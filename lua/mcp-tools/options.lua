@@ -70,7 +70,7 @@ return {
     path = 'bridge.preload',
     type = 'boolean',
     default = false,
-    description = 'Load the protocol library when the bridge starts (about a second, 45 MB) and not at the first request.',
+    description = 'Load the protocol library with the bridge (about a second, 45 MB), not at the first request.',
   },
   {
     path = 'bridge.allowed_hosts',

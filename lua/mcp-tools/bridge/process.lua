@@ -1,0 +1,258 @@
+-- Receives a command and an environment. Sends events of one process of the bridge: a line, ready, its end.
+-- Does not know about restarts or other processes: each object is one generation with its own handles and handlers, so
+-- that what comes late from an old process can never touch a new one.
+
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+---@class mcp-tools.bridge.ProcessSpec
+---@field command string[]
+---@field env table<string, string|false> added to the editor's environment; false takes a variable out
+---@field cwd? string
+---@field start_timeout? integer ms until the ready line must have come
+---@field stop_grace? integer ms between SIGTERM and SIGKILL
+
+---@class mcp-tools.bridge.ProcessHandlers all run on the main loop, under xpcall
+---@field on_ready fun(process: mcp-tools.bridge.Process, port: integer)
+---@field on_exit fun(process: mcp-tools.bridge.Process, fault: string?) fault nil: it ended well, or was asked to
+
+---@class mcp-tools.bridge.Process
+---@field pid integer
+---@field state 'starting'|'ready'|'stopping'|'exited'
+---@field port? integer
+---@field last_line? string the last line of stderr, which says why when the start failed
+---@field started_at integer uv.hrtime()
+local Process = {}
+Process.__index = Process
+
+local READY = '^MCP server listening on port (%d+)%s*$'
+-- A cold disk and an antivirus have been seen to take five seconds for a Python with aiohttp.
+local START_TIMEOUT = 20000
+local STOP_GRACE = 3000
+-- After its end a process may leave children that hold the pipes open; its last lines come well within this time.
+local DRAIN = 500
+-- A line longer than this is written in pieces, so that a broken program cannot fill the memory.
+local MAX_LINE = 64 * 1024
+local LEVELS = { DEBUG = 'debug', INFO = 'info', WARN = 'warn', WARNING = 'warn', ERROR = 'error', CRITICAL = 'error' }
+
+local IS_WINDOWS = vim.fn.has('win32') == 1
+
+---@param extra table<string, string|false>
+---@return string[]
+local function environment(extra)
+  local env = uv.os_environ()
+  for name, value in pairs(extra) do
+    env[name] = value or nil
+  end
+  local list = {}
+  for name, value in pairs(env) do
+    table.insert(list, name .. '=' .. value)
+  end
+  return list
+end
+
+--- A function that is fed chunks and calls `emit` for each whole line; call it with nil at the end.
+---@param emit fun(line: string)
+---@return fun(chunk: string?)
+local function line_reader(emit)
+  local rest = ''
+  return function(chunk)
+    if not chunk then
+      if rest ~= '' then
+        emit(rest)
+        rest = ''
+      end
+      return
+    end
+    rest = rest .. chunk
+    local start = 1
+    while true do
+      local newline = rest:find('\n', start, true)
+      if not newline then
+        break
+      end
+      emit((rest:sub(start, newline - 1):gsub('\r$', '')))
+      start = newline + 1
+    end
+    rest = rest:sub(start)
+    if #rest > MAX_LINE then
+      emit(rest)
+      rest = ''
+    end
+  end
+end
+
+---@param handle? uv_handle_t
+local function close(handle)
+  if handle and not handle:is_closing() then
+    handle:close()
+  end
+end
+
+--- Starts the program.
+---@param spec mcp-tools.bridge.ProcessSpec
+---@param handlers mcp-tools.bridge.ProcessHandlers
+---@return mcp-tools.bridge.Process? process, string? err
+function Process.spawn(spec, handlers)
+  local self = setmetatable({
+    state = 'starting',
+    started_at = uv.hrtime(),
+    _handlers = handlers,
+    _grace = spec.stop_grace or STOP_GRACE,
+    _open_pipes = 2,
+  }, Process)
+  self._stdout, self._stderr = assert(uv.new_pipe()), assert(uv.new_pipe())
+  local handle, pid = uv.spawn(spec.command[1], {
+    args = vim.list_slice(spec.command, 2),
+    env = environment(spec.env),
+    cwd = spec.cwd,
+    stdio = { nil, self._stdout, self._stderr },
+    -- A session of its own: suspending the editor does not stop it, and its whole group can be ended.
+    detached = not IS_WINDOWS,
+    hide = true,
+  }, function(code, signal)
+    self:_exited(code, signal)
+  end)
+  if not handle then
+    close(self._stdout)
+    close(self._stderr)
+    return nil, ('cannot run %s: %s'):format(spec.command[1], pid)
+  end
+  self._handle, self.pid = handle, pid
+  self:_read(self._stdout, function(line)
+    self:_stdout_line(line)
+  end)
+  self:_read(self._stderr, function(line)
+    self:_stderr_line(line)
+  end)
+  local start_timeout = spec.start_timeout or START_TIMEOUT
+  self:_after(start_timeout, function()
+    if self.state == 'starting' then
+      self._fault = ('it was not ready within %g s'):format(start_timeout / 1000)
+      self:_signal('sigkill')
+    end
+  end)
+  return self
+end
+
+--- Runs `fn` on the main loop; an error in it goes to the log and nowhere else.
+---@param fn function
+---@param ... any
+function Process:_emit(fn, ...)
+  local args, n = { ... }, select('#', ...)
+  vim.schedule(function()
+    local ok, err = xpcall(fn, debug.traceback, self, unpack(args, 1, n))
+    if not ok then
+      log.error('bridge process handler: %s', err)
+    end
+  end)
+end
+
+--- A timer that ends with the process.
+---@param ms integer
+---@param fn fun()
+function Process:_after(ms, fn)
+  close(self._timer)
+  self._timer = assert(uv.new_timer())
+  self._timer:start(ms, 0, fn)
+end
+
+---@param pipe uv_pipe_t
+---@param on_line fun(line: string)
+function Process:_read(pipe, on_line)
+  local feed = line_reader(on_line)
+  pipe:read_start(function(_, chunk)
+    feed(chunk)
+    if not chunk then
+      close(pipe)
+      self._open_pipes = self._open_pipes - 1
+      self:_maybe_finish()
+    end
+  end)
+end
+
+---@param line string
+function Process:_stdout_line(line)
+  local port = tonumber(line:match(READY))
+  if not port or self.state ~= 'starting' then
+    log.debug('bridge stdout: %s', line)
+    return
+  end
+  self.state, self.port = 'ready', port
+  close(self._timer)
+  self:_emit(self._handlers.on_ready, port)
+end
+
+---@param line string
+function Process:_stderr_line(line)
+  if line:find('^%s*$') then
+    return
+  end
+  local word, rest = line:match('^(%u+)%s+(.*)$')
+  local level = LEVELS[word]
+  -- A line without level goes on with what came before, such as a traceback.
+  log[level or self._level or 'warn']('bridge: %s', level and rest or line)
+  self._level = level or self._level
+  self.last_line = level and rest or line
+end
+
+---@param code integer
+---@param signal integer
+function Process:_exited(code, signal)
+  self._exit = { code = code, signal = signal }
+  close(self._handle)
+  self:_after(DRAIN, function()
+    self._open_pipes = 0
+    self:_maybe_finish()
+  end)
+  self:_maybe_finish()
+end
+
+function Process:_maybe_finish()
+  if not self._exit or self._open_pipes > 0 or self.state == 'exited' then
+    return
+  end
+  local asked = self.state == 'stopping'
+  self.state = 'exited'
+  close(self._timer)
+  close(self._stdout)
+  close(self._stderr)
+  local fault = self._fault
+  if not fault and not asked and (self._exit.code ~= 0 or self._exit.signal ~= 0) then
+    local how = self._exit.signal ~= 0 and ('signal %d'):format(self._exit.signal)
+      or ('code %d'):format(self._exit.code)
+    fault = ('it ended with %s%s'):format(how, self.last_line and (': ' .. self.last_line) or '')
+  end
+  self:_emit(self._handlers.on_exit, fault)
+end
+
+--- Signals the process with all that it has started.
+---@param signal string
+function Process:_signal(signal)
+  if self._exit then
+    return
+  end
+  local ok = not IS_WINDOWS and uv.kill(-self.pid, signal) == 0
+  if not ok then
+    self._handle:kill(signal)
+  end
+end
+
+--- Asks it to end, and ends it when it does not. Returns at once; `on_exit` follows.
+function Process:stop()
+  if self.state == 'stopping' or self.state == 'exited' then
+    return
+  end
+  self.state = 'stopping'
+  self:_signal('sigterm')
+  if self._exit then
+    return
+  end
+  self:_after(self._grace, function()
+    log.warn('bridge: still there %g s after SIGTERM, killed', self._grace / 1000)
+    self:_signal('sigkill')
+  end)
+end
+
+return Process

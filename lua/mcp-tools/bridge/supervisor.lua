@@ -1,0 +1,302 @@
+-- Receives the wish that the bridge runs or not. Sends processes, one after the other, and tells everyone who waits.
+-- Does not know about Python, ports' owners or projects: a launcher hands it a ready command.
+
+local Process = require('mcp-tools.bridge.process')
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+---@alias mcp-tools.bridge.State
+---| 'stopped' not wanted, nothing runs
+---| 'starting' a process runs (or its command is being looked up) and is not ready
+---| 'ready' the process listens
+---| 'waiting' it crashed, the next try comes
+---| 'stopping' not wanted any more, the process is still ending (start() here starts the next one when it is gone)
+---| 'failed' given up; `last_error` says why
+
+---@class mcp-tools.bridge.Watcher
+---@field on_ready? fun(port: integer)
+---@field on_stop? fun()
+
+---@class mcp-tools.bridge.SupervisorOpts
+---@field launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)) called before every start
+---@field on_state? fun(state: mcp-tools.bridge.State)
+---@field on_give_up? fun(err: string)
+---@field backoff? integer ms before the first new try, doubled each time
+---@field stable? integer ms after which an earlier crash is forgotten
+
+---@class mcp-tools.bridge.Supervisor
+---@field state mcp-tools.bridge.State
+---@field process? mcp-tools.bridge.Process the current generation
+---@field port? integer nil until ready
+---@field tries integer restarts since it last ran well
+---@field last_error? string
+local Supervisor = {}
+Supervisor.__index = Supervisor
+
+local MAX_TRIES = 5
+-- 0.25, 0.5, 1, 2, 4 s: a bridge that cannot run is reported within eight seconds.
+local BACKOFF = 250
+local STABLE = 60000
+
+---@param opts mcp-tools.bridge.SupervisorOpts
+---@return mcp-tools.bridge.Supervisor
+function Supervisor.new(opts)
+  return setmetatable({
+    state = 'stopped',
+    tries = 0,
+    _launch = opts.launch,
+    _on_state = opts.on_state or function() end,
+    _on_give_up = opts.on_give_up or function() end,
+    _backoff = opts.backoff or BACKOFF,
+    _stable = opts.stable or STABLE,
+    _generation = 0,
+    _again = false,
+    _watchers = {}, ---@type mcp-tools.bridge.Watcher[]
+    _stop_waiters = {}, ---@type fun()[]
+  }, Supervisor)
+end
+
+---@param what string
+---@param fn? function
+---@param ... any
+local function call(what, fn, ...)
+  if not fn then
+    return
+  end
+  local ok, err = xpcall(fn, debug.traceback, ...)
+  if not ok then
+    log.error('%s: %s', what, err)
+    require('mcp-tools.notify').error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
+  end
+end
+
+---@param state mcp-tools.bridge.State
+function Supervisor:_set(state)
+  if self.state ~= state then
+    log.debug('bridge: %s -> %s', self.state, state)
+    self.state = state
+    self._on_state(state)
+  end
+end
+
+---@param ms integer
+---@param fn fun()
+function Supervisor:_after(ms, fn)
+  self:_clear_timer()
+  local timer = assert(uv.new_timer())
+  self._timer = timer
+  timer:start(
+    ms,
+    0,
+    vim.schedule_wrap(function()
+      if self._timer == timer then
+        self:_clear_timer()
+        fn()
+      end
+    end)
+  )
+end
+
+function Supervisor:_clear_timer()
+  if self._timer then
+    self._timer:stop()
+    self._timer:close()
+    self._timer = nil
+  end
+end
+
+--- Wants the bridge to run. Every caller's `on_ready` is called once, whoever came first, and its `on_stop` once when
+--- the bridge has ended or could not be started.
+---@param watcher? mcp-tools.bridge.Watcher
+function Supervisor:start(watcher)
+  watcher = { on_ready = watcher and watcher.on_ready, on_stop = watcher and watcher.on_stop }
+  table.insert(self._watchers, watcher)
+  if self.state == 'ready' then
+    vim.schedule(function()
+      self:_tell_ready()
+    end)
+  elseif self.state == 'stopping' then
+    self._again = true
+    watcher.of_next = true
+  elseif self.state == 'stopped' or self.state == 'failed' then
+    self.tries, self.last_error = 0, nil
+    self:_start_process()
+  end
+end
+
+function Supervisor:_tell_ready()
+  if self.state ~= 'ready' then
+    return
+  end
+  for _, watcher in ipairs(vim.list_slice(self._watchers)) do
+    local on_ready = watcher.on_ready
+    watcher.on_ready = nil
+    call('on_ready', on_ready, self.port)
+  end
+end
+
+function Supervisor:_start_process()
+  self._generation = self._generation + 1
+  local generation = self._generation
+  self:_set('starting')
+  self._launch(function(spec, err)
+    if generation ~= self._generation then
+      return -- stopped or started anew while the command was looked up
+    end
+    if not spec then
+      self:_give_up(err or 'no command')
+      return
+    end
+    local process, spawn_err = Process.spawn(spec, {
+      on_ready = function(process, port)
+        self:_process_ready(process, port)
+      end,
+      on_exit = function(process, fault)
+        self:_process_exited(process, fault)
+      end,
+    })
+    self.process = process
+    if not process then
+      self:_give_up(spawn_err or 'cannot be run')
+    end
+  end)
+end
+
+---@param process mcp-tools.bridge.Process
+---@param port integer
+function Supervisor:_process_ready(process, port)
+  if process ~= self.process or self.state ~= 'starting' then
+    return
+  end
+  self.port = port
+  self:_set('ready')
+  self:_after(self._stable, function()
+    self.tries = 0
+  end)
+  self:_tell_ready()
+end
+
+---@param process mcp-tools.bridge.Process
+---@param fault? string
+function Supervisor:_process_exited(process, fault)
+  if process ~= self.process then
+    return
+  end
+  self.process, self.port = nil, nil
+  self:_clear_timer()
+  if self.state == 'stopping' then
+    self:_stopped()
+  elseif not fault then
+    log.info('the bridge ended by itself')
+    self:_stopped()
+  else
+    self:_crashed(fault)
+  end
+end
+
+---@param fault string
+function Supervisor:_crashed(fault)
+  self.last_error = fault
+  if self.tries >= MAX_TRIES then
+    self:_give_up(fault)
+    return
+  end
+  self.tries = self.tries + 1
+  local delay = self._backoff * 2 ^ (self.tries - 1)
+  log.warn('bridge: %s; try %d of %d in %g s', fault, self.tries, MAX_TRIES, delay / 1000)
+  self:_set('waiting')
+  self:_after(delay, function()
+    self:_start_process()
+  end)
+end
+
+---@param err string
+function Supervisor:_give_up(err)
+  self.last_error = err
+  self:_set('failed')
+  self._on_give_up(err)
+  self:_tell_stopped()
+end
+
+---@param later? boolean tell the watchers on the next turn of the main loop
+function Supervisor:_stopped(later)
+  self:_set('stopped')
+  self:_tell_stopped(later)
+  if self._again then
+    self._again = false
+    self:_mark_watchers(nil)
+    if self.state == 'stopped' then
+      self.tries, self.last_error = 0, nil
+      self:_start_process()
+    end
+  end
+end
+
+--- Calls `on_stop` of everyone whose bridge this was; those who asked for the next one stay.
+---@param later? boolean call them on the next turn of the main loop
+function Supervisor:_tell_stopped(later)
+  local ended, waiters = {}, self._stop_waiters
+  self._stop_waiters = {}
+  self._watchers = vim.tbl_filter(function(watcher)
+    if not watcher.of_next then
+      table.insert(ended, watcher)
+    end
+    return watcher.of_next
+  end, self._watchers)
+  local function tell()
+    for _, watcher in ipairs(ended) do
+      call('on_stop', watcher.on_stop)
+    end
+    for _, waiter in ipairs(waiters) do
+      call('stop callback', waiter)
+    end
+  end
+  if later then
+    vim.schedule(tell)
+  else
+    tell()
+  end
+end
+
+---@param of_next? boolean
+function Supervisor:_mark_watchers(of_next)
+  for _, watcher in ipairs(self._watchers) do
+    watcher.of_next = of_next
+  end
+end
+
+--- Ends what runs and starts it anew; nobody who watches is told of an end.
+function Supervisor:restart()
+  self:_mark_watchers(true)
+  self:_end(true)
+end
+
+--- Wants the bridge to end. Returns at once.
+---@param cb? fun() when it has ended
+function Supervisor:stop(cb)
+  self:_mark_watchers(nil)
+  if cb then
+    table.insert(self._stop_waiters, cb)
+  end
+  self:_end(false)
+end
+
+---@param again boolean
+function Supervisor:_end(again)
+  self._again = again
+  if self.state == 'stopping' then
+    return
+  end
+  self._generation = self._generation + 1
+  self:_clear_timer()
+  self.port = nil
+  if self.process then
+    self:_set('stopping')
+    self.process:stop()
+  else
+    self:_stopped(true)
+  end
+end
+
+return Supervisor

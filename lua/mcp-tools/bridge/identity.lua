@@ -1,0 +1,169 @@
+-- Receives the current buffer and folder. Sends the project's root, and the port and token that stay the same for it.
+-- Does not know about processes. A client configured once goes on working because of this file.
+
+local config = require('mcp-tools.config')
+local files = require('mcp-tools.bridge.private_files')
+local log = require('mcp-tools.log')
+
+local M = {}
+
+-- Above the ports that services claim by habit, below the ephemeral ones (32768 on Linux, 49152 elsewhere), which the
+-- system hands to outgoing connections.
+local FIRST_PORT, PORTS = 20000, 12000
+local TOKEN_BYTES = 32
+
+---@class mcp-tools.bridge.Identity
+---@field root string
+---@field port integer the wanted one
+---@field token string 64 hex digits
+---@field path string where port and token are kept
+
+--- The folder for everything that outlives a session.
+---@return string
+function M.state_dir()
+  return vim.fs.joinpath(vim.fn.stdpath('state') --[[@as string]], 'mcp-tools')
+end
+
+---@param path string
+---@return string
+local function real(path)
+  return vim.uv.fs_realpath(path) or vim.fs.normalize(path)
+end
+
+---@return string
+local function cwd()
+  return vim.uv.cwd() or vim.fn.getcwd()
+end
+
+--- Folder of the file in the current buffer; the working folder when it shows none.
+---@return string
+local function here()
+  local name = vim.api.nvim_buf_get_name(0)
+  if vim.bo.buftype == '' and name ~= '' and not name:match('^%a[%w+.-]+://') then
+    local dir = vim.fs.dirname(name)
+    if vim.uv.fs_stat(dir) then
+      return dir
+    end
+  end
+  return cwd()
+end
+
+--- Root of the project: the nearest folder with a marker (`roots.markers`) above `dir`, else the working folder.
+---@param dir? string default: the current file's folder
+---@return string
+function M.root(dir)
+  local markers = config.get('roots.markers')
+  local start = real(dir or here())
+  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = start, limit = 1 })[1]
+  return found and vim.fs.dirname(found) or real(dir or cwd())
+end
+
+---@return string? token, string? err
+local function new_token()
+  -- No weaker source when this one fails: a token that can be guessed is worse than no bridge.
+  local ok, bytes, err = pcall(vim.uv.random, TOKEN_BYTES)
+  if not ok or type(bytes) ~= 'string' or #bytes ~= TOKEN_BYTES then
+    return nil, ('the system gives no random bytes (%s); without them there is no safe token'):format(err or bytes)
+  end
+  return (bytes:gsub('.', function(c)
+    return ('%02x'):format(c:byte())
+  end))
+end
+
+---@param root string
+---@return string
+local function hash(root)
+  return vim.fn.sha256(root)
+end
+
+---@param value any
+---@return boolean
+local function is_token(value)
+  return type(value) == 'string' and #value == TOKEN_BYTES * 2 and not value:find('[^%x]')
+end
+
+---@param value any
+---@return boolean
+local function is_port(value)
+  return type(value) == 'number' and value % 1 == 0 and value > 0 and value < 65536
+end
+
+---@param identity mcp-tools.bridge.Identity
+---@return table
+local function record(identity)
+  return { root = identity.root, port = identity.port, token = identity.token }
+end
+
+--- Port and token of a project, made and stored when it has none yet.
+---@param root string
+---@return mcp-tools.bridge.Identity? identity, string? err
+function M.load(root)
+  local digest = hash(root)
+  local dir = vim.fs.joinpath(M.state_dir(), 'projects')
+  for _, folder in ipairs({ M.state_dir(), dir }) do
+    local ok, err = files.ensure_dir(folder)
+    if not ok then
+      return nil, err
+    end
+  end
+  local path = vim.fs.joinpath(dir, digest:sub(1, 32) .. '.json')
+
+  local read, err = files.read(path)
+  if not read then
+    return nil, err
+  end
+  local stored = read.value or {}
+  local identity = { root = root, path = path }
+  identity.port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
+  if is_token(stored.token) and not read.exposed then
+    identity.token = stored.token
+  else
+    if read.exposed then
+      log.warn('%s could be read by other users: a new token is made', path)
+    end
+    identity.token, err = new_token()
+    if not identity.token then
+      return nil, err
+    end
+    local created
+    if read.value or vim.uv.fs_lstat(path) then
+      created, err = files.write(path, record(identity))
+    else
+      created, err = files.create(path, record(identity))
+      if created == false then
+        return M.load(root) -- another editor of this project was quicker: its token counts
+      end
+    end
+    if not created then
+      return nil, err
+    end
+  end
+  local chosen = config.get('bridge.port')
+  if chosen ~= 0 then
+    identity.port = chosen
+  end
+  log.hide(identity.token)
+  return identity
+end
+
+--- A new token for the project, because the old one may have been given to a stranger.
+---@param identity mcp-tools.bridge.Identity changed in place
+---@return boolean ok, string? err
+function M.renew_token(identity)
+  local token, err = new_token()
+  if not token then
+    return false, err
+  end
+  local read = files.read(identity.path)
+  local port = read and read.value and is_port(read.value.port) and read.value.port or identity.port
+  local ok
+  ok, err = files.write(identity.path, { root = identity.root, port = port, token = token })
+  if not ok then
+    return false, err
+  end
+  identity.token = token
+  log.hide(token)
+  return true
+end
+
+return M

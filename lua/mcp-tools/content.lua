@@ -1,0 +1,138 @@
+--- Content values: what a tool returns when plain data is not enough (text, images, audio, resources).
+---
+--- Receives: raw strings and bytes from tools.
+--- Sends: tagged tables that `encode.lua` turns into MCP content blocks (base64 and all).
+--- Does not know about: calls, transports, JSON.
+---
+--- Each value carries a metatable, so a tool's data that happens to have a `type` field is never mistaken for content.
+--- Source: https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
+
+local M = {}
+
+---@class mcp-tools.Block
+local Block = {}
+---@class mcp-tools.ContentResult
+local Result = {}
+
+local function need(what, field, value, kinds)
+  if not vim.tbl_contains(kinds, type(value)) then
+    local expected = table.concat(kinds, ' or ')
+    error(('content.%s: %s must be a %s, got %s'):format(what, field, expected, type(value)), 3)
+  end
+  return value
+end
+
+--- A text block.
+---@param text string UTF-8
+---@return mcp-tools.Block
+function M.text(text)
+  return setmetatable({ type = 'text', text = need('text', 'text', text, { 'string' }) }, Block)
+end
+
+local function binary(kind)
+  return function(bytes, mime_type)
+    need(kind, 'bytes', bytes, { 'string' })
+    need(kind, 'mime_type', mime_type, { 'string' })
+    return setmetatable({ type = kind, bytes = bytes, mimeType = mime_type }, Block)
+  end
+end
+
+--- An image block from raw bytes.
+---@type fun(bytes: string, mime_type: string): mcp-tools.Block
+M.image = binary('image')
+
+--- An audio block from raw bytes.
+---@type fun(bytes: string, mime_type: string): mcp-tools.Block
+M.audio = binary('audio')
+
+--- A resource's contents, embedded in the result.
+---@param spec { uri: string, mime_type?: string, text?: string, blob?: string } exactly one of text and blob (raw bytes)
+---@return mcp-tools.Block
+function M.resource(spec)
+  need('resource', 'spec', spec, { 'table' })
+  need('resource', 'uri', spec.uri, { 'string' })
+  if (spec.text == nil) == (spec.blob == nil) then
+    error('content.resource: give exactly one of text and blob', 2)
+  end
+  need('resource', spec.text and 'text' or 'blob', spec.text or spec.blob, { 'string' })
+  return setmetatable({
+    type = 'resource',
+    bytes = spec.blob,
+    resource = { uri = spec.uri, mimeType = spec.mime_type, text = spec.text },
+  }, Block)
+end
+
+--- A link to a resource that the client may read by itself.
+---@param spec { uri: string, name: string, title?: string, description?: string, mime_type?: string, size?: integer }
+---@return mcp-tools.Block
+function M.resource_link(spec)
+  need('resource_link', 'spec', spec, { 'table' })
+  need('resource_link', 'uri', spec.uri, { 'string' })
+  need('resource_link', 'name', spec.name, { 'string' })
+  return setmetatable({
+    type = 'resource_link',
+    uri = spec.uri,
+    name = spec.name,
+    title = spec.title,
+    description = spec.description,
+    mimeType = spec.mime_type,
+    size = spec.size,
+  }, Block)
+end
+
+--- A whole result: blocks, structured data, error flag and metadata in one.
+---@param spec { content: mcp-tools.Block|mcp-tools.Block[], structured?: table, is_error?: boolean, meta?: table }
+---@return mcp-tools.ContentResult
+function M.result(spec)
+  need('result', 'spec', spec, { 'table' })
+  local blocks = spec.content or {}
+  if M.is_block(blocks) then
+    blocks = { blocks }
+  end
+  for i, block in ipairs(blocks) do
+    if not M.is_block(block) then
+      error(('content.result: content[%d] is not a content value; make it with content.text(…) or another'):format(i), 2)
+    end
+  end
+  need('result', 'structured', spec.structured, { 'table', 'nil' })
+  need('result', 'is_error', spec.is_error, { 'boolean', 'nil' })
+  need('result', 'meta', spec.meta, { 'table', 'nil' })
+  return setmetatable(
+    { content = blocks, structured = spec.structured, is_error = spec.is_error, meta = spec.meta },
+    Result
+  )
+end
+
+---@return boolean
+function M.is_block(value)
+  return type(value) == 'table' and getmetatable(value) == Block
+end
+
+--- The blocks of a value that is content: one block, a non-empty list of blocks, or a `content.result`.
+---@param value any
+---@return mcp-tools.ContentResult? result nil when the value is plain data
+function M.as_result(value)
+  if type(value) ~= 'table' then
+    return nil
+  end
+  local mt = getmetatable(value)
+  if mt == Result then
+    return value
+  end
+  if mt == Block then
+    return { content = { value } }
+  end
+  if not M.is_block(value[1]) then
+    return nil
+  end
+  local n = 0
+  for _, block in pairs(value) do
+    n = n + 1
+    if not M.is_block(block) then
+      return nil
+    end
+  end
+  return n == #value and { content = value } or nil
+end
+
+return M

@@ -1,0 +1,78 @@
+--- UTF-8: is it, where is it not, and the repair that bundled tools use.
+---
+--- Receives: strings that may hold any bytes (buffers do).
+--- Sends: positions of the first bad byte, or repaired copies.
+--- Does not know about: results, paths, JSON.
+---
+--- Source: RFC 3629 (no surrogates, nothing above U+10FFFF, shortest forms only).
+
+local M = {}
+
+local byte, find, sub = string.byte, string.find, string.sub
+local REPLACEMENT = '\239\191\189' -- U+FFFD
+
+local function tail(x)
+  return x and x >= 0x80 and x <= 0xBF
+end
+
+--- Length of the well-formed sequence that starts at `i`, or nil.
+---@param s string
+---@param i integer
+---@return integer?
+local function sequence(s, i)
+  local a, b, c, d = byte(s, i, i + 3)
+  if a < 0x80 then
+    return 1
+  end
+  if a >= 0xC2 and a <= 0xDF then
+    return tail(b) and 2 or nil
+  end
+  if a >= 0xE0 and a <= 0xEF then
+    local low = a == 0xE0 and 0xA0 or 0x80
+    local high = a == 0xED and 0x9F or 0xBF
+    return b and b >= low and b <= high and tail(c) and 3 or nil
+  end
+  if a >= 0xF0 and a <= 0xF4 then
+    local low = a == 0xF0 and 0x90 or 0x80
+    local high = a == 0xF4 and 0x8F or 0xBF
+    return b and b >= low and b <= high and tail(c) and tail(d) and 4 or nil
+  end
+  return nil
+end
+
+--- Position of the first byte that is not UTF-8.
+---@param s string
+---@param from? integer where to begin (default 1)
+---@return integer? position 1-based; nil when all from there on is well-formed
+function M.invalid_at(s, from)
+  local i = find(s, '[\128-\255]', from or 1)
+  while i do
+    local n = sequence(s, i)
+    if not n then
+      return i
+    end
+    i = find(s, '[\128-\255]', i + n)
+  end
+  return nil
+end
+
+--- A copy in which every byte that is not UTF-8 is U+FFFD.
+---@param s string
+---@return string text, boolean lossy
+function M.repair(s)
+  local bad = M.invalid_at(s)
+  if not bad then
+    return s, false
+  end
+  local parts, from = {}, 1
+  while bad do
+    parts[#parts + 1] = sub(s, from, bad - 1)
+    parts[#parts + 1] = REPLACEMENT
+    from = bad + 1
+    bad = M.invalid_at(s, from)
+  end
+  parts[#parts + 1] = sub(s, from)
+  return table.concat(parts), true
+end
+
+return M

@@ -1,0 +1,141 @@
+--- The one registry and executor of this editor, put together; and what both sides read of the options.
+---
+--- Receives: options (config.lua), changes of the registry.
+--- Sends: the parts to whoever asks for them.
+--- Does not know about: how a part works.
+
+local config = require('mcp-tools.config')
+
+local M = {}
+
+M.VERSION = '0.1.0'
+
+---@class mcp-tools.Core
+---@field registry mcp-tools.Registry
+---@field executor mcp-tools.Executor
+
+---@type mcp-tools.Core?
+local core
+
+local function settings()
+  local options = config.get()
+  return {
+    tool_timeout = options.bridge.tool_timeout,
+    max_calls = options.limits.calls,
+    max_result = options.limits.tool_result,
+    result_ttl = options.limits.result_ttl,
+  }
+end
+
+local function root()
+  return require('mcp-tools.bridge.identity').root()
+end
+
+---@return mcp-tools.Core
+local function build()
+  local registry = require('mcp-tools.registry').new({
+    prefix = function()
+      return config.get().tool_prefix
+    end,
+  })
+  local gateway = require('mcp-tools.gateway').new({ ask = require('mcp-tools.approval').ask, root = root })
+  local executor = require('mcp-tools.executor').new({ registry = registry, gateway = gateway, settings = settings })
+  registry:on_change(function(kind)
+    M.texts = {}
+    local wire = package.loaded['mcp-tools.wire'] -- nobody is attached before it is loaded
+    if wire then
+      wire.changed(kind)
+    end
+  end)
+  return { registry = registry, executor = executor }
+end
+
+--- The parts. The bundled tools that `setup` named are loaded with the first use, not at start-up.
+---@return mcp-tools.Core
+function M.get()
+  core = core or build()
+  require('mcp-tools.tools').sync(core.registry)
+  return core
+end
+
+---@return table limits as in the options
+function M.limits()
+  return config.get().limits
+end
+
+---@type table<string, string> JSON text of each kind's list, until something changes
+M.texts = {}
+
+--- Definitions of a kind as clients get them: JSON text of a list sorted by name.
+---@param kind mcp-tools.Kind
+---@return string
+function M.published(kind)
+  local prefix = config.get().tool_prefix
+  local key = kind .. ' ' .. prefix
+  if not M.texts[key] then
+    local definition, json = require('mcp-tools.definition'), require('mcp-tools.json')
+    local parts = {}
+    for i, entry in ipairs(M.get().registry:list(kind)) do
+      parts[i] = assert(json.encode(definition.published(entry, prefix), entry.name))
+    end
+    M.texts[key] = '[' .. table.concat(parts, ',') .. ']'
+  end
+  return M.texts[key]
+end
+
+--- What a client is told about this server: which editor, which project, and the person's own text.
+---@return string
+local function instructions()
+  local version = vim.version()
+  local lines = {
+    ('Tools of a running Neovim %d.%d.%d (process %d).'):format(version.major, version.minor, version.patch, vim.fn.getpid()),
+    ('Project: %s.'):format(root()),
+    'They see what files on disk do not show: unsaved buffers and the state of the editor.',
+    'Lines and columns count from 1. A call may wait for the approval of the person at the editor.',
+  }
+  if config.get().tools == nil then
+    table.insert(
+      lines,
+      'Only tools registered by plugins are offered; setup({ tools = "recommended" }) would add the bundled ones.'
+    )
+  end
+  local own = config.get().instructions
+  if type(own) == 'function' then
+    local ok, text = xpcall(own, debug.traceback)
+    if not ok then
+      require('mcp-tools.log').error('the option instructions failed: %s', text)
+    end
+    own = ok and text or nil
+  end
+  if type(own) == 'string' and own ~= '' then
+    table.insert(lines, own)
+  end
+  return table.concat(lines, '\n')
+end
+
+--- Everything that the bridge reads of the options.
+---@return table
+function M.bridge_settings()
+  local options = config.get()
+  return {
+    tool_prefix = options.tool_prefix,
+    tool_timeout = options.bridge.tool_timeout,
+    instructions = instructions(),
+    root = root(),
+    cwd = vim.uv.cwd(),
+    state_dir = vim.fn.stdpath('state') .. '/mcp-tools',
+    log_level = options.debug and 'debug' or options.bridge.log_level,
+    preload = options.bridge.preload,
+    allowed_hosts = options.bridge.allowed_hosts,
+    allowed_origins = options.bridge.allowed_origins,
+    limits = options.limits,
+  }
+end
+
+--- Definitions that could not be loaded, for health.
+---@return { source: string, error: string }[]
+function M.loader_failures()
+  return require('mcp-tools.tools').failures
+end
+
+return M

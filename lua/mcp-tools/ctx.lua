@@ -1,0 +1,165 @@
+--- What a tool is handed: the callable `ctx`.
+---
+--- Receives: a tool's results, failures, progress and hooks.
+--- Sends: moves and events to its Call.
+--- Does not know about: who asked, transports, schemas.
+---
+--- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
+
+local check = require('mcp-tools.check')
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+--- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
+M.AWAIT = {}
+
+local LEVELS = {
+  debug = true,
+  info = true,
+  notice = true,
+  warning = true,
+  error = true,
+  critical = true,
+  alert = true,
+  emergency = true,
+}
+
+---@class mcp-tools.Ctx
+---@field id string the call's id
+---@field host string "mcp", "nvim", "cli", "test" or a custom name
+---@field client { name: string?, version: string? } as the client calls itself
+---@field session string? one per client session
+---@field capabilities table what the client declared
+---@field deadline integer? ns on vim.uv.hrtime's clock
+---@field root string the project's root
+---@field cwd string
+---@field state table? made by the definition's `state()`, one per session
+local Ctx = {}
+
+local LAZY = {
+  root = function()
+    return require('mcp-tools.bridge.identity').root()
+  end,
+  cwd = function()
+    return vim.uv.cwd()
+  end,
+}
+
+local FROM_CALL = { id = true, host = true, client = true, session = true, capabilities = true, deadline = true }
+
+local mt = {}
+
+function mt.__index(ctx, key)
+  if FROM_CALL[key] then
+    return rawget(ctx, 'call')[key]
+  end
+  local lazy = LAZY[key]
+  return lazy and lazy() or Ctx[key]
+end
+
+--- Settles the call with a result, or with an error when `err` is given.
+---@param result any
+---@param err? string|{ code: mcp-tools.ErrorCode?, message: string, errors?: mcp-tools.Fault[] }
+function mt.__call(ctx, result, err)
+  if err ~= nil and err ~= vim.NIL then
+    ctx.settle(ctx.call, nil, M.tool_error(err))
+  else
+    ctx.settle(ctx.call, result)
+  end
+end
+
+--- Makes a ctx for a call.
+---@param call mcp-tools.Call
+---@param settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
+---@return mcp-tools.Ctx
+function M.new(call, settle)
+  return setmetatable({ call = call, settle = settle, state = call.session_state }, mt)
+end
+
+--- What a tool called an error, as an error value.
+---@param err any
+---@return mcp-tools.Error
+function M.tool_error(err)
+  if errors.is(err) then
+    return errors.new(err.code, err.message, err.errors)
+  end
+  if type(err) == 'table' and type(err.message) == 'string' then
+    return errors.new('tool_error', err.message)
+  end
+  return errors.new('tool_error', type(err) == 'string' and err or vim.inspect(err))
+end
+
+--- Fails the call: `ctx:fail("no such file")` or `ctx:fail("not_found", "no such file")`.
+---@param code mcp-tools.ErrorCode|string
+---@param message? string
+function Ctx:fail(code, message)
+  if message == nil then
+    code, message = 'tool_error', code
+  end
+  self.settle(self.call, nil, M.tool_error({ code = code, message = tostring(message) }))
+end
+
+--- Tells how far the tool is; clients that asked for progress see it at once.
+---@param done number
+---@param total? number
+---@param message? string
+function Ctx:progress(done, total, message)
+  check('done', done, 'number')
+  check('total', total, 'number', true)
+  check('message', message, 'string', true)
+  self.call:progress(done, total, message)
+end
+
+--- Sends a log message to the client.
+---@param level 'debug'|'info'|'notice'|'warning'|'error'|'critical'|'alert'|'emergency'
+---@param data any
+function Ctx:log(level, data)
+  if not LEVELS[level] then
+    error(("ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"):format(tostring(level)), 2)
+  end
+  if not self.call:ended() then
+    self.call:tell('log', level, data)
+  end
+end
+
+--- Has the call ended without the tool (cancelled, timed out)? Then the tool should stop.
+---@return boolean|string reason false, or why
+function Ctx:cancelled()
+  return self.call:ended() and self.call.cancel_reason or false
+end
+
+--- Calls `fn(reason)` when the call is cancelled or times out: kill the job, close the window.
+---@param fn fun(reason: string)
+function Ctx:on_cancel(fn)
+  check('fn', fn, 'callable')
+  self.call:on_cancel(fn)
+end
+
+--- In `run` tools: starts something asynchronous and returns what it hands to `done`.
+---@param fn fun(done: fun(...))
+---@return any ...
+function Ctx:await(fn)
+  check('fn', fn, 'callable')
+  local co = coroutine.running()
+  if not self.resume or co ~= self.thread then
+    error('ctx:await works in the coroutine of a `run` tool', 2)
+  end
+  local results, waiting
+  fn(function(...)
+    if results then
+      return
+    end
+    results = vim.F.pack_len(...)
+    if waiting then
+      self.resume()
+    end
+  end)
+  if not results then
+    waiting = true
+    coroutine.yield(M.AWAIT)
+  end
+  return vim.F.unpack_len(results)
+end
+
+return M

@@ -1,0 +1,381 @@
+--- Definition + arguments → Call: the one way on which every host runs a tool.
+---
+--- Receives: a name, arguments and who asks, from wire.lua, hosts/ and the registry's own `execute`.
+--- Sends: the tool's handler its `ctx`; the call's listener what happens.
+--- Does not know about: channels, MCP, who renders the outcome.
+---
+--- Order: not too late → not used before → known → room → arguments → gateway → tool. This file is the only reader of
+--- a handler's return value; timeouts start here, when the tool starts.
+
+local Call = require('mcp-tools.call')
+local Ctx = require('mcp-tools.ctx')
+local encode = require('mcp-tools.encode')
+local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+local M = {}
+
+--- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
+local TOMBSTONES = 256
+
+---@class mcp-tools.Settings what the executor reads of the options
+---@field tool_timeout integer ms; 0 = none
+---@field max_calls integer
+---@field max_result integer bytes
+---@field result_ttl integer ms
+
+---@class mcp-tools.Executor
+---@field registry mcp-tools.Registry
+---@field calls table<string, mcp-tools.Call> running ones, and ended ones until acknowledged
+---@field active integer
+local Executor = {}
+Executor.__index = Executor
+
+--- Makes an executor over a registry.
+---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: fun(): mcp-tools.Settings }
+---@return mcp-tools.Executor
+function M.new(opts)
+  local self = setmetatable({
+    registry = opts.registry,
+    gateway = opts.gateway,
+    settings = opts.settings,
+    calls = {},
+    active = 0,
+    session_states = {},
+    buried = {},
+    buried_order = {},
+    counter = 0,
+  }, Executor)
+  self.settler = function(call, result, err)
+    self:settle(call, result, err)
+  end
+  self.leave = function(call)
+    self.active = self.active - 1
+    if not call.keep then
+      self.calls[call.id] = nil
+    end
+  end
+  return self
+end
+
+--- A new id for a call of this editor (hosts that have none of their own).
+---@return string
+function Executor:next_id()
+  self.counter = self.counter + 1
+  return ('lua-%d'):format(self.counter)
+end
+
+---@class mcp-tools.ExecuteOptions
+---@field id string? the caller's id; never used twice
+---@field host string
+---@field start_by integer? ns; refused when it has passed
+---@field timeout integer? ms, for tools that set none; 0 = none
+---@field client table?
+---@field session string?
+---@field capabilities table?
+---@field listener mcp-tools.Listener?
+---@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
+
+--- Runs a tool.
+---@param name string published or bare
+---@param args table? owned by the call from now on
+---@param opts mcp-tools.ExecuteOptions
+---@return mcp-tools.Call call ended already when the tool answered at once
+function Executor:execute(name, args, opts)
+  local call = Call.new({
+    id = opts.id or self:next_id(),
+    name = name,
+    host = opts.host,
+    client = opts.client,
+    session = opts.session,
+    capabilities = opts.capabilities,
+    listener = opts.listener,
+  })
+  call.keep = opts.keep
+  local refused = self:refusal(call.id, opts.start_by)
+  if refused then
+    call:finish('fail', { error = refused })
+    return call
+  end
+  local settings = self.settings()
+  if self.active >= settings.max_calls then
+    call:fail('busy', ('%d calls are in flight (option limits.calls); try again when one has ended'):format(self.active))
+    return call
+  end
+  local definition = self.registry:find_tool(name)
+  if not definition then
+    call:fail('unknown_tool', ('Unknown tool: %s'):format(name))
+    return call
+  end
+  call.definition, call.name = definition, definition.name
+  call.timeout = definition.timeout or opts.timeout or settings.tool_timeout
+  self:enter(call)
+  local value, faults = self:checked_arguments(definition, args)
+  if faults then
+    self:fail_arguments(call, faults)
+    return call
+  end
+  call.args = value
+  self.gateway:decide(call, function(allowed, err)
+    if call:ended() then
+      return
+    end
+    if allowed then
+      self:start(call)
+    else
+      call:finish('fail', { error = err })
+    end
+  end)
+  return call
+end
+
+--- Why a call must not begin, if so.
+---@return mcp-tools.Error?
+function Executor:refusal(id, start_by)
+  if self.calls[id] or self.buried[id] then
+    return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
+  end
+  if start_by and uv.hrtime() > start_by then
+    return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
+  end
+end
+
+---@param definition table
+---@param args any
+---@return table? value
+---@return mcp-tools.Fault[]? faults
+function Executor:checked_arguments(definition, args)
+  if args == nil or args == vim.NIL then
+    args = vim.empty_dict()
+  end
+  if type(args) ~= 'table' then
+    return nil, { { field = '(root)', message = 'must be an object, got ' .. type(args) } }
+  end
+  args = definition.check:fill(args)
+  local ok, faults = definition.check:check(args)
+  if not ok then
+    return nil, faults
+  end
+  return args
+end
+
+---@param call mcp-tools.Call
+---@param faults mcp-tools.Fault[]
+function Executor:fail_arguments(call, faults)
+  local lines = {}
+  for i, fault in ipairs(faults) do
+    lines[i] = ('%s: %s'):format(fault.field, fault.message)
+  end
+  local text = ('Invalid arguments for %s: %s'):format(call.name, table.concat(lines, '; '))
+  call:fail('validation_error', text, faults)
+end
+
+--- Takes a call into the table; `leave` takes it out again at its end.
+---@param call mcp-tools.Call
+function Executor:enter(call)
+  self.calls[call.id] = call
+  self.active = self.active + 1
+  call.leave = self.leave
+end
+
+--- Settles a call with what its tool gave.
+---@param call mcp-tools.Call
+---@param result any
+---@param err mcp-tools.Error?
+function Executor:settle(call, result, err)
+  if call:ended() then
+    log.warn('call %s (%s): answered when it was %s already; dropped', call.id, call.name, call.state)
+    return
+  end
+  if not err then
+    local payload
+    payload, err = encode.payload(result, call.definition, self.settings().max_result)
+    if payload then
+      call:finish('finish', { value = result, payload = payload })
+      return
+    end
+  end
+  call:finish('fail', { error = err })
+end
+
+--- The tool threw: the client gets the message, the log the traceback.
+---@param call mcp-tools.Call
+---@param thrown { value: any, trace: string }
+function Executor:threw(call, thrown)
+  log.error('call %s (%s) threw: %s', call.id, call.name, thrown.trace)
+  if call:ended() then
+    return
+  end
+  local err
+  if errors.is(thrown.value) then
+    err = Ctx.tool_error(thrown.value)
+  else
+    local text = type(thrown.value) == 'string' and thrown.value or vim.inspect(thrown.value)
+    text = vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', '')
+    err = errors.new('execution_error', 'Tool execution error: ' .. text)
+  end
+  call:finish('fail', { error = err })
+end
+
+local function trace(value)
+  return { value = value, trace = debug.traceback(type(value) == 'string' and value or vim.inspect(value), 2) }
+end
+
+--- Calls the tool. From here its time counts.
+---@param call mcp-tools.Call
+function Executor:start(call)
+  if not call:move('start') then
+    return
+  end
+  local definition, ms = call.definition, call.timeout
+  call.started_at = uv.hrtime()
+  call.deadline = ms > 0 and call.started_at + ms * 1e6 or nil
+  call:tell('started')
+  if definition.state then
+    call.session_state = self:session_state(definition, call.session)
+  end
+  local ctx = Ctx.new(call, self.settler)
+  if definition.style == 'run' then
+    self:drive(call, ctx)
+  else
+    local ok, thrown = xpcall(definition.handler, trace, ctx, call.args)
+    if not ok then
+      self:threw(call, thrown)
+    end
+  end
+  if ms > 0 and not call:ended() then
+    call.timer = uv.new_timer()
+    call.timer:start(
+      ms,
+      0,
+      vim.schedule_wrap(function()
+        call:time_out(ms)
+      end)
+    )
+  end
+end
+
+--- Runs a `run` tool's coroutine from one waiting point to the next.
+---@param call mcp-tools.Call
+---@param ctx mcp-tools.Ctx
+function Executor:drive(call, ctx)
+  local co
+  local function step(...)
+    if call:ended() then
+      return -- abandoned: nothing of it runs after the end
+    end
+    local ok, value = coroutine.resume(co, ...)
+    if not ok then
+      self:threw(call, { value = value, trace = debug.traceback(co, tostring(value)) })
+    elseif coroutine.status(co) == 'dead' then
+      if not (call:ended() and value == nil) then -- `return ctx:fail(…)` has settled already
+        self:settle(call, value)
+      end
+    elseif value ~= Ctx.AWAIT then
+      call:tell('state', value)
+      vim.schedule(step)
+    end
+  end
+  co = coroutine.create(call.definition.handler)
+  rawset(ctx, 'thread', co)
+  rawset(ctx, 'resume', step)
+  step(ctx, call.args)
+end
+
+--- The `state` of a tool in a session, made on first use.
+function Executor:session_state(definition, session)
+  local key = session or ''
+  local states = self.session_states[key] or {}
+  self.session_states[key] = states
+  if states[definition.name] == nil then
+    states[definition.name] = definition.state()
+  end
+  return states[definition.name]
+end
+
+--- Forgets what tools kept for a session that ended.
+---@param session string
+function Executor:end_session(session)
+  self.session_states[session] = nil
+end
+
+--- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.
+---@param id string
+---@param reason string
+---@return boolean cancelled
+function Executor:cancel(id, reason)
+  local call = self.calls[id]
+  if call then
+    return call:cancel(reason)
+  end
+  self:bury(id)
+  return false
+end
+
+function Executor:bury(id)
+  if self.buried[id] then
+    return
+  end
+  self.buried[id] = true
+  table.insert(self.buried_order, id)
+  if #self.buried_order > TOMBSTONES then
+    self.buried[table.remove(self.buried_order, 1)] = nil
+  end
+end
+
+---@param id string
+---@return mcp-tools.Call?
+function Executor:get(id)
+  return self.calls[id]
+end
+
+--- Forgets ended calls whose outcome has arrived.
+---@param ids string[]
+function Executor:acknowledge(ids)
+  for _, id in ipairs(ids) do
+    local call = self.calls[id]
+    if call and call:ended() then
+      self.calls[id] = nil
+    end
+  end
+end
+
+--- Forgets outcomes that nobody came for.
+function Executor:expire()
+  local oldest = uv.hrtime() - self.settings().result_ttl * 1e6
+  for id, call in pairs(self.calls) do
+    if call.ended_at and call.ended_at < oldest then
+      self.calls[id] = nil
+    end
+  end
+end
+
+--- Calls that have not ended, oldest first.
+---@return mcp-tools.Call[]
+function Executor:pending()
+  local list = {}
+  for _, call in pairs(self.calls) do
+    if not call:ended() then
+      list[#list + 1] = call
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.created_at < b.created_at
+  end)
+  return list
+end
+
+--- Cancels every call that `match` accepts.
+---@param match fun(call: mcp-tools.Call): boolean
+---@param reason string
+function Executor:cancel_where(match, reason)
+  for _, call in ipairs(self:pending()) do
+    if match(call) then
+      call:cancel(reason)
+    end
+  end
+end
+
+return M

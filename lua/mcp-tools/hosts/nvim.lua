@@ -1,0 +1,87 @@
+--- The host for Lua: `require('mcp-tools').call(…)`.
+---
+--- Receives: a name, arguments and callbacks from other plugins and the command line.
+--- Sends: the call to the executor; its value or error back, as they are (nothing is encoded for the caller).
+--- Does not know about: the bridge.
+
+local core = require('mcp-tools.core')
+
+local M = {}
+
+---@class mcp-tools.CallOptions
+---@field timeout integer? ms, for tools that set none; 0 = none
+---@field on_progress? fun(progress: mcp-tools.Progress)
+---@field on_state? fun(state: any)
+---@field host string? custom name of the caller (default "nvim")
+
+---@class mcp-tools.Handle
+---@field id string
+---@field cancel fun(self): boolean
+
+--- A listener that hands the outcome on when `execute` has returned, so `cb` never runs before the handle is there.
+local function listener_of(opts, cb)
+  return {
+    progress = opts.on_progress and function(_, call)
+      opts.on_progress(call.latest)
+    end,
+    state = opts.on_state and function(_, _, state)
+      opts.on_state(state)
+    end,
+    done = function(self, call)
+      if self.returned then
+        cb(call.outcome.value, call.outcome.error)
+      end
+    end,
+  }
+end
+
+---@param name string
+---@param args table
+---@param opts mcp-tools.CallOptions
+---@param cb fun(result: any, err: mcp-tools.Error?)
+---@return mcp-tools.Handle
+function M.start(name, args, opts, cb)
+  local listener = listener_of(opts, cb)
+  local executor = core.get().executor
+  local call = executor:execute(name, vim.deepcopy(args), {
+    host = opts.host or 'nvim',
+    timeout = opts.timeout,
+    listener = listener,
+  })
+  listener.returned = true
+  if call:ended() then
+    cb(call.outcome.value, call.outcome.error)
+  end
+  return {
+    id = call.id,
+    cancel = function()
+      return call:cancel('user')
+    end,
+  }
+end
+
+--- The same for coroutines: waits there and returns.
+---@param name string
+---@param args table
+---@param opts mcp-tools.CallOptions
+---@return any result, mcp-tools.Error? err
+function M.await(name, args, opts)
+  local co = coroutine.running()
+  if not co then
+    error('call() without a callback works in a coroutine only; give it cb(result, err)', 3)
+  end
+  local ended, waiting
+  M.start(name, args, opts, function(result, err)
+    ended = { result, err }
+    if waiting then
+      coroutine.resume(co)
+    end
+  end)
+  if not ended then
+    waiting = true
+    coroutine.yield(require('mcp-tools.ctx').AWAIT)
+  end
+  return ended[1], ended[2]
+end
+
+return M

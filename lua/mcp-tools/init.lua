@@ -1,0 +1,109 @@
+--- mcp-tools.nvim: give AI assistants tools that live in this editor.
+---
+--- The public API, nothing but delegation. `:h mcp-tools`
+
+local M = {}
+
+local function lazy(module)
+  return setmetatable({}, {
+    __index = function(_, key)
+      return require(module)[key]
+    end,
+  })
+end
+
+--- Values for results that are more than data: `content.text`, `content.image`, `content.result`, …
+M.content = lazy('mcp-tools.content')
+--- Error codes and error values.
+M.errors = lazy('mcp-tools.errors')
+
+--- Sets options; a later call adds to an earlier one. `:h mcp-tools-options`
+---@param opts? table
+function M.setup(opts)
+  require('mcp-tools.config').setup(opts)
+  if package.loaded['mcp-tools.core'] then
+    vim.schedule(require('mcp-tools.core').get) -- loads what `tools` names; later, so that start-up does not pay
+  end
+  require('mcp-tools.bridge').autostart()
+end
+
+--- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
+---@param tool mcp-tools.Tool
+function M.register(tool)
+  local _, fault = require('mcp-tools.core').get().registry:add_tool(tool)
+  if fault then
+    error(fault, 2)
+  end
+end
+
+--- Takes a tool out. Calls of it that run go on.
+---@param name string
+function M.unregister(name)
+  require('mcp-tools.registry').unregister(name)
+end
+
+--- Every registered tool: name → `{ name, description, args }`.
+---@return table<string, { name: string, description: string, args: table? }>
+function M.list_tools()
+  return require('mcp-tools.registry').list()
+end
+
+--- Runs a tool on the same way as an AI client: schema check, gateway, timeout.
+---@param name string
+---@param args? table
+---@param opts? mcp-tools.CallOptions
+---@param cb? fun(result: any, err: mcp-tools.Error?) without it, in a coroutine, the call returns `result, err`
+---@return mcp-tools.Handle|any handle with `:cancel()`; without `cb` the result
+---@return mcp-tools.Error? err
+function M.call(name, args, opts, cb)
+  local check = require('mcp-tools.check')
+  check('name', name, 'string')
+  check('args', args, 'table', true)
+  if type(opts) == 'function' then
+    opts, cb = nil, opts
+  end
+  check('opts', opts, 'table', true)
+  check('cb', cb, 'callable', true)
+  local host = require('mcp-tools.hosts.nvim')
+  if cb then
+    return host.start(name, args or {}, opts or {}, cb)
+  end
+  return host.await(name, args or {}, opts or {})
+end
+
+--- Starts the bridge.
+---@param opts? { nvim_socket?: string, port?: integer, on_ready?: fun(port: integer), on_stop?: fun() }
+function M.start(opts)
+  require('mcp-tools.bridge').start(opts)
+end
+
+--- Stops the bridge.
+function M.stop()
+  require('mcp-tools.bridge').stop()
+end
+
+--- Is there a bridge process, ready or starting?
+---@return boolean
+function M.is_running()
+  return require('mcp-tools.bridge').is_running()
+end
+
+--- The port that the bridge listens on; nil until it is ready.
+---@return integer?
+function M.get_port()
+  return require('mcp-tools.bridge').get_port()
+end
+
+--- Where and how to reach the bridge; nil until it is ready.
+---@return { url: string, token: string, port: integer }?
+function M.endpoint()
+  return require('mcp-tools.bridge').endpoint()
+end
+
+--- What the bridge and the calls are doing, for status lines and the like.
+---@return table
+function M.status()
+  return require('mcp-tools.bridge').status()
+end
+
+return M

@@ -1,0 +1,320 @@
+--- The bridge's only door: the verbs that it may call and the events that it gets.
+---
+--- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes.
+--- Sends: replies as plain values; `started`, `wake`, `log`, `changed` by `rpcnotify` to the channel of the call.
+--- Does not know about: MCP, HTTP, what a tool does.
+---
+--- A wake-up only makes the bridge's poll immediate; losing all of them loses nothing. Times are `vim.uv.hrtime`.
+
+local core = require('mcp-tools.core')
+local encode = require('mcp-tools.encode')
+local json = require('mcp-tools.json')
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+local M = {}
+
+--- The version of these verbs. Raised when an old bridge could not work with them.
+M.PROTOCOL = 1
+
+--- A reply up to this size rides in the wake-up itself.
+local WAKE_MAX = 64 * 1024
+--- How often lost channels and unclaimed results are looked for, while there are any.
+local WATCH_MS = 1000
+
+--- Names this life of the editor.
+M.boot = ('%s-%x'):format(vim.fn.getpid(), uv.hrtime() % 2 ^ 48)
+
+---@class mcp-tools.Channel: mcp-tools.Listener one attached bridge
+---@field id integer
+---@field answering table<string, true> calls that are inside `execute`
+local Channel = {}
+Channel.__index = Channel
+
+---@type table<integer, mcp-tools.Channel>
+local channels = {}
+
+--- Sends an event. A closed channel is found by the watch; here it only goes unheard.
+function Channel:emit(event, ...)
+  local ok, err = pcall(vim.rpcnotify, self.id, event, ...)
+  if not ok then
+    log.debug('channel %d: %s did not go out: %s', self.id, event, err)
+  end
+end
+
+function Channel:started(call)
+  self:emit('started', call.id, call.deadline)
+end
+
+function Channel:log(call, level, data)
+  local text, err = json.encode(data, 'data')
+  self:emit('log', call.id, level, text or json.encode(('(not shown: %s)'):format(err.message)))
+end
+
+--- An intermediate state is progress with the state as its message.
+function Channel:state(call, state)
+  local text = type(state) == 'string' and state or json.encode(state, 'state') or vim.inspect(state)
+  local last = call.latest
+  call:progress(last and last.done + 1 or 1, last and last.total, text)
+end
+
+---@param call mcp-tools.Call
+local function reply_of(call)
+  local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
+  if not reply.done then
+    reply.state = call.state
+    reply.deadline = call.deadline or call.answer_by
+    return reply
+  end
+  local outcome = call.outcome
+  if outcome.error then
+    local bound = call.definition and call.definition.output_schema and true or nil
+    reply.result = { state = outcome.state, error = outcome.error, schema_bound = bound }
+  else
+    local payload = outcome.payload
+    reply.result = { state = 'done', kind = payload.kind, text = payload.text, structured = payload.structured }
+  end
+  return reply
+end
+
+function Channel:wake(call)
+  if self.answering[call.id] then
+    return -- the reply to `execute` is about to say it
+  end
+  local payload = call.outcome and call.outcome.payload
+  if payload and payload.text and #payload.text > WAKE_MAX then
+    self:emit('wake', call.id)
+  else
+    self:emit('wake', call.id, reply_of(call))
+  end
+end
+
+Channel.done = Channel.wake
+
+--- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
+function Channel:progress(call)
+  local rate = core.limits().progress_rate
+  local now = uv.hrtime()
+  local bucket = call.bucket
+  if not bucket then
+    bucket = { tokens = rate, at = now }
+    call.bucket = bucket
+  end
+  bucket.tokens = math.min(rate, bucket.tokens + (now - bucket.at) / 1e9 * rate)
+  bucket.at = now
+  if bucket.tokens >= 1 then
+    bucket.tokens = bucket.tokens - 1
+    self:emit('wake', call.id, reply_of(call))
+  elseif not bucket.waiting then
+    bucket.waiting = true
+    vim.defer_fn(function()
+      bucket.waiting = false
+      if not call:ended() then
+        self:progress(call)
+      end
+    end, math.ceil(1000 / rate))
+  end
+end
+
+-- Watching ---------------------------------------------------------------------------------------------------------
+
+local watch
+
+---@param id integer
+local function is_open(id)
+  return next(vim.api.nvim_get_chan_info(id)) ~= nil
+end
+
+local function look()
+  local executor = core.get().executor
+  local open = false
+  for id in pairs(channels) do
+    if not is_open(id) then
+      M.lost(id)
+    else
+      open = true
+    end
+  end
+  executor:expire()
+  if not (open and executor.active > 0) and next(executor.calls) == nil then
+    watch:stop()
+    watch:close()
+    watch = nil
+  end
+end
+
+--- Looks once a second while there is something to look after; else there is no timer.
+local function keep_watch()
+  if watch then
+    return
+  end
+  watch = uv.new_timer()
+  watch:start(WATCH_MS, WATCH_MS, vim.schedule_wrap(function()
+    if watch then
+      look()
+    end
+  end))
+end
+
+--- A channel is gone: what it asked for is cancelled.
+---@param id integer
+function M.lost(id)
+  local channel = channels[id]
+  if not channel then
+    return
+  end
+  channels[id] = nil
+  core.get().executor:cancel_where(function(call)
+    return call.listener == channel
+  end, 'bridge_gone')
+  require('mcp-tools.bridge').detached(id)
+end
+
+-- Verbs ------------------------------------------------------------------------------------------------------------
+
+--- Attaches a bridge.
+---@param id integer its channel
+---@param info table `{ protocol, pid, port, wanted_port, port_holder, versions }`
+---@return table hello versions, settings, revisions, clock
+function M.hello(id, info)
+  if info.protocol ~= M.PROTOCOL then
+    error(
+      ('this plugin speaks protocol %d, the bridge %s: run :McpTools install, then :McpTools restart'):format(
+        M.PROTOCOL,
+        tostring(info.protocol)
+      )
+    )
+  end
+  channels[id] = setmetatable({ id = id, answering = {} }, Channel)
+  local answer = require('mcp-tools.bridge').attached(id, info) or {}
+  return {
+    protocol = M.PROTOCOL,
+    boot = M.boot,
+    clock = uv.hrtime(),
+    revision = core.get().registry.revisions,
+    versions = { nvim = tostring(vim.version()), plugin = core.VERSION },
+    token = answer.token,
+    settings = core.bridge_settings(),
+  }
+end
+
+--- Definitions of a kind, as the JSON text that clients get.
+---@param kind mcp-tools.Kind
+---@param revision? integer the one that the bridge has
+---@return { clock: integer, revision: integer, unchanged: true?, json: string? }
+function M.list(kind, revision)
+  local current = core.get().registry.revisions[kind]
+  if not current then
+    error(("unknown kind '%s'"):format(tostring(kind)))
+  end
+  local reply = { clock = uv.hrtime(), revision = current }
+  if revision == current then
+    reply.unchanged = true
+  else
+    reply.json = core.published(kind)
+  end
+  return reply
+end
+
+--- Runs a tool; a result that is there at once comes in the reply.
+---@param name string
+---@param args table
+---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, client: table?,
+---  session: string?, capabilities: table?, host: string?, ack: string[]? }
+---@return table reply
+function M.execute(name, args, opts)
+  local channel = channels[opts.channel]
+  if not channel then
+    error(('channel %s is not attached; say hello first'):format(tostring(opts.channel)))
+  end
+  local executor = core.get().executor
+  if opts.ack then
+    executor:acknowledge(opts.ack)
+  end
+  channel.answering[opts.call_id] = true
+  local call = executor:execute(name, args, {
+    id = opts.call_id,
+    host = opts.host or 'mcp',
+    start_by = opts.start_by,
+    timeout = opts.timeout,
+    client = opts.client,
+    session = opts.session,
+    capabilities = opts.capabilities,
+    listener = channel,
+    keep = true,
+  })
+  channel.answering[opts.call_id] = nil
+  keep_watch()
+  return reply_of(call)
+end
+
+--- What a call has come to. Repeated until acknowledged.
+---@param id string
+---@return table reply
+function M.get_result(id)
+  local call = core.get().executor:get(id)
+  if call then
+    return reply_of(call)
+  end
+  local text = ('unknown or expired task: %s'):format(tostring(id))
+  return { clock = uv.hrtime(), done = true, result = { state = 'failed', error = { code = 'not_found', message = text } } }
+end
+
+--- Cancels a call; the tool's hooks run.
+---@param id string
+---@param reason string
+function M.cancel_task(id, reason)
+  return { cancelled = core.get().executor:cancel(id, reason or 'client') }
+end
+
+--- The results of these calls have arrived.
+---@param ids string[]
+function M.acknowledge(ids)
+  core.get().executor:acknowledge(ids)
+end
+
+--- Where in a result the bytes stand that are not UTF-8.
+---@param id string
+---@return { path: string, message: string }
+function M.explain(id)
+  local call = core.get().executor:get(id)
+  local outcome = call and call.outcome
+  local path = outcome and encode.bad_bytes(outcome.value) or 'result'
+  return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
+end
+
+--- News from the bridge, for people.
+---@param kind 'listening'|'sessions'|'session_ended'|'blocked'
+---@param data table
+function M.report(kind, data)
+  if kind == 'session_ended' then
+    core.get().executor:end_session(data.id)
+  else
+    require('mcp-tools.bridge').reported(kind, data)
+  end
+end
+
+--- Tells every attached bridge of a change, once per turn of the event loop.
+---@param kind mcp-tools.Kind
+function M.changed(kind)
+  local pending = M.pending_changes
+  if pending then
+    pending[kind] = true
+    return
+  end
+  if next(channels) == nil then
+    return
+  end
+  M.pending_changes = { [kind] = true }
+  vim.schedule(function()
+    pending, M.pending_changes = M.pending_changes, nil
+    for changed in pairs(pending) do
+      for _, channel in pairs(channels) do
+        channel:emit('changed', changed, core.get().registry.revisions[changed])
+      end
+    end
+  end)
+end
+
+return M

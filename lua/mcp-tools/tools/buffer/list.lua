@@ -1,0 +1,51 @@
+--- The person's buffers.
+
+local utf8 = require('mcp-tools.utf8')
+
+return {
+  name = 'buffer_list',
+  description = 'Lists the buffers that are open in the editor: number, path, whether it has unsaved changes, and where'
+    .. ' it is shown.',
+  args = {
+    modified_only = { type = 'boolean', description = 'Only buffers with unsaved changes', default = false },
+    include_unlisted = { type = 'boolean', description = 'Also help, terminals and other unlisted buffers', default = false },
+    limit = { type = 'integer', description = 'At most this many buffers', default = 100, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Buffers to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  execute = function(ctx, args)
+    local current = require('mcp-tools.buffers').current()
+    local buffers, total, lossy = {}, 0, false
+    for _, info in ipairs(vim.fn.getbufinfo()) do
+      local options = vim.bo[info.bufnr]
+      local wanted = (options.buflisted or args.include_unlisted) and (options.modified or not args.modified_only)
+      if wanted then
+        total = total + 1
+        if total > args.offset and #buffers < args.limit then
+          local path, repaired = utf8.repair(info.name)
+          lossy = lossy or repaired
+          table.insert(buffers, {
+            bufnr = info.bufnr,
+            path = path ~= '' and path or nil,
+            filetype = options.filetype ~= '' and options.filetype or nil,
+            buftype = options.buftype ~= '' and options.buftype or nil,
+            loaded = info.loaded == 1,
+            modified = options.modified,
+            changedtick = info.changedtick,
+            lines = info.loaded == 1 and info.linecount or nil,
+            visible = #info.windows > 0,
+            current = info.bufnr == current or nil,
+          })
+        end
+      end
+    end
+    local rest = total - args.offset - #buffers
+    ctx({
+      buffers = buffers,
+      total = total,
+      next_offset = rest > 0 and args.offset + #buffers or nil,
+      lossy = lossy or nil,
+    })
+  end,
+}

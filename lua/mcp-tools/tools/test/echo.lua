@@ -1,0 +1,13 @@
+--- Gives back its text: the smallest tool, for trying a connection.
+
+return {
+  name = 'test_echo',
+  description = 'Returns the text it is given. For trying the connection to the editor.',
+  args = {
+    text = { type = 'string', description = 'Text to return', required = true },
+  },
+  annotations = { read_only = true, idempotent = true },
+  execute = function(ctx, args)
+    ctx(args.text)
+  end,
+}

@@ -1,0 +1,26 @@
+--- Loaded buffers, answered at once (guill's name and shape).
+
+return {
+  name = 'test_sync_buffers',
+  description = 'Lists the loaded buffers. For trying a tool that answers at once; buffer_list says more.',
+  annotations = { read_only = true },
+  execute = function(ctx)
+    local buffers = {}
+    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+      if vim.api.nvim_buf_is_loaded(bufnr) then
+        local options = vim.bo[bufnr]
+        table.insert(buffers, {
+          bufnr = bufnr,
+          name = vim.api.nvim_buf_get_name(bufnr),
+          buftype = options.buftype,
+          filetype = options.filetype,
+          modified = options.modified,
+          readonly = options.readonly,
+          line_count = vim.api.nvim_buf_line_count(bufnr),
+          listed = options.buflisted,
+        })
+      end
+    end
+    ctx({ buffers = buffers, count = #buffers })
+  end,
+}

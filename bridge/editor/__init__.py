@@ -7,7 +7,7 @@ Does not know about: MCP, HTTP, tools by name.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
@@ -45,9 +45,9 @@ class Editor(Protocol):
         """True while the editor does not read what was written; then `drain` before writing more."""
 
     async def drain(self, until: float) -> bool:
-        """Waits until the editor reads again, at most until `until` (monotonic seconds); False when it does not."""
+        """Waits until the editor reads again, or `until` (monotonic seconds); True = it does."""
 
-    def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
+    def hello(self, info: HelloInfo, timeout: float = 5.0) -> Awaitable[Hello]:
         """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
 
     def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:

@@ -1,0 +1,222 @@
+# ruff: noqa: D102 - the verbs are documented in Editor
+"""The verbs of lua/mcp-tools/wire.lua, typed: the only module that knows how they look on the wire.
+
+Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values and events.
+Does not know about: MCP, HTTP, what a call is waiting for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from time import monotonic
+from typing import Any, TypeVar
+
+from ..errors import StartError
+from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
+from . import EditorListener, decode
+from .clock import EditorClock
+from .rpc import Channel, connect
+
+T = TypeVar("T")
+
+ANSWER_WITHIN = 10.0
+"""Seconds for a verb that only reads tables; longer means that the main thread is busy."""
+
+_WIRE = "return require('mcp-tools.wire').{}(...)"
+_HELLO = _WIRE.format("hello")
+_LIST = _WIRE.format("list")
+_EXECUTE = _WIRE.format("execute")
+_GET_RESULT = _WIRE.format("get_result")
+_EXPLAIN = _WIRE.format("explain")
+_CANCEL = _WIRE.format("cancel_task")
+_ACKNOWLEDGE = _WIRE.format("acknowledge")
+_REPORT = _WIRE.format("report")
+_CLOCK = "return vim.uv.hrtime()"
+
+
+class NvimEditor:
+    """The real `Editor`; make one with `open`."""
+
+    def __init__(self, log: Callable[[str, str], None]) -> None:
+        self._log = log
+        self._listener: EditorListener | None = None
+        self._changed: list[Callable[[str, int], None]] = []
+        self._clock = EditorClock()
+        self._channel: Channel
+        self._channel_id = 0
+        self.closed: asyncio.Future[None]
+
+    @classmethod
+    async def open(cls, address: str, log: Callable[[str, str], None]) -> NvimEditor:
+        """Connects to `address`.
+
+        Raises:
+            StartError: nobody answers there.
+        """
+        editor = cls(log)
+        try:
+            editor._channel = await connect(address, editor._event, log)
+        except (OSError, TimeoutError) as error:
+            why = str(error) or "no answer"
+            raise StartError(
+                f"no Neovim at {address} ({why}); NVIM_LISTEN_ADDRESS must be its v:servername"
+            ) from error
+        editor.closed = editor._channel.closed
+        return editor
+
+    @property
+    def last_heard(self) -> float:
+        return self._channel.last_heard
+
+    @property
+    def congested(self) -> bool:
+        return self._channel.congested
+
+    async def drain(self, until: float) -> bool:
+        return await self._channel.drain(until)
+
+    def close(self) -> None:
+        """Sends what is written, then closes the channel."""
+        self._channel.close()
+
+    # Verbs
+
+    async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - see Editor
+        give_up = monotonic() + timeout
+        if not self._channel_id:
+            about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
+            self._channel_id = int(about["id"])
+        values = {"protocol": PROTOCOL, **asdict(info)}
+        sent = monotonic()
+
+        def answer(raw: Any) -> Hello:
+            self._sample(raw, sent)
+            return decode.hello(raw)
+
+        return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+        return self._lua(_LIST, (kind, revision), monotonic() + ANSWER_WITHIN, decode.listing)
+
+    def execute(
+        self,
+        call_id: str,
+        request: CallRequest,
+        start_by: float,
+        timeout_ms: int,
+        ack: Sequence[str] = (),
+        give_up: float | None = None,
+    ) -> asyncio.Future[Reply]:
+        client = request.client
+        options: dict[str, Any] = {
+            "call_id": call_id,
+            "start_by": self._clock.to_editor(start_by),
+            "timeout": timeout_ms,
+            "client": {"name": client.name, "version": client.version},
+            "host": "mcp",
+        }
+        if request.session is not None:
+            options["session"] = request.session
+        if request.capabilities is not None:
+            options["capabilities"] = request.capabilities
+        if ack:
+            options["ack"] = ack
+        return self._reply(
+            _EXECUTE,
+            (request.name, request.arguments, options),
+            start_by + 0.1 if give_up is None else give_up,
+        )
+
+    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+        return self._reply(_GET_RESULT, (task_id, since), monotonic() + ANSWER_WITHIN)
+
+    def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
+        return self._lua(_EXPLAIN, (task_id,), monotonic() + 2.0, decode.explanation)
+
+    def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
+        """Asks for the mode, and for the clock as well when the last sample is old: a call follows."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Mode | None] = loop.create_future()
+        now = monotonic()
+        mode = self._channel.request("nvim_get_mode", (), now + timeout, decode.mode)
+        clock = self._read_clock(now + timeout) if self._clock.stale(now) else None
+
+        def settle(_: asyncio.Future[Any]) -> None:
+            # Both are looked at each time, so that no exception stays unseen.
+            silent = mode.done() and (mode.cancelled() or mode.exception() is not None)
+            read = clock is None or (clock.done() and (clock.cancelled() or clock.exception() or True))
+            if answer.done() or not mode.done():
+                return
+            if silent:
+                answer.set_result(None)
+            elif read or mode.result().blocking:
+                answer.set_result(mode.result())
+
+        mode.add_done_callback(settle)
+        if clock is not None:
+            clock.add_done_callback(settle)
+        return answer
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        self._tell(_CANCEL, (task_id, reason))
+
+    def acknowledge(self, task_ids: Sequence[str]) -> None:
+        self._tell(_ACKNOWLEDGE, (task_ids,))
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        self._tell(_REPORT, (kind, data))
+
+    def set_listener(self, listener: EditorListener) -> None:
+        self._listener = listener
+
+    def on_changed(self, callback: Callable[[str, int], None]) -> None:
+        self._changed.append(callback)
+
+    # Inside
+
+    def _lua(
+        self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
+    ) -> asyncio.Future[T]:
+        return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
+
+    def _tell(self, code: str, args: Sequence[Any]) -> None:
+        self._channel.notify("nvim_exec_lua", (code, args))
+
+    def _reply(self, code: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
+        sent = monotonic()
+
+        def answer(raw: Any) -> Reply:
+            self._sample(raw, sent)
+            return decode.reply(raw, self._clock)
+
+        return self._lua(code, args, give_up, answer)
+
+    def _read_clock(self, give_up: float) -> asyncio.Future[None]:
+        sent = monotonic()
+        return self._lua(_CLOCK, (), give_up, lambda raw: self._clock.sample(sent, monotonic(), int(raw)))
+
+    def _sample(self, raw: Any, sent: float) -> None:
+        self._clock.sample(sent, monotonic(), int(raw["clock"]))
+
+    def _event(self, name: str, args: Sequence[Any]) -> None:
+        listener = self._listener
+        match name, args:
+            case "changed", [str(kind), revision]:
+                for callback in self._changed:
+                    callback(kind, int(revision))
+            case _ if listener is None:
+                self._log("warn", f"event {name} before anyone listens")
+            case "wake", [str(task_id)]:
+                listener.wake(task_id, None)
+            case "wake", [str(task_id), raw]:
+                listener.wake(task_id, None if raw is None else decode.reply(raw, self._clock))
+            case "started", [str(task_id)]:
+                listener.started(task_id, None)
+            case "started", [str(task_id), deadline]:
+                listener.started(task_id, decode.deadline(deadline, self._clock))
+            case "log", [str(task_id), str(level), data]:
+                listener.log(task_id, level, decode.json_value(data))
+            case _:
+                self._log("warn", f"event {name} is unknown or has other arguments than expected")

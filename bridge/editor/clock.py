@@ -1,0 +1,63 @@
+"""The editor's clock, as far as this side can know it.
+
+Every answer carries the editor's `hrtime`, read at some moment between question and answer. So each sample
+bounds the offset from both sides, and only the lower bound is used: an instant translated to the editor's clock
+is never later than meant (a call may be refused less than a round trip too early, but never started too late).
+Does not know about: I/O.
+"""
+
+from __future__ import annotations
+
+NS = 1_000_000_000
+WINDOW = 30.0
+"""Seconds that a sample counts (up to twice that): the clocks of two machines drift, and stop in suspend."""
+
+
+class EditorClock:
+    """offset = editor's hrtime (ns) - monotonic (ns), kept as the best lower bound of the last WINDOW."""
+
+    __slots__ = ("_now_bound", "_old_bound", "_seen", "_since")
+
+    def __init__(self) -> None:
+        self._now_bound: int | None = None
+        self._old_bound: int | None = None
+        self._since = 0.0
+        self._seen = float("-inf")
+
+    def sample(self, sent: float, received: float, clock: int) -> None:
+        """Learns from one answer.
+
+        Args:
+            sent: monotonic seconds when the question was written.
+            received: monotonic seconds when the answer was read.
+            clock: the editor's hrtime in it.
+        """
+        lower, upper = clock - int(received * NS) - 1, clock - int(sent * NS)
+        if self._now_bound is None or upper < self.offset:
+            # The editor's clock stood still (suspend on its side): all that was known is too late now.
+            self._now_bound, self._old_bound, self._since = lower, None, received
+        elif received - self._since > WINDOW:
+            self._old_bound = self._now_bound if received - self._since < 2 * WINDOW else None
+            self._now_bound, self._since = lower, received
+        else:
+            self._now_bound = max(self._now_bound, lower)
+        self._seen = received
+
+    @property
+    def offset(self) -> int:
+        """The best lower bound in ns; 0 before the first sample."""
+        if self._now_bound is None:
+            return 0
+        return self._now_bound if self._old_bound is None else max(self._now_bound, self._old_bound)
+
+    def stale(self, now: float) -> bool:
+        """Tells whether the last sample is too old to be trusted."""
+        return now - self._seen > WINDOW
+
+    def to_editor(self, moment: float) -> int:
+        """Translates monotonic seconds to the editor's hrtime."""
+        return int(moment * NS) + self.offset
+
+    def to_local(self, clock: int) -> float:
+        """Translates the editor's hrtime to monotonic seconds."""
+        return (clock - self.offset) / NS

@@ -1,0 +1,137 @@
+"""Raw values of the wire → values of `model`. What it raises means "an answer of unknown shape".
+
+Receives what msgpack made of the editor's tables; sends typed, frozen values with local deadlines.
+Does not know about: channels, futures, who asked.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from ..errors import Code
+from ..model import (
+    FieldError,
+    Hello,
+    Limits,
+    Listing,
+    Mode,
+    Outcome,
+    Progress,
+    Reply,
+    Settings,
+    ToolError,
+)
+from .clock import EditorClock
+
+_CALL_STATES = {"running", "waiting_approval", "waiting_input"}
+_END_STATES = {"done", "failed", "timed_out", "cancelled"}
+_KINDS = {"text", "json", "content", "empty"}
+
+
+def clean(text: str) -> str:
+    """Replaces bytes that are not UTF-8; for texts that are shown, never for results."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def json_value(text: Any) -> Any:
+    """Parses JSON text that a tool's log call sent."""
+    return json.loads(clean(text))
+
+
+def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
+    """Translates a deadline of the editor's clock; nil = no limit."""
+    return None if clock_ns is None else clock.to_local(int(clock_ns))
+
+
+def reply(raw: Any, clock: EditorClock) -> Reply:
+    """Answer to `execute` or `get_result`, or what rides in a wake."""
+    progress = raw.get("progress")
+    latest = None if progress is None else _progress(progress)
+    if raw["done"]:
+        return Reply(True, outcome(raw["result"]), progress=latest)
+    state = _one_of(raw["state"], _CALL_STATES)
+    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest)
+
+
+def outcome(raw: Any) -> Outcome:
+    """How a call ended."""
+    state = _one_of(raw["state"], _END_STATES)
+    if state == "done":
+        kind = _one_of(raw["kind"], _KINDS)
+        text = raw.get("text") or ""
+        if type(text) is not str:
+            raise TypeError("text is not a string")
+        return Outcome("done", kind, text, raw.get("structured") is True)
+    return Outcome(state, error=_error(raw["error"]), schema_bound=raw.get("schema_bound") is True)
+
+
+def listing(raw: Any) -> Listing:
+    """Answer to `list`."""
+    if raw.get("unchanged"):
+        return Listing(int(raw["revision"]), None)
+    return Listing(int(raw["revision"]), clean(raw["json"]))
+
+
+def explanation(raw: Any) -> tuple[str, str]:
+    """Answer to `explain`."""
+    return clean(raw["path"]), clean(raw["message"])
+
+
+def mode(raw: Any) -> Mode:
+    """Answer of `nvim_get_mode`."""
+    return Mode(raw["mode"], raw["blocking"])
+
+
+def hello(raw: Any) -> Hello:
+    """Answer to `hello`; settings that this bridge does not know are left out."""
+    return Hello(
+        boot=raw["boot"],
+        revisions={str(k): int(v) for k, v in _table(raw.get("revision")).items()},
+        versions={str(k): str(v) for k, v in _table(raw.get("versions")).items()},
+        token=raw.get("token") or None,
+        settings=_settings(_table(raw.get("settings"))),
+    )
+
+
+def _settings(raw: dict[str, Any]) -> Settings:
+    values = {f.name: raw[f.name] for f in fields(Settings) if raw.get(f.name) is not None}
+    for name in ("allowed_hosts", "allowed_origins"):
+        values[name] = tuple(values.get(name) or ())
+    limits = _table(raw.get("limits"))
+    values["limits"] = Limits(**{f.name: int(limits[f.name]) for f in fields(Limits) if f.name in limits})
+    if "tool_timeout" in values:
+        values["tool_timeout"] = int(values["tool_timeout"])
+    return Settings(**values)
+
+
+def _progress(raw: Any) -> Progress:
+    message = raw.get("message")
+    return Progress(
+        int(raw["seq"]), raw["done"], raw.get("total"), None if message is None else clean(message)
+    )
+
+
+def _error(raw: Any) -> ToolError:
+    code = raw["code"]
+    # A newer plugin may know codes that this bridge does not.
+    known = Code(code) if code in _CODES else Code.EXECUTION_ERROR
+    faults = tuple(FieldError(clean(e["field"]), clean(e["message"])) for e in raw.get("errors") or ())
+    return ToolError(known, clean(raw["message"]), faults)
+
+
+def _one_of(value: Any, allowed: set[str]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{value!r} is none of {sorted(allowed)}")
+    return value
+
+
+def _table(raw: Any) -> dict[str, Any]:
+    """Lua's empty table arrives as an empty list."""
+    return raw if isinstance(raw, dict) else {}
+
+
+_CODES = {str(code) for code in Code}

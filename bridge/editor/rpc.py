@@ -1,0 +1,265 @@
+"""One msgpack-RPC channel to Neovim, over a unix socket, a named pipe or TCP.
+
+Receives method names with plain arguments from the client; sends their answers as futures and Neovim's
+notifications as plain calls. Does not know about: the wire's verbs, Lua, MCP.
+
+Laws: a request ends by its answer, its deadline or the end of the channel, whatever comes first; nothing is
+asked of a closing channel; bytes that are not msgpack-RPC end the channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import re
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgpack  # type: ignore[import-untyped]
+
+from ..errors import EditorError, EditorGoneError, LuaError, NoAnswerError
+
+T = TypeVar("T")
+
+MAX_MESSAGE = 256 * 1024 * 1024
+"""A result of 10 MiB grows at most sixfold as JSON text; the rest is room for raised limits."""
+MAX_ITEMS = 1 << 22
+"""Lists cross as JSON text, so no honest message has more items; garbage must not reserve gigabytes."""
+WRITE_HIGH = 1024 * 1024
+"""Unsent bytes beyond which the channel counts as congested: a hundred calls of common size."""
+
+_REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
+_TCP = re.compile(r"^\[?([^/\\]*?)\]?:(\d+)$")
+
+
+class Handle(NamedTuple):
+    """A buffer (kind 0), window (1) or tabpage (2)."""
+
+    kind: int
+    number: int
+
+
+def _extension(code: int, data: bytes) -> Any:
+    return Handle(code, msgpack.unpackb(data)) if code in (0, 1, 2) else msgpack.ExtType(code, data)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class Channel(asyncio.Protocol):
+    """The protocol; make one with `connect`.
+
+    Attributes:
+        closed: done when the channel is gone; never fails.
+        last_heard: monotonic seconds of the last bytes from Neovim.
+        congested: Neovim does not read what was written.
+    """
+
+    def __init__(self, on_event: Callable[[str, list[Any]], None], log: Callable[[str, str], None]) -> None:
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.last_heard = monotonic()
+        self.congested = False
+        self._loop = asyncio.get_running_loop()
+        self._on_event = on_event
+        self._log = log
+        self._ids = itertools.count(1)
+        self._pending: dict[int, tuple[asyncio.Future[Any], Callable[[Any], Any], float, str]] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
+        self._drained: set[asyncio.Future[None]] = set()
+        self._fault = "Neovim is gone"
+        # surrogateescape: buffers may hold bytes that are not UTF-8, and must come back as they went.
+        self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
+        self._unpacker = msgpack.Unpacker(
+            raw=False,
+            unicode_errors="surrogateescape",
+            strict_map_key=False,
+            ext_hook=_extension,
+            max_buffer_size=MAX_MESSAGE,
+            max_array_len=MAX_ITEMS,
+            max_map_len=MAX_ITEMS,
+        )
+
+    # For the client
+
+    def request(
+        self,
+        method: str,
+        args: Sequence[Any],
+        give_up: float,
+        decode: Callable[[Any], T] = _same,
+    ) -> asyncio.Future[T]:
+        """Asks Neovim.
+
+        Args:
+            method: name of an API function.
+            args: its arguments.
+            give_up: monotonic seconds at which the future fails with `NoAnswerError`.
+            decode: makes the typed answer; what it raises fails the future.
+        """
+        future: asyncio.Future[T] = self._loop.create_future()
+        if self._transport.is_closing():
+            future.set_exception(EditorGoneError(self._fault))
+            return future
+        request_id = next(self._ids)
+        try:
+            data = self._pack((_REQUEST, request_id, method, args))
+        except (OverflowError, ValueError, TypeError) as fault:
+            future.set_exception(EditorError(f"{method}: arguments that do not fit msgpack ({fault!r})"))
+            return future
+        self._pending[request_id] = (future, decode, give_up, method)
+        # One alarm for all: it is moved only when a new deadline is nearer, so most requests set none.
+        if give_up < self._alarm_at:
+            self._set_alarm(give_up)
+        self._transport.write(data)
+        return future
+
+    def notify(self, method: str, args: Sequence[Any]) -> None:
+        """Tells Neovim something; a channel that is closing drops it."""
+        if not self._transport.is_closing():
+            self._transport.write(self._pack((_NOTIFICATION, method, args)))
+
+    async def drain(self, until: float) -> bool:
+        """Waits until Neovim reads again, but no later than `until` (monotonic seconds)."""
+        if not self.congested:
+            return True
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._drained.add(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=max(0.0, until - monotonic()))
+        finally:
+            self._drained.discard(waiter)
+        return not self.congested
+
+    def close(self) -> None:
+        """Sends what is written, then closes."""
+        self._transport.close()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keeps the transport."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH)
+
+    def data_received(self, data: bytes) -> None:
+        """Feeds the parser and deals out every whole message."""
+        self.last_heard = monotonic()
+        try:
+            self._unpacker.feed(data)
+            for message in self._unpacker:
+                self._dispatch(message)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            # TypeError: a map key that cannot be one. All of them mean that the peer is no Neovim.
+            self._fault = f"the peer does not speak msgpack-RPC ({type(error).__name__}: {error})"
+            self._log("error", f"channel closed: {self._fault}")
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        """Neovim does not keep up."""
+        self.congested = True
+
+    def resume_writing(self) -> None:
+        """Neovim reads again."""
+        self.congested = False
+        for waiter in self._drained:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Fails all that waits."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        pending, self._pending = self._pending, {}
+        for future, *_ in pending.values():
+            if not future.done():
+                future.set_exception(EditorGoneError(self._fault))
+        self.resume_writing()
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    # Inside
+
+    def _dispatch(self, message: Any) -> None:
+        match message:
+            case [1, int(request_id), error, result]:
+                self._answer(request_id, error, result)
+            case [2, str(name), list(args)]:
+                self._event(name, args)
+            case [0, request_id, _, _]:
+                refusal = [0, "the bridge answers no requests"]
+                self._transport.write(self._pack((_RESPONSE, request_id, refusal, None)))
+            case _:
+                raise ValueError(f"not a message: {str(message)[:80]}")
+
+    def _answer(self, request_id: int, error: Any, result: Any) -> None:
+        entry = self._pending.pop(request_id, None)
+        if entry is None or entry[0].done():
+            return  # its asker gave up: late answers are dropped
+        future, decode, _, method = entry
+        if error is not None:
+            text = error[1] if isinstance(error, list) and len(error) == 2 else error
+            future.set_exception(LuaError(str(text)))
+            return
+        try:
+            future.set_result(decode(result))
+        except (LookupError, TypeError, ValueError, AttributeError) as fault:
+            future.set_exception(EditorError(f"{method}: an answer of unknown shape ({fault!r})"))
+
+    def _event(self, name: str, args: list[Any]) -> None:
+        try:
+            self._on_event(name, args)
+        except Exception as fault:  # noqa: BLE001 - boundary: one bad event must not end the channel
+            self._log("error", f"event {name}: {fault!r}")
+
+    def _set_alarm(self, at: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = self._loop.call_at(at, self._expire)
+
+    def _expire(self) -> None:
+        self._alarm, self._alarm_at = None, math.inf
+        now = monotonic()
+        nearest = math.inf
+        for request_id, (future, _, give_up, method) in list(self._pending.items()):
+            if future.done():
+                del self._pending[request_id]
+            elif give_up <= now:
+                del self._pending[request_id]
+                future.set_exception(NoAnswerError(f"{method}: no answer"))
+            else:
+                nearest = min(nearest, give_up)
+        if nearest < math.inf:
+            self._set_alarm(nearest)
+
+
+async def connect(
+    address: str,
+    on_event: Callable[[str, list[Any]], None],
+    log: Callable[[str, str], None],
+    timeout: float = 5.0,  # noqa: ASYNC109 - part of the meaning, not of the caller's flow
+) -> Channel:
+    """Opens a channel to `address`: a path, `host:port`, or a Windows pipe.
+
+    Raises:
+        OSError: nobody listens there.
+        TimeoutError: not within `timeout` seconds.
+    """
+    loop = asyncio.get_running_loop()
+
+    def make() -> Channel:
+        return Channel(on_event, log)
+
+    tcp = _TCP.match(address)
+    async with asyncio.timeout(timeout):
+        if address.startswith("\\\\.\\pipe\\"):
+            # Exists on Windows' loop only.
+            open_pipe: Any = getattr(loop, "create_pipe_connection")  # noqa: B009
+            return cast(Channel, (await open_pipe(make, address))[1])
+        if tcp is not None:
+            return (await loop.create_connection(make, tcp[1] or "127.0.0.1", int(tcp[2])))[1]
+        return (await loop.create_unix_connection(make, address))[1]

@@ -1,0 +1,36 @@
+---@meta
+--- Types of the tables that people write by hand. Classes with methods are declared beside their code: `mcp-tools.Ctx`
+--- in ctx.lua, `mcp-tools.Handle` in hosts/nvim.lua, `mcp-tools.Error` in errors.lua, options in options.lua.
+
+---@class (exact) mcp-tools.Annotations hints for clients; the first two also count for approval
+---@field read_only boolean? it changes nothing
+---@field destructive boolean? it can destroy something
+---@field idempotent boolean? twice does what once does
+---@field open_world boolean? it reaches beyond this editor
+
+--- One argument in the short form. Any other JSON Schema keyword may stand beside these.
+---@class mcp-tools.Arg
+---@field type string|string[]
+---@field description string?
+---@field required boolean?
+---@field default any fills in for an absent argument; then it need not be `required`
+---@field enum any[]?
+---@field items mcp-tools.Arg? of an array
+---@field properties table<string, mcp-tools.Arg>? of an object
+
+--- A tool. Exactly one of `execute` and `run`, at most one of `args` and `input_schema`.
+---@class mcp-tools.Tool
+---@field name string `[A-Za-z0-9_]`, 1 to 40; published with `tool_prefix` before it
+---@field title string?
+---@field description string what a model reads to choose it
+---@field args table<string, mcp-tools.Arg>?
+---@field input_schema table? a whole JSON Schema, an object at the top
+---@field output_schema table? the result is checked against it and sent as structured content
+---@field annotations mcp-tools.Annotations?
+---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
+---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
+---@field state? fun(): table makes `ctx.state`, one per session
+---@field hosts table<string, table>? extras for single hosts
+---@field recommended boolean? bundled tools: part of `tools = "recommended"`
+---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, now or later
+---@field run? fun(ctx: mcp-tools.Ctx, args: table): any a coroutine: `ctx:await`, `coroutine.yield(state)`, `return`

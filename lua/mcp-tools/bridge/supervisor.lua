@@ -266,6 +266,12 @@ function Supervisor:_mark_watchers(of_next)
   end
 end
 
+--- Whether it runs or will: false once `stop()` was called or it gave up.
+---@return boolean
+function Supervisor:is_wanted()
+  return self._again or not vim.list_contains({ 'stopped', 'stopping', 'failed' }, self.state)
+end
+
 --- Ends what runs and starts it anew; nobody who watches is told of an end.
 function Supervisor:restart()
   self:_mark_watchers(true)

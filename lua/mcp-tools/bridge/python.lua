@@ -1,0 +1,184 @@
+-- Receives the options about Python. Sends the command that runs the bridge, or what is missing and the line that mends
+-- it. Does not know about processes that run. Downloads nothing.
+
+local config = require('mcp-tools.config')
+
+local uv = vim.uv
+
+local M = {}
+
+local MINIMUM = { 3, 11 }
+local MINIMUM_TEXT = '3.11'
+-- The probe of an interpreter that does not answer (a broken shim, a network drive) must end.
+local PROBE_TIMEOUT = 5000
+local PROBE = 'import sys; print("%d.%d.%d" % sys.version_info[:3])'
+
+---@class mcp-tools.bridge.PythonFault
+---@field message string
+---@field advice string the line to run or to write
+---@field needs_install? boolean `:McpTools install` mends it
+
+---@class mcp-tools.bridge.Runtime
+---@field command string[]
+---@field source 'command'|'python'|'environment' which option, or the private environment
+---@field python? string the interpreter, when we chose it
+---@field version? string
+
+--- The folder that the plugin is installed in.
+---@return string
+function M.plugin_root()
+  local here = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
+  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(uv.fs_realpath(here) or here))))
+end
+
+--- The private environment.
+---@return string
+function M.environment_dir()
+  return vim.fs.joinpath(vim.fn.stdpath('data') --[[@as string]], 'mcp-tools', 'venv')
+end
+
+---@param dir string
+---@return string
+function M.interpreter(dir)
+  local parts = vim.fn.has('win32') == 1 and { 'Scripts', 'python.exe' } or { 'bin', 'python' }
+  return vim.fs.joinpath(dir, unpack(parts))
+end
+
+---@param path string
+---@return string?
+local function read(path)
+  local fd = uv.fs_open(path, 'r', 0)
+  if not fd then
+    return nil
+  end
+  local stat = uv.fs_fstat(fd)
+  local data = uv.fs_read(fd, stat and stat.size or 0, 0)
+  uv.fs_close(fd)
+  return data
+end
+
+--- Version of the interpreter that an environment was made from, as its own notes say.
+---@param dir string
+---@return string?
+function M.environment_version(dir)
+  local text = read(vim.fs.joinpath(dir, 'pyvenv.cfg'))
+  return text and text:match('version[_info]*%s*=%s*(%d[%d.]*)')
+end
+
+---@param version string
+---@return boolean
+local function is_old(version)
+  local major, minor = version:match('^(%d+)%.(%d+)')
+  major, minor = tonumber(major) or 0, tonumber(minor) or 0
+  return major < MINIMUM[1] or (major == MINIMUM[1] and minor < MINIMUM[2])
+end
+
+---@type mcp-tools.bridge.PythonFault
+local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
+
+--- What keeps the private environment from being used; nil when it fits the lock of this version of the plugin.
+---@return mcp-tools.bridge.PythonFault?
+function M.environment_fault()
+  local dir = M.environment_dir()
+  local lock = read(vim.fs.joinpath(M.plugin_root(), 'requirements.lock'))
+  if not lock then
+    return {
+      message = 'requirements.lock is missing from ' .. M.plugin_root(),
+      advice = 'Install the plugin again with your plugin manager',
+    }
+  end
+  local stamp = read(vim.fs.joinpath(dir, '.lock-hash'))
+  if not stamp then
+    return vim.tbl_extend('error', { message = 'the Python environment of the bridge is not installed' }, INSTALL)
+  elseif vim.trim(stamp) ~= vim.fn.sha256(lock) then
+    return vim.tbl_extend('error', {
+      message = 'the Python environment of the bridge belongs to another version of the plugin',
+    }, INSTALL)
+  elseif not uv.fs_access(M.interpreter(dir), 'X') then
+    -- A virtual environment points to the interpreter it was made from; a system upgrade may take that away.
+    return vim.tbl_extend('error', {
+      message = 'the Python that the environment of the bridge was made from is gone',
+    }, INSTALL)
+  end
+end
+
+local probed = {} ---@type table<string, string> interpreter → version
+
+--- Asks an interpreter for its version, without waiting for it.
+---@param python string
+---@param cb fun(version: string?, err: string?)
+local function probe(python, cb)
+  if probed[python] then
+    return cb(probed[python])
+  end
+  local ok, err = pcall(vim.system, { python, '-c', PROBE }, {
+    text = true,
+    timeout = PROBE_TIMEOUT,
+    env = { PYTHONHOME = '', PYTHONPATH = '' },
+  }, function(done)
+    local version = done.code == 0 and done.stdout:match('^%d+%.%d+%.%d+') or nil
+    probed[python] = version
+    vim.schedule(function()
+      local why = done.signal ~= 0 and ('no answer within %d s'):format(PROBE_TIMEOUT / 1000)
+        or vim.trim(done.stderr or ''):match('[^\n]*$')
+      cb(version, why)
+    end)
+  end)
+  if not ok then
+    cb(nil, tostring(err))
+  end
+end
+
+---@param python string
+---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
+local function chosen(python, cb)
+  local path = vim.fn.exepath(vim.fn.expand(python))
+  local advice = ('Set bridge.python to Python %s or newer, or leave it out and run :McpTools install'):format(
+    MINIMUM_TEXT
+  )
+  if path == '' then
+    return cb(nil, { message = ('bridge.python: %s is no program'):format(python), advice = advice })
+  end
+  probe(path, function(version, err)
+    if not version then
+      cb(nil, { message = ('bridge.python: %s does not run: %s'):format(path, err), advice = advice })
+    elseif is_old(version) then
+      local text = 'bridge.python: %s is Python %s, too old: the bridge needs %s or newer'
+      cb(nil, { message = text:format(path, version, MINIMUM_TEXT), advice = advice })
+    else
+      cb({ command = { path, '-m', 'bridge' }, source = 'python', python = path, version = version })
+    end
+  end)
+end
+
+--- Finds the command of the bridge. `cb` may be called before this returns.
+---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
+function M.resolve(cb)
+  local command, python = config.get('bridge.command'), config.get('bridge.python')
+  if command ~= nil then
+    command = type(command) == 'string' and { command } or command
+    if #command == 0 or command[1] == '' then
+      return cb(
+        nil,
+        { message = 'bridge.command is empty', advice = 'Name a program in bridge.command, or leave it out' }
+      )
+    end
+    return cb({ command = vim.list_slice(command), source = 'command' })
+  elseif python ~= nil then
+    return chosen(python, cb)
+  end
+  local fault = M.environment_fault()
+  if fault then
+    return cb(nil, fault)
+  end
+  local dir = M.environment_dir()
+  local interpreter = M.interpreter(dir)
+  cb({
+    command = { interpreter, '-m', 'bridge' },
+    source = 'environment',
+    python = interpreter,
+    version = M.environment_version(dir),
+  })
+end
+
+return M

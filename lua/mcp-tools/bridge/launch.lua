@@ -1,0 +1,100 @@
+-- Receives what `start()` was asked for. Sends what one start of the bridge needs: command, environment, identity.
+-- Does not know about processes that run.
+
+local config = require('mcp-tools.config')
+local identity = require('mcp-tools.bridge.identity')
+local instances = require('mcp-tools.bridge.instances')
+local python = require('mcp-tools.bridge.python')
+
+local M = {}
+
+local IS_WINDOWS = vim.fn.has('win32') == 1
+
+---@class mcp-tools.bridge.Prepared
+---@field spec mcp-tools.bridge.ProcessSpec
+---@field identity mcp-tools.bridge.Identity
+---@field socket string address of this editor
+---@field source 'command'|'python'|'environment'
+---@field version? string of Python, when known
+
+--- A fault for which there is no better advice than to look and try again.
+---@param message string
+---@return mcp-tools.bridge.PythonFault
+function M.fault(message)
+  return { message = message, advice = 'See :McpTools log; :McpTools start tries again' }
+end
+
+--- Where clients on this machine reach a port of the bridge.
+---@param port integer
+---@return string
+function M.url(port)
+  local host = config.get('bridge.host')
+  if host == '0.0.0.0' or host == '' then
+    host = '127.0.0.1'
+  elseif host == '::' then
+    host = '::1'
+  end
+  return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
+end
+
+---@param runtime mcp-tools.bridge.Runtime
+---@param project mcp-tools.bridge.Identity
+---@param socket string
+---@param port integer
+---@return table<string, string|false>
+local function environment(runtime, project, socket, port)
+  local own = runtime.source ~= 'command'
+  local path = python.plugin_root()
+  if not own and vim.env.PYTHONPATH then
+    path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
+  end
+  return {
+    NVIM_LISTEN_ADDRESS = socket,
+    MCP_PORT = tostring(port),
+    MCP_AUTH_TOKEN = project.token,
+    MCP_LOG_FILE = config.get('bridge.log_file') or false,
+    MCP_TOOL_TIMEOUT = tostring(config.get('bridge.tool_timeout')),
+    MCP_TOOLS_PORT_FALLBACK = '1',
+    MCP_TOOLS_INSTANCE_DIR = instances.dir(),
+    MCP_TOOLS_HOST = config.get('bridge.host'),
+    PYTHONPATH = path,
+    -- What a person exports for another Python must not reach the private one.
+    PYTHONHOME = not own and vim.env.PYTHONHOME or false,
+    NVIM = false,
+  }
+end
+
+--- Puts a start together. `done` may be called before this returns.
+---@param request { nvim_socket?: string, port?: integer }
+---@param done fun(prepared: mcp-tools.bridge.Prepared?, fault: mcp-tools.bridge.PythonFault?)
+function M.prepare(request, done)
+  python.resolve(function(runtime, fault)
+    if not runtime then
+      return done(nil, fault)
+    end
+    local project, err = identity.load(identity.root())
+    if not project then
+      return done(nil, M.fault(err))
+    end
+    instances.clean()
+    local socket = request.nvim_socket or vim.v.servername
+    if socket == '' then
+      socket = vim.fn.serverstart()
+    end
+    local port = (request.port or 0) ~= 0 and request.port or project.port
+    done({
+      identity = project,
+      socket = socket,
+      source = runtime.source,
+      version = runtime.version,
+      spec = {
+        command = runtime.command,
+        env = environment(runtime, project, socket, port),
+        -- `-m` looks into the working folder first, and a project must not lend us its modules.
+        cwd = python.plugin_root(),
+      },
+    })
+  end)
+end
+
+return M

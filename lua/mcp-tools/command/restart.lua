@@ -1,0 +1,7 @@
+---@type mcp-tools.Subcommand
+return {
+  description = 'stop the bridge and start it on the same port and token',
+  run = function()
+    require('mcp-tools.bridge').restart()
+  end,
+}

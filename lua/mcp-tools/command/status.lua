@@ -1,0 +1,67 @@
+---@param lines string[]
+---@param label string
+---@param value? string
+local function add(lines, label, value)
+  if value and value ~= '' then
+    table.insert(lines, ('  %-11s %s'):format(label, value))
+  end
+end
+
+---@param status mcp-tools.bridge.Status
+---@return string?
+local function port_text(status)
+  if not status.port then
+    return status.wanted_port and ('%d wanted'):format(status.wanted_port)
+  elseif status.wanted_port and status.wanted_port ~= status.port then
+    local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another program'
+    return ('%d (%d is taken by %s)'):format(status.port, status.wanted_port, holder)
+  end
+  return tostring(status.port)
+end
+
+---@param sessions? { count: integer, calls: integer, clients: table[] }
+---@return string
+local function client_text(sessions)
+  local names = {}
+  for _, client in ipairs(sessions and sessions.clients or {}) do
+    local version, transport = client.version or '', client.transport or ''
+    table.insert(names, vim.trim(('%s %s %s'):format(client.name or '?', version, transport)))
+  end
+  return #names > 0 and table.concat(names, ', ') or 'none'
+end
+
+---@param lines string[]
+local function add_calls(lines)
+  local calls = require('mcp-tools.core').get().executor:pending()
+  add(lines, 'calls', #calls == 0 and 'none in flight' or ('%d in flight'):format(#calls))
+  for _, call in ipairs(calls) do
+    local since = call.started_at or call.created_at
+    local seconds = since and (vim.uv.hrtime() - since) / 1e9 or 0
+    local client = call.client and call.client.name or call.host
+    table.insert(lines, ('    %s  %s  %s  %.1f s  %s'):format(call.id, call.name, call.state, seconds, client or ''))
+  end
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = 'show the bridge, its clients and the calls in flight',
+  run = function()
+    local status = require('mcp-tools.bridge').status()
+    local lines =
+      { 'bridge: ' .. status.state .. (status.tries > 0 and (' (restarted %d×)'):format(status.tries) or '') }
+    add(lines, 'endpoint', status.url)
+    add(lines, 'port', port_text(status))
+    add(lines, 'project', status.root)
+    add(lines, 'process', status.pid and tostring(status.pid))
+    add(lines, 'tools', tostring(#require('mcp-tools.core').get().registry:list('tools')))
+    add(lines, 'clients', client_text(status.sessions))
+    add_calls(lines)
+    add(lines, 'last error', status.last_error)
+    if status.state == 'failed' and status.fault then
+      add(lines, 'to do', status.fault.advice)
+    end
+    add(lines, 'note', status.note)
+    add(lines, 'log', require('mcp-tools.log').path())
+    require('mcp-tools.ui.scratch').show('status', lines)
+  end,
+}

@@ -14,35 +14,40 @@ local M = {}
 local PATH_KEYS = { 'path', 'paths', 'filename', 'file', 'files', 'dir', 'cwd', 'program' }
 local BUFFER_KEYS = { 'bufnr', 'bufnrs' }
 
+--- Takes `.` and `..` out of an absolute path by its text alone; right only where no part is a symlink.
+---@param path string
+---@return string
+local function flatten(path)
+  local parts = {}
+  for part in path:gmatch('[^/]+') do
+    if part == '..' then
+      table.remove(parts)
+    elseif part ~= '.' then
+      parts[#parts + 1] = part
+    end
+  end
+  return '/' .. table.concat(parts, '/')
+end
+
 --- The absolute form of a path, with symlinks of its existing part resolved, so that a new file is judged by the
 --- folder that it would really land in.
 ---@param path string relative ones count from the working directory
 ---@return string
 function M.resolve(path)
-  path = vim.fs.normalize(path:gsub('^file://', ''))
-  if path:sub(1, 1) ~= '/' and not path:match('^%a:/') then
+  path = path:gsub('^file://', ''):gsub('^~/', uv.os_homedir() .. '/')
+  if path:sub(1, 1) ~= '/' then
     path = uv.cwd() .. '/' .. path
   end
-  local rest, here = {}, path
-  while true do
-    local real = uv.fs_realpath(here)
+  local existing, rest = path, ''
+  while existing ~= '' do
+    local real = uv.fs_realpath(existing)
     if real then
-      return vim.fs.normalize(#rest > 0 and real .. '/' .. table.concat(rest, '/') or real)
+      return flatten(real .. rest)
     end
-    local parent, name = vim.fs.dirname(here), vim.fs.basename(here)
-    if parent == here or parent == nil then
-      return path
-    end
-    if name == '..' then
-      -- `..` of a folder that does not exist: take the folder before it away as well.
-      here = vim.fs.dirname(parent)
-    else
-      if name ~= '.' and name ~= '' then
-        table.insert(rest, 1, name)
-      end
-      here = parent
-    end
+    local parent, name = existing:match('^(.*)/([^/]*)$')
+    existing, rest = parent, '/' .. name .. rest
   end
+  return flatten(rest)
 end
 
 --- Is a resolved path the root or below it?
@@ -93,7 +98,7 @@ local function place_of_path(given)
     return { given = given, bad = 'a path with a NUL byte', sensitive = true }
   end
   local path = M.resolve(given)
-  return { given = given, path = path, sensitive = M.sensitive(path) or M.sensitive(vim.fs.normalize(given)) }
+  return { given = given, path = path, sensitive = M.sensitive(path) or M.sensitive(given) }
 end
 
 local function place_of_buffer(bufnr)

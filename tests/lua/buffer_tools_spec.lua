@@ -1,0 +1,166 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local t = require('helpers')
+
+local dir = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/buffer-tools'
+
+local function write(name, text)
+  vim.fn.mkdir(dir, 'p')
+  local file = assert(io.open(dir .. '/' .. name, 'wb'))
+  file:write(text)
+  file:close()
+  return dir .. '/' .. name
+end
+
+--- Runs a tool on the way of every host and waits for its end.
+local function call(name, args)
+  local result, err, ended
+  require('mcp-tools').call(name, args, function(...)
+    result, err = ...
+    ended = true
+  end)
+  t.wait(function()
+    return ended
+  end)
+  return result, err
+end
+
+before_each(function()
+  config.setup({ tools = { 'buffer' } })
+  config.setup({
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+end)
+
+after_each(function()
+  vim.cmd('silent! %bwipeout!')
+  config.reset()
+  core.get()
+  vim.fn.delete(dir, 'rf')
+end)
+
+describe('buffer_read', function()
+  it('gives the unsaved text of an open file, and says so', function()
+    local path = write('a.txt', 'one\ntwo\nthree\n')
+    vim.cmd.edit(path)
+    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
+    local result = call('buffer_read', { path = path })
+    t.eq('one\nTWO é\nthree', result.text)
+    t.eq(true, result.modified)
+    t.eq(vim.api.nvim_buf_get_changedtick(0), result.changedtick)
+    t.eq({ 3, 1, 3, nil }, { result.lines, result.start_line, result.end_line, result.next_line })
+    t.eq(result, (call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })))
+    t.eq(result, (call('buffer_read', { bufnr = 0 })))
+  end)
+
+  it('gives the file when it is not open, without opening it', function()
+    local path = write('b.txt', 'one\ntwo')
+    local before = #vim.api.nvim_list_bufs()
+    local result = call('buffer_read', { path = path })
+    t.eq({ 'one\ntwo', false, 2 }, { result.text, result.loaded, result.lines })
+    t.eq(before, #vim.api.nvim_list_bufs())
+  end)
+
+  it('cuts out ranges and says where it goes on', function()
+    local path = write('c.txt', 'l1\nl2\nl3\nl4\nl5\n')
+    vim.cmd.edit(path)
+    for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
+      local result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 2, limit = 2 }))
+      t.eq({ 'l2\nl3', 2, 3, 4, 5 }, { result.text, result.start_line, result.end_line, result.next_line, result.lines })
+      result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 4, end_line = 99 }))
+      t.eq({ 'l4\nl5', nil }, { result.text, result.next_line })
+      local _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 6 }))
+      t.eq('validation_error', err.code)
+      t.matches('start_line.*5 lines', err.message)
+      _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 3, end_line = 2 }))
+      t.matches('end_line', err.message)
+    end
+  end)
+
+  it('cuts what is too much at a line', function()
+    local path = write('big.txt', (('x'):rep(1023) .. '\n'):rep(300))
+    local result = call('buffer_read', { path = path })
+    t.eq({ true, 256, 257, 300 }, { result.truncated, result.end_line, result.next_line, result.lines })
+    t.eq(256 * 1024 - 1, #result.text)
+    local rest = call('buffer_read', { path = path, start_line = result.next_line })
+    t.eq({ 300, nil }, { rest.end_line, rest.truncated })
+  end)
+
+  it('cuts one line that is too long', function()
+    local result = call('buffer_read', { path = write('long.txt', ('x'):rep(300 * 1024)) })
+    t.eq({ true, 256 * 1024 }, { result.truncated, #result.text })
+  end)
+
+  it('repairs bytes that are not UTF-8 and says so', function()
+    local path = write('bin.txt', 'a\255b\nok\n')
+    local result = call('buffer_read', { path = path })
+    t.eq({ 'a\239\191\189b\nok', true }, { result.text, result.lossy })
+  end)
+
+  it('reads an empty file and an empty buffer', function()
+    t.eq('', call('buffer_read', { path = write('empty.txt', '') }).text)
+    vim.cmd.enew()
+    t.eq('', call('buffer_read', { bufnr = 0 }).text)
+  end)
+
+  it('says what is wrong', function()
+    local cases = {
+      { {}, 'validation_error', 'exactly one of path and bufnr' },
+      { { path = dir .. '/x', bufnr = 1 }, 'validation_error', 'exactly one' },
+      { { path = dir .. '/none.txt' }, 'not_found', 'no file' },
+      { { path = vim.fs.dirname(dir) }, 'tool_error', 'is a directory' },
+      { { bufnr = 9999 }, 'not_found', 'no buffer 9999' },
+      { { bufnr = 'x' }, 'validation_error', 'bufnr' },
+    }
+    for _, case in ipairs(cases) do
+      local result, err = call('buffer_read', case[1])
+      t.eq(nil, result)
+      t.eq(case[2], err.code)
+      t.matches(case[3], err.message)
+    end
+  end)
+
+  it('never takes a terminal for the current file', function()
+    vim.cmd.edit(write('d.txt', 'file'))
+    vim.cmd('new | terminal cat')
+    t.eq('file', call('buffer_read', { bufnr = 0 }).text)
+  end)
+end)
+
+describe('buffer_list', function()
+  it('names what is open, changed and shown', function()
+    local a, b = write('a.txt', 'a'), write('b.txt', 'b')
+    vim.cmd.edit(a)
+    vim.cmd.edit(b)
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+    local result = call('buffer_list', {})
+    local by_path = {}
+    for _, buffer in ipairs(result.buffers) do
+      by_path[buffer.path or ''] = buffer
+    end
+    t.eq({ false, nil }, { by_path[a].modified, by_path[a].current })
+    t.eq({ true, true, true }, { by_path[b].modified, by_path[b].current, by_path[b].visible })
+    local modified = call('buffer_list', { modified_only = true })
+    t.eq({ 1, b }, { modified.total, modified.buffers[1].path })
+  end)
+
+  it('comes in pages', function()
+    for i = 1, 5 do
+      vim.cmd.edit(write(i .. '.txt', 'x'))
+    end
+    local seen, offset = {}, 0
+    repeat
+      local page = call('buffer_list', { limit = 2, offset = offset })
+      for _, buffer in ipairs(page.buffers) do
+        table.insert(seen, buffer.bufnr)
+      end
+      offset = page.next_offset
+    until not offset
+    t.eq(call('buffer_list', {}).total, #seen)
+  end)
+end)

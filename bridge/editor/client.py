@@ -1,7 +1,7 @@
 # ruff: noqa: D102 - the verbs are documented in Editor
 """The verbs of lua/mcp-tools/wire.lua, typed: the only module that knows how they look on the wire.
 
-Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values and events.
+Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
 Does not know about: MCP, HTTP, what a call is waiting for.
 """
 
@@ -111,6 +111,7 @@ class NvimEditor:
     ) -> asyncio.Future[Reply]:
         client = request.client
         options: dict[str, Any] = {
+            "channel": self._channel_id,
             "call_id": call_id,
             "start_by": self._clock.to_editor(start_by),
             "timeout": timeout_ms,

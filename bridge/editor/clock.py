@@ -1,8 +1,8 @@
 """The editor's clock, as far as this side can know it.
 
 Every answer carries the editor's `hrtime`, read at some moment between question and answer. So each sample
-bounds the offset from both sides, and only the lower bound is used: an instant translated to the editor's clock
-is never later than meant (a call may be refused less than a round trip too early, but never started too late).
+bounds the offset from both sides, and only the lower bound is used: an instant translated to the editor's
+clock is never later than meant. A call may be refused less than a round trip too early, never started late.
 Does not know about: I/O.
 """
 

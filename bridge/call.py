@@ -1,0 +1,143 @@
+"""One call in flight: its state, deadline and progress; it settles once.
+
+Receives replies and events from `Calls`; sends progress to its observer, and rings whoever waits for it.
+Does not know about: the editor, timers, other calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from time import monotonic
+from typing import Any, Protocol
+
+from .call_state import Event, State, step
+from .model import CallRequest, Outcome, Progress, Reply
+
+HEARTBEAT = 10.0
+"""Seconds between signs of life, so that clients with limits of 60 s and less stay."""
+NET = 2.0
+"""Seconds after the editor's own deadline at which the bridge stops waiting for it."""
+HAIR = 1e-9
+"""What a heartbeat adds: progress must rise, but stay below the tool's next value."""
+
+_STATE_EVENTS = {
+    "running": Event.RUNS,
+    "waiting_approval": Event.ASKS_PERSON,
+    "waiting_input": Event.ASKS_CLIENT,
+}
+_END_EVENTS = {
+    "done": Event.RESULT,
+    "failed": Event.FAILURE,
+    "timed_out": Event.DEADLINE,
+    "cancelled": Event.CANCEL,
+}
+_WAITING_FOR = {
+    State.WAITING_APPROVAL: "waiting for the person's approval in Neovim",
+    State.WAITING_INPUT: "waiting for an answer",
+}
+_NOTHING_YET = Progress(0, -math.inf)
+
+
+class Observer(Protocol):
+    """What a transport does with a call's events; synchronous, never blocks."""
+
+    def progress(self, p: Progress) -> None:
+        """Progress, or a heartbeat; `p.done` always rises."""
+
+    def log(self, level: str, data: Any) -> None:
+        """The tool logged `data`."""
+
+
+class Call:
+    """One call in flight. `wait` is what `run` waits for at this moment; `ring` ends that wait."""
+
+    __slots__ = (
+        "answered",
+        "deadline",
+        "following",
+        "id",
+        "next_beat",
+        "next_poll",
+        "observer",
+        "outcome",
+        "poll",
+        "polls",
+        "progress",
+        "request",
+        "state",
+        "wait",
+    )
+
+    def __init__(self, call_id: str, request: CallRequest, observer: Observer) -> None:
+        self.id = call_id
+        self.request = request
+        self.observer = observer
+        self.state = State.RECEIVED
+        self.outcome: Outcome | None = None
+        self.answered = False  # the outcome is the editor's: it holds the result until acknowledged
+        self.deadline = math.inf  # ours: the editor's own + NET
+        self.progress = _NOTHING_YET  # the last one that the observer got
+        self.wait: asyncio.Future[Any] | None = None
+        self.following = False
+        self.poll: asyncio.Future[Reply] | None = None
+        self.polls = 0
+        self.next_poll = math.inf  # set by the first wait, or a wake before it
+        self.next_beat = 0.0
+
+    def ended(self) -> bool:
+        """Tells whether the outcome is known; any await may change it."""
+        return self.outcome is not None
+
+    def ring(self) -> None:
+        """Ends the wait of this moment."""
+        if self.wait is not None and not self.wait.done():
+            self.wait.set_result(None)
+
+    def end(self, outcome: Outcome) -> None:
+        """Settles the call; only the first outcome counts."""
+        if self.outcome is None:
+            self.state = step(self.state, _END_EVENTS[outcome.state])
+            self.outcome = outcome
+            self.ring()
+
+    def take(self, reply: Reply) -> None:
+        """Learns what the editor said."""
+        if self.outcome is not None:
+            return
+        if reply.progress is not None:
+            self.advance(reply.progress)
+        if reply.outcome is not None:
+            self.answered = True
+            self.end(reply.outcome)
+            return
+        self.state = step(self.state, _STATE_EVENTS[reply.state])
+        self.limit(reply.deadline)
+        if self.following:
+            self.ring()
+
+    def limit(self, deadline: float | None) -> None:
+        """Sets the editor's deadline; None = no limit."""
+        self.deadline = math.inf if deadline is None else deadline + NET
+
+    def advance(self, new: Progress) -> None:
+        """Passes on progress that the observer has not seen yet, always rising."""
+        if new.seq > self.progress.seq:
+            least = _hair_above(self.progress.done)
+            self._show(new if new.done >= least else Progress(new.seq, least, new.total, new.message))
+
+    def beat(self) -> None:
+        """Shows that the call lives."""
+        last = self.progress
+        message = _WAITING_FOR.get(self.state, last.message)
+        done = _hair_above(max(0.0, last.done))
+        self._show(Progress(last.seq, done, last.total, message))
+
+    def _show(self, progress: Progress) -> None:
+        self.progress = progress
+        self.next_beat = monotonic() + HEARTBEAT
+        self.observer.progress(progress)
+
+
+def _hair_above(value: float) -> float:
+    return max(value + HAIR, math.nextafter(value, math.inf)) if value > -math.inf else value

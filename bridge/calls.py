@@ -1,0 +1,298 @@
+"""Runs tool calls: start_by, deadline, wake and poll, progress, cancel. Each call ends exactly once.
+
+Receives `CallRequest`s from the server and the editor's events (`started`, `wake`, `log`).
+Sends the verbs of `Editor`, and progress, log and one `Outcome` to whoever called `run`.
+Does not know about: MCP, HTTP, msgpack, sockets.
+
+The way that most calls go: one request, answered in its own reply; no task, no timer. Else `_follow`: one
+wait per turn, ended by a wake-up, the next poll, the next heartbeat or the deadline, whatever is first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .admission import Admission
+from .call import HEARTBEAT, Call, Observer
+from .call_state import ENDED, Event, State, step
+from .editor import Editor
+from .errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
+from .model import CallRequest, Outcome, Reply, Settings, ToolError
+
+START_WITHIN = 2.0
+"""Seconds in which a call must start, or the client hears `editor_blocked`."""
+START_GRACE = 0.1
+"""Seconds after that for the answer to arrive."""
+POLLS = (0.1, 0.2, 0.4, 0.8)
+"""Seconds before the first fallback polls; then one each second."""
+ACK_WITHIN = 0.25
+"""Seconds until an acknowledgement goes out by itself, when no call took it along."""
+ACK_AT_ONCE = 64 * 1024
+"""Characters of a result beyond which the editor may forget it at once."""
+
+
+class Calls:
+    """All calls in flight of this bridge; listens to the editor."""
+
+    def __init__(
+        self,
+        editor: Editor,
+        settings: Settings,
+        boot: str | None = None,
+        log: Callable[[str, str], None] = lambda level, text: None,
+    ) -> None:
+        self._editor = editor
+        self._limit = settings.limits.calls
+        self._timeout = settings.tool_timeout
+        # Never repeated, not by the next bridge of this editor either.
+        self._boot = boot or secrets.token_hex(6)
+        self._log = log
+        self._count = 0
+        self._calls: dict[str, Call] = {}
+        self._reasons: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+        self._acks: list[str] = []
+        self._ack_timer: asyncio.TimerHandle | None = None
+        self._admission = Admission(editor)
+        self._stopped: Outcome | None = None
+        editor.set_listener(self)
+        editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls have not ended."""
+        return len(self._calls)
+
+    def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
+        """Says why `task`, which sits in `run`, is about to be cancelled; without it: `disconnected`."""
+        self._reasons[task] = reason
+
+    async def run(self, request: CallRequest, observer: Observer) -> Outcome:
+        """Runs one call to its end.
+
+        Args:
+            request: what to call.
+            observer: gets progress and log of this call, on the event loop, before the outcome.
+
+        Returns:
+            How it ended; everything at tool level is a value. Cancelling the task cancels the tool.
+        """
+        if self._stopped is not None:
+            return self._stopped
+        if len(self._calls) >= self._limit:
+            return _failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
+        self._count += 1
+        call = Call(f"{self._boot}-{self._count}", request, observer)
+        self._calls[call.id] = call
+        try:
+            outcome = await self._run(call)
+            if not outcome.text.isascii():
+                outcome = await self._checked(call, outcome)
+            if call.answered and self._stopped is None:
+                self._acknowledge(call.id, len(outcome.text) > ACK_AT_ONCE)
+            return outcome
+        except asyncio.CancelledError:
+            if call.state is not State.RECEIVED and call.state not in ENDED:
+                task = asyncio.current_task()
+                reason = "disconnected" if task is None else self._reasons.pop(task, "disconnected")
+                self._editor.cancel(call.id, reason)
+            raise
+        except EditorGoneError:
+            return _gone()
+        except LuaError as fault:
+            # What Lua threw may hold paths and values: it goes to the log, not to the client.
+            self._log("error", f"call {call.id} ({request.name}): {fault}")
+            return _failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
+        except EditorError as fault:
+            self._log("error", f"call {call.id} ({request.name}): {fault}")
+            return _failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
+        finally:
+            del self._calls[call.id]
+            if call.poll is not None:
+                call.poll.cancel()
+
+    def stop(self, reason: str) -> None:
+        """Ends every call now, and those to come at once.
+
+        Args:
+            reason: `editor_gone`, or a reason for `cancel_task` such as `shutdown`.
+        """
+        if self._stopped is not None:
+            return
+        if reason == "editor_gone":
+            self._stopped = _gone()
+        else:
+            error = ToolError(Code.CANCELLED, f"the MCP bridge is stopping ({reason}); try again")
+            self._stopped = Outcome("cancelled", error=error)
+        for call in self._calls.values():
+            if call.outcome is not None:
+                continue
+            if reason != "editor_gone" and call.state is not State.RECEIVED:
+                self._editor.cancel(call.id, reason)
+            call.end(self._stopped)
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+            self._flush()
+
+    # EditorListener
+
+    def started(self, task_id: str, deadline: float | None) -> None:
+        """The tool is about to run."""
+        call = self._calls.get(task_id)
+        if call is not None and call.outcome is None:
+            call.state = step(call.state, Event.STARTED)
+            call.limit(deadline)
+            if call.following:
+                call.ring()
+
+    def wake(self, task_id: str, reply: Reply | None) -> None:
+        """Something happened to a call; without `reply` it is asked for."""
+        call = self._calls.get(task_id)
+        if call is None:
+            if reply is not None and reply.done and task_id.startswith(self._boot):
+                self._log("debug", f"call {task_id} ended after nobody waited any more")
+                self._acknowledge(task_id)
+        elif reply is not None:
+            # Wakes arrive, so the next poll is not due before the longest step from now.
+            call.next_poll = monotonic() + 1.0
+            call.take(reply)
+        else:
+            call.next_poll = 0.0
+            if call.following:
+                call.ring()
+
+    def log(self, task_id: str, level: str, data: Any) -> None:
+        """The tool logs for its client."""
+        call = self._calls.get(task_id)
+        if call is not None:
+            call.observer.log(level, data)
+
+    # Before the start
+
+    async def _run(self, call: Call) -> Outcome:
+        editor = self._editor
+        now = monotonic()
+        start_by = now + START_WITHIN
+        if not self._admission.open(now):
+            refused = await self._admission.admit(call, start_by)
+            if refused is not None:
+                return refused
+        acks, self._acks = self._acks, []
+        reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
+        call.state = step(call.state, Event.SEND)
+        call.wait = reply
+        try:
+            answer = await reply
+        except NoAnswerError:
+            answer = None
+        if call.outcome is None:
+            if answer is not None:
+                call.take(answer)
+            elif call.state is State.SENT:
+                # `start_by` has passed without a sign: the editor will refuse the call when it gets to it.
+                editor.cancel(call.id, "blocked")
+                call.state = step(call.state, Event.FAILURE)
+                return await self._admission.name_block()
+        # A wake-up or `stop` may have ended the call before its reply came.
+        return call.outcome if call.outcome is not None else await self._follow(call)
+
+    # After the start
+
+    async def _follow(self, call: Call) -> Outcome:
+        """Waits for the end of a call that goes on."""
+        loop = asyncio.get_running_loop()
+        now = monotonic()
+        call.following = True
+        if call.next_poll == math.inf:
+            call.next_poll = now + POLLS[0]
+        call.next_beat = max(call.next_beat, now + HEARTBEAT)
+        while call.outcome is None:
+            now = monotonic()
+            if now >= call.deadline:
+                return self._net(call)
+            if now >= call.next_beat:
+                call.beat()
+            if now >= call.next_poll and call.poll is None:
+                self._poll(call)
+            due = min(call.next_beat, call.deadline)
+            if call.poll is None:
+                due = min(due, call.next_poll)
+            call.wait = loop.create_future()
+            timer = loop.call_at(due, call.ring)
+            try:
+                await call.wait
+            finally:
+                timer.cancel()
+        return call.outcome
+
+    def _poll(self, call: Call) -> None:
+        call.poll = self._editor.get_result(call.id, call.progress.seq)
+        call.poll.add_done_callback(lambda reply: self._polled(call, reply))
+
+    def _polled(self, call: Call, reply: asyncio.Future[Reply]) -> None:
+        call.poll = None
+        call.next_poll = monotonic() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
+        call.polls += 1
+        if reply.cancelled() or call.outcome is not None:
+            return
+        fault = reply.exception()
+        if fault is None:
+            call.take(reply.result())
+        elif isinstance(fault, EditorGoneError):
+            call.end(_gone())
+        elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
+            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
+            call.end(_failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
+        call.ring()
+
+    def _net(self, call: Call) -> Outcome:
+        """The editor should have ended the call itself; it is busy or dead."""
+        self._editor.cancel(call.id, "timeout")
+        text = "the tool's time is over and Neovim does not answer; it is told to cancel the tool"
+        call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
+        assert call.outcome is not None  # noqa: S101 - `end` has just set it
+        return call.outcome
+
+    # After the end
+
+    async def _checked(self, call: Call, outcome: Outcome) -> Outcome:
+        """Refuses text that is not UTF-8, naming the place: the editor still holds the value."""
+        try:
+            outcome.text.encode()
+        except UnicodeEncodeError:
+            try:
+                path, message = await self._editor.explain(call.id)
+            except EditorError as fault:
+                path, message = "result", f"bytes that are not UTF-8 ({fault})"
+            text = message if message.startswith(path) else f"{path}: {message}"
+            return _failed(Code.NOT_SERIALIZABLE, text)
+        return outcome
+
+    def _acknowledge(self, call_id: str, at_once: bool = False) -> None:
+        self._acks.append(call_id)
+        if at_once:
+            self._flush()
+        elif self._ack_timer is None:
+            self._ack_timer = asyncio.get_running_loop().call_later(ACK_WITHIN, self._flush)
+
+    def _flush(self) -> None:
+        if self._ack_timer is not None:
+            self._ack_timer.cancel()
+            self._ack_timer = None
+        if self._acks:
+            acks, self._acks = self._acks, []
+            self._editor.acknowledge(acks)
+
+
+def _failed(code: Code, message: str) -> Outcome:
+    return Outcome("failed", error=ToolError(code, message))
+
+
+def _gone() -> Outcome:
+    text = "Neovim is gone (closed or crashed), and the call with it; open it in this project and try again"
+    return _failed(Code.EDITOR_GONE, text)

@@ -1,0 +1,180 @@
+"""Fixtures and options of the whole test run.
+
+Async style: pytest-asyncio in auto mode. `async def test_…` and async fixtures just work, each test on its
+own event loop; what must live longer is a process, not a coroutine.
+
+A test that uses `nvim_version` (directly, or through `nvim_program` or `spawn_nvim`) runs once per Neovim:
+on every one that is installed, with `--quick` on the required one. `@pytest.mark.nvim("0.11")` narrows that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import leaks
+from tests.support.nvim import Home, Nvim, start
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load_nvims() -> Any:
+    """The module that knows which Neovims are wanted (a script, so it is not on the path)."""
+    spec = importlib.util.spec_from_file_location("nvims", ROOT / "scripts" / "nvims.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+nvims = load_nvims()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="one Neovim, and no test that is marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    leaks.adopt_orphans()
+    if not nvims.RECORD.exists():
+        raise pytest.UsageError("run `make setup` first: no Neovim is installed for the tests")
+    lacking = nvims.required() & nvims.read()["missing"].keys()
+    if lacking:
+        raise pytest.UsageError(f"required, but not to be had: Neovim {', '.join(sorted(lacking))}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in set(slow)]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "nvim_version" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("nvim")
+    minors = marker.args if marker else tuple(nvims.SOURCES)
+    if metafunc.config.getoption("--quick"):
+        minors = [minor for minor in minors if minor == nvims.REQUIRED]
+    missing = nvims.read()["missing"]
+    metafunc.parametrize(
+        "nvim_version",
+        [
+            pytest.param(
+                minor,
+                id=f"nvim-{minor}",
+                marks=[pytest.mark.skip(f"Neovim {minor} cannot be had")] if minor in missing else [],
+            )
+            for minor in minors
+        ],
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say last of all what this run says nothing about."""
+    if config.getoption("--quick") or not nvims.RECORD.exists() or config.getoption("--collect-only"):
+        return
+    for minor, reason in nvims.read()["missing"].items():
+        print(f"!!! NOT TESTED ON NEOVIM {minor}: {reason}", file=sys.stderr)
+
+
+@pytest.fixture
+def nvim_program(nvim_version: str) -> Path:
+    """The Neovim of this run of the test."""
+    return Path(nvims.read()["found"][nvim_version])
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    """Empty folders for one editor. Their path is short, since a unix socket's may have 108 bytes at most."""
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        yield Home(Path(folder))
+
+
+@pytest.fixture
+async def spawn_nvim(nvim_program: Path, home: Home) -> AsyncIterator[Callable[..., Awaitable[Nvim]]]:
+    """Start real Neovims: `nvim = await spawn_nvim(init_lua="…")`; see tests/support/nvim.py for the options.
+
+    They share the test's `home`, are quit at its end, and must leave no socket or instance file.
+    """
+    started: list[Nvim] = []
+
+    async def spawn(**options: Any) -> Nvim:
+        nvim = await start(nvim_program, options.pop("home", home), **options)
+        started.append(nvim)
+        return nvim
+
+    yield spawn
+    async with contextlib.AsyncExitStack() as stack:
+        for nvim in started:
+            stack.push_async_callback(nvim.stop)
+
+
+@pytest.fixture
+def free_port() -> Callable[[], int]:
+    """Ports of 127.0.0.1 that nobody listened on a moment ago, each a different one."""
+    given: set[int] = set()
+
+    def find() -> int:
+        while True:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port: int = probe.getsockname()[1]
+            if port not in given:
+                given.add(port)
+                return port
+
+    return find
+
+
+@pytest.fixture(autouse=True)
+def no_process_left() -> Iterator[None]:
+    """Fail a test that leaves a process behind; 3 s are allowed for an orderly end."""
+    before = set(leaks.descendants())
+    yield
+    left = leaks.left_over(before)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 9)
+    assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_places() -> Iterator[None]:
+    """Point this process at empty folders of its own, so that no test touches the files of the person."""
+    names = (
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_RUNTIME_DIR",
+        "TMPDIR",
+    )
+    kept = {name: os.environ.get(name) for name in names}
+    folder = tempfile.mkdtemp(prefix="mcpt-")
+    try:
+        for name in names:
+            place = Path(folder) / name.lower()
+            place.mkdir(mode=0o700)
+            os.environ[name] = str(place)
+        yield
+    finally:
+        for name, value in kept.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        shutil.rmtree(folder)

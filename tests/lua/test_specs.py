@@ -1,0 +1,24 @@
+"""Every Lua spec on every Neovim; see run.lua for what a spec may use."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.nvim import Home
+
+HERE = Path(__file__).resolve().parent
+SPECS = sorted(HERE.rglob("*_spec.lua"))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec.relative_to(HERE)))
+def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
+    """All tests of the spec pass."""
+    command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", HERE / "run.lua", spec]
+    done = subprocess.run(
+        command, cwd=home.make("cwd"), env=home.environment(), capture_output=True, text=True, timeout=50
+    )
+    report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
+    assert done.returncode == 0, f"{report}\n{done.stderr}"

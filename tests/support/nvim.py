@@ -1,0 +1,202 @@
+"""A real headless Neovim for one test.
+
+Receives: a program, folders of its own, the test's init.lua.
+Sends: an `Nvim` that answers, and that is gone when the test is.
+Does not know about: pytest (tests/conftest.py has the fixtures).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .rpc import Rpc, RpcError
+
+ROOT = Path(__file__).resolve().parents[2]
+START_TIMEOUT = 10_000  # ms
+STOP_TIMEOUT = 5_000
+# What an outer Neovim or bridge would hand down.
+INHERITED = ("VIM", "VIMRUNTIME", "NVIM", "NVIM_APPNAME", "NVIM_LISTEN_ADDRESS", "NVIM_LOG_FILE")
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folders of one editor: nothing that it writes goes anywhere else."""
+
+    path: Path
+
+    @property
+    def runtime(self) -> Path:
+        """Sockets and instance files; empty when everything was tidied up."""
+        return self.path / "run"
+
+    def environment(self) -> dict[str, str]:
+        """Environment variables for a process that lives here."""
+        kept = {k: v for k, v in os.environ.items() if k not in INHERITED and not k.startswith("MCP_")}
+        places = {"CONFIG_HOME": "config", "DATA_HOME": "data", "STATE_HOME": "state", "CACHE_HOME": "cache"}
+        for name, folder in places.items():
+            kept[f"XDG_{name}"] = str(self.make(folder))
+        kept["XDG_RUNTIME_DIR"] = str(self.make("run"))
+        kept["HOME"] = str(self.make("home"))
+        kept["TMPDIR"] = str(self.make("tmp"))
+        return kept
+
+    def make(self, name: str) -> Path:
+        """One of the folders, for nobody else to read."""
+        folder = self.path / name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+
+class Nvim:
+    """A running Neovim and a connection to it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, rpc: Rpc, socket: Path, home: Home) -> None:
+        self.process = process
+        self.rpc = rpc
+        self.socket = socket
+        self.home = home
+
+    @property
+    def notifications(self) -> asyncio.Queue[tuple[str, list[Any]]]:
+        """What this Neovim sends by `rpcnotify`."""
+        return self.rpc.notifications
+
+    async def lua(self, code: str, *args: Any, timeout: int = 10_000) -> Any:
+        """Run Lua with `args` as its `...` and return what it returns; at most `timeout` ms."""
+        return await self.rpc.lua(code, *args, timeout=timeout)
+
+    async def request(self, method: str, *args: Any, timeout: int = 10_000) -> Any:
+        """Call an API function; at most `timeout` ms."""
+        return await self.rpc.request(method, *args, timeout=timeout)
+
+    async def wait_for(self, code: str, *args: Any, timeout: int = 5_000) -> Any:
+        """Poll Lua until it returns something truthy, and return that; fail after `timeout` ms."""
+        value = None
+        try:
+            async with asyncio.timeout(timeout / 1000):
+                while not value:
+                    value = await self.lua(code, *args)
+                    if not value:
+                        await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise AssertionError(f"not within {timeout} ms: {code}") from None
+        return value
+
+    async def attach_ui(self, width: int = 80, height: int = 24) -> None:
+        """Become this Neovim's screen; only then does it have its UIEnter."""
+        await self.request("nvim_ui_attach", width, height, {"rgb": True, "ext_linegrid": True})
+
+    async def stop(self) -> None:
+        """Quit, as a person would; a Neovim that does not is killed, and that fails the test."""
+        if self.process.returncode is None:
+            with contextlib.suppress(RpcError, TimeoutError):
+                await self.request("nvim_command", "qall!", timeout=2_000)
+        self.rpc.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT / 1000):
+                await self.process.wait()
+        except TimeoutError:
+            await self.kill()
+            raise AssertionError("Neovim did not quit") from None
+
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+        self.rpc.close()
+
+
+async def start(
+    program: Path,
+    home: Home,
+    *,
+    init_lua: str = "",
+    args: Sequence[str] = (),
+    cwd: Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+) -> Nvim:
+    """Start Neovim with this checkout on its runtimepath.
+
+    Args:
+        program: the Neovim to run.
+        home: its folders.
+        init_lua: what its init.lua holds after the runtimepath was set.
+        args: more arguments, such as a file to open.
+        cwd: where it starts; default: an empty folder in `home`.
+        env: variables to set, or with None to remove.
+    """
+    number = sum(1 for _ in home.path.glob("init-*.lua"))
+    init = home.path / f"init-{number}.lua"
+    init.write_text(f"vim.opt.runtimepath:prepend([[{ROOT}]])\n{init_lua}\n")
+    socket = home.path / f"nvim-{number}.sock"
+    output = home.path / f"nvim-{number}.out"
+    environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")}
+    for name, value in (env or {}).items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    command = [
+        str(program),
+        "--headless",
+        "-u",
+        str(init),
+        "-i",
+        "NONE",
+        "-n",
+        "--listen",
+        str(socket),
+        *args,
+    ]
+    with output.open("wb") as stream:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd=cwd or home.make("cwd"),
+            env=environment,
+        )
+    try:
+        return Nvim(process, await connect(process, socket), socket, home)
+    except (RpcError, OSError, TimeoutError) as error:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), 1)
+        how = f"exit code {process.returncode}" if process.returncode is not None else repr(error)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        raise AssertionError(f"Neovim did not start: {how}\n{output.read_text()}") from error
+
+
+async def connect(process: asyncio.subprocess.Process, socket: Path) -> Rpc:
+    """Connect as soon as Neovim listens, and wait until it has read its init.lua."""
+    async with asyncio.timeout(START_TIMEOUT / 1000):
+        while True:
+            if process.returncode is not None:
+                raise RpcError("it ended")
+            try:
+                rpc = await Rpc.connect(socket)
+                break
+            except OSError:
+                await asyncio.sleep(0.005)
+        while not await rpc.lua("return vim.v.vim_did_enter == 1"):
+            await asyncio.sleep(0.005)
+        return rpc
+
+
+@contextlib.asynccontextmanager
+async def running(program: Path, home: Home, **options: Any) -> AsyncIterator[Nvim]:
+    """`start` as a context that ends with `stop`, unless the test has ended it already."""
+    nvim = await start(program, home, **options)
+    try:
+        yield nvim
+    finally:
+        await nvim.stop()

@@ -1,0 +1,57 @@
+"""The locks: whole, in step with each other, and without any address."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock"]
+DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock"]
+NPM_LOCK = "tests/npm/package-lock.json"
+
+
+def pins(name: str) -> dict[str, str]:
+    """Package name to version in a Python lock."""
+    return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / name).read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", [*PYTHON_LOCKS, *DEBIAN_LOCKS, NPM_LOCK])
+def test_names_no_address(name: str) -> None:
+    """A lock holds versions and hashes; where to download from is the machine's setting."""
+    text = (ROOT / name).read_text()
+    assert "://" not in text
+    assert '"resolved"' not in text
+
+
+@pytest.mark.parametrize("name", PYTHON_LOCKS)
+def test_every_python_package_has_hashes(name: str) -> None:
+    """Each pinned package is followed by at least one hash."""
+    text = (ROOT / name).read_text()
+    stanzas = re.findall(r"^[\w.-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)+", text, re.MULTILINE)
+    assert len(stanzas) == len(pins(name)) > 0
+
+
+def test_development_lock_holds_the_runtime() -> None:
+    """Tests run on the very versions that users get."""
+    runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
+    assert runtime.items() <= development.items()
+    assert {"mcp", "aiohttp", "msgpack"} <= runtime.keys()
+
+
+def test_every_npm_package_has_integrity() -> None:
+    """Each npm package is pinned by content; the first entry is the folder itself."""
+    packages = json.loads((ROOT / NPM_LOCK).read_text())["packages"]
+    assert [name for name, package in packages.items() if name and "integrity" not in package] == []
+    assert len(packages) > 1
+
+
+@pytest.mark.parametrize("name", DEBIAN_LOCKS)
+def test_debian_locks_are_well_formed(name: str) -> None:
+    """Each line of a Debian lock is a hash, a file and its place in the pool."""
+    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
+    assert lines
+    assert all(re.fullmatch(r"[0-9a-f]{64} [^\s/]+\.deb pool/\S+\.deb", line) for line in lines)

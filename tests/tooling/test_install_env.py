@@ -1,4 +1,4 @@
-"""scripts/install-env as a person or the plugin runs it; the package comes from a folder, not from the net."""
+"""scripts/install-env as a person or the plugin runs it; the package comes from a folder."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from time import monotonic
 
 from .blocked import refusal
 from .call import Call
@@ -37,6 +36,7 @@ class Admission:
 
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
+        self._time = asyncio.get_running_loop().time
         self._watcher: asyncio.Task[None] | None = None
         self._held: set[Call] = set()
         self._mode: Mode | None = None
@@ -53,7 +53,7 @@ class Admission:
         if editor.congested and not await editor.drain(start_by):
             return self.refuse(None)
         if self._watcher is None and not call.ended():
-            asked = call.wait = editor.mode(max(0.001, start_by - monotonic()))
+            asked = call.wait = editor.mode(max(0.001, start_by - self._time()))
             self._mode = await asked
             if call.ended() or editor.closed.done():
                 return call.outcome
@@ -63,7 +63,7 @@ class Admission:
                 return None
         if not call.ended():
             await self._hold(call, start_by)
-            if not call.ended() and monotonic() >= start_by:
+            if not call.ended() and self._time() >= start_by:
                 return self.refuse(self._mode)
         return call.outcome
 
@@ -74,7 +74,7 @@ class Admission:
 
     def refuse(self, mode: Mode | None) -> Outcome:
         """Says why; the editor's person hears of it too, as soon as the editor listens."""
-        now = monotonic()
+        now = self._time()
         if now - self._reported >= REPORT_EVERY:
             self._reported = now
             self._editor.report("blocked", {"mode": mode.name if mode else "", "at": int(time.time())})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from time import monotonic
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from .call_state import Event, State, step
@@ -66,13 +66,17 @@ class Call:
         "progress",
         "request",
         "state",
+        "time",
         "wait",
     )
 
-    def __init__(self, call_id: str, request: CallRequest, observer: Observer) -> None:
+    def __init__(
+        self, call_id: str, request: CallRequest, observer: Observer, time: Callable[[], float]
+    ) -> None:
         self.id = call_id
         self.request = request
         self.observer = observer
+        self.time = time
         self.state = State.RECEIVED
         self.outcome: Outcome | None = None
         self.answered = False  # the outcome is the editor's: it holds the result until acknowledged
@@ -135,7 +139,7 @@ class Call:
 
     def _show(self, progress: Progress) -> None:
         self.progress = progress
-        self.next_beat = monotonic() + HEARTBEAT
+        self.next_beat = self.time() + HEARTBEAT
         self.observer.progress(progress)
 
 

@@ -14,7 +14,6 @@ import asyncio
 import math
 import secrets
 from collections.abc import Callable
-from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -48,6 +47,7 @@ class Calls:
         log: Callable[[str, str], None] = lambda level, text: None,
     ) -> None:
         self._editor = editor
+        self._time = asyncio.get_running_loop().time
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         # Never repeated, not by the next bridge of this editor either.
@@ -87,7 +87,7 @@ class Calls:
         if len(self._calls) >= self._limit:
             return _failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
         self._count += 1
-        call = Call(f"{self._boot}-{self._count}", request, observer)
+        call = Call(f"{self._boot}-{self._count}", request, observer, self._time)
         self._calls[call.id] = call
         try:
             outcome = await self._run(call)
@@ -159,7 +159,7 @@ class Calls:
                 self._acknowledge(task_id)
         elif reply is not None:
             # Wakes arrive, so the next poll is not due before the longest step from now.
-            call.next_poll = monotonic() + 1.0
+            call.next_poll = self._time() + 1.0
             call.take(reply)
         else:
             call.next_poll = 0.0
@@ -176,7 +176,7 @@ class Calls:
 
     async def _run(self, call: Call) -> Outcome:
         editor = self._editor
-        now = monotonic()
+        now = self._time()
         start_by = now + START_WITHIN
         if not self._admission.open(now):
             refused = await self._admission.admit(call, start_by)
@@ -206,13 +206,13 @@ class Calls:
     async def _follow(self, call: Call) -> Outcome:
         """Waits for the end of a call that goes on."""
         loop = asyncio.get_running_loop()
-        now = monotonic()
+        now = self._time()
         call.following = True
         if call.next_poll == math.inf:
             call.next_poll = now + POLLS[0]
         call.next_beat = max(call.next_beat, now + HEARTBEAT)
         while call.outcome is None:
-            now = monotonic()
+            now = self._time()
             if now >= call.deadline:
                 return self._net(call)
             if now >= call.next_beat:
@@ -236,7 +236,7 @@ class Calls:
 
     def _polled(self, call: Call, reply: asyncio.Future[Reply]) -> None:
         call.poll = None
-        call.next_poll = monotonic() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
+        call.next_poll = self._time() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
         call.polls += 1
         if reply.cancelled() or call.outcome is not None:
             return

@@ -48,6 +48,7 @@ class Log:
         self._secrets.append(secret)
 
     def __call__(self, level: str, text: str) -> None:
+        """Writes `text`, each line with its level."""
         if LEVELS.get(level, 20) < self._least:
             return
         for secret in self._secrets:

@@ -1,6 +1,6 @@
-"""Environment variables → one frozen `Environment`. Secrets leave `os.environ` here, before anything else runs.
+"""Environment variables → one frozen `Environment`; secrets leave `os.environ` before anything else runs.
 
-Receives the environment; sends `Environment`, or a `ConfigurationError` that names the variable and the remedy.
+Receives the environment; sends `Environment`, or a `ConfigurationError` with the variable and the remedy.
 Does not know about: options of the plugin (those come with `hello`).
 """
 

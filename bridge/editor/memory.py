@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -114,8 +113,9 @@ class MemoryEditor:
 
     def __post_init__(self) -> None:
         self.boot = "memory"
+        self._time = asyncio.get_running_loop().time
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.last_heard = time.monotonic()
+        self.last_heard = self._time()
         self.listener: EditorListener | None = None
         self.tools: dict[str, Tool] = {}
         self.calls: dict[str, ToolContext] = {}
@@ -182,7 +182,7 @@ class MemoryEditor:
         token = self.new_token if info.port_holder == "stranger" else None
         versions = {"nvim": "0.0.0", "plugin": "0.0.0"}
         answer = Hello(self.boot, {"tools": self.revision}, versions, token, self.settings)
-        return self._request("hello", lambda: answer, time.monotonic() + timeout)
+        return self._request("hello", lambda: answer, self._time() + timeout)
 
     def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
         def answer() -> Listing:
@@ -217,12 +217,12 @@ class MemoryEditor:
         return self._request("explain", lambda: ("result", "bytes that are not UTF-8"))
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
-        self.requests.append(("mode", time.monotonic()))
+        self.requests.append(("mode", self._time()))
         future: asyncio.Future[Mode | None] = asyncio.get_running_loop().create_future()
         if self.silent or self.closed.done():
             asyncio.get_running_loop().call_later(timeout, _settle, future, None)
         else:
-            self.last_heard = time.monotonic()
+            self.last_heard = self._time()
             mode = Mode(self.blocking_mode or "n", self.blocking_mode is not None)
             asyncio.get_running_loop().call_soon(_settle, future, mode)
         return future
@@ -232,7 +232,7 @@ class MemoryEditor:
         self._enqueue(lambda: self._cancel(task_id, reason))
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
-        self.requests.append(("acknowledge", time.monotonic()))
+        self.requests.append(("acknowledge", self._time()))
         self._enqueue(lambda: self._forget(task_ids))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
@@ -262,7 +262,7 @@ class MemoryEditor:
     def _request(self, verb: str, answer: Callable[[], T], give_up: float | None = None) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self.requests.append((verb, time.monotonic()))
+        self.requests.append((verb, self._time()))
         if self.closed.done():
             future.set_exception(EditorGoneError("Neovim is gone"))
             return future
@@ -274,7 +274,7 @@ class MemoryEditor:
 
         def serve() -> None:
             value = answer()
-            self.last_heard = time.monotonic()
+            self.last_heard = self._time()
             _settle(future, value)
 
         self._enqueue(serve)
@@ -292,7 +292,7 @@ class MemoryEditor:
         self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, ack: Sequence[str]
     ) -> Reply:
         self._forget(ack)
-        if time.monotonic() > start_by or call_id in self._refused or call_id in self.calls:
+        if self._time() > start_by or call_id in self._refused or call_id in self.calls:
             return Reply(True, _failed(Code.EDITOR_BLOCKED, "too late to start"))
         bare = request.name.removeprefix(self.settings.tool_prefix)
         tool = self.tools.get(request.name) or self.tools.get(bare)
@@ -318,7 +318,7 @@ class MemoryEditor:
         limit = timeout_ms if context.tool.timeout is None else context.tool.timeout
         context.state = "running"
         if limit:
-            context.deadline = time.monotonic() + limit / 1000
+            context.deadline = self._time() + limit / 1000
             error = ToolError(Code.TIMEOUT, f"Timeout after {limit} ms")
             outcome = Outcome("timed_out", error=error)
             context.timer = loop.call_at(context.deadline, self._end, context, outcome)

@@ -5,6 +5,9 @@ local config = require('mcp-tools.config')
 
 local M = {}
 
+-- ms; the first screen is drawn before we do anything.
+local DELAY = 10
+
 local SHORT_LIVED = {
   filetypes = { 'gitcommit', 'gitrebase', 'gitsendemail', 'hgcommit', 'jj', 'jjdescription', 'svn', 'man' },
   -- Before file types are known, or with them switched off.
@@ -63,12 +66,11 @@ end
 function M.run(start)
   local group = vim.api.nvim_create_augroup('mcp-tools.autostart', {})
   local function begin()
-    -- After the other handlers of this event, so that the first screen does not wait for us.
-    vim.schedule(function()
+    vim.defer_fn(function()
       if not M.hindrance() then
         start()
       end
-    end)
+    end, DELAY)
   end
   if vim.v.vim_did_enter == 1 and #vim.api.nvim_list_uis() > 0 then
     begin()

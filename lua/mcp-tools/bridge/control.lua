@@ -1,0 +1,322 @@
+-- Receives start, stop and what the bridge says about itself (from wire.lua). Sends port, token, endpoint and status.
+-- Does not know about MCP or tools. One bridge per editor; the parts it is put together from are beside this file.
+
+local Supervisor = require('mcp-tools.bridge.supervisor')
+local config = require('mcp-tools.config')
+local identity = require('mcp-tools.bridge.identity')
+local instances = require('mcp-tools.bridge.instances')
+local launch = require('mcp-tools.bridge.launch')
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+
+---@class mcp-tools.bridge.Control
+local M = {}
+
+---@class mcp-tools.bridge.Hello what the bridge tells when it attaches
+---@field pid integer
+---@field port integer
+---@field wanted_port integer
+---@field port_holder 'none'|'ours'|'stranger' who had the wanted port
+---@field versions table<string, string>
+
+---@class mcp-tools.bridge.StartOpts
+---@field nvim_socket? string address of this editor; default v:servername
+---@field port? integer this time only; 0 = the stable one
+---@field on_ready? fun(port: integer)
+---@field on_stop? fun()
+---@field announce? boolean say when it is ready
+
+---@class mcp-tools.bridge.Facts what is known of the bridge that runs, empty when none does
+---@field channel? integer
+---@field hello? mcp-tools.bridge.Hello
+---@field port? integer
+---@field sessions? { count: integer, calls: integer, clients: table[] }
+local facts = {}
+
+local found ---@type mcp-tools.bridge.Prepared? what the last start was made from
+local fault ---@type mcp-tools.bridge.PythonFault?
+local request = {} ---@type mcp-tools.bridge.StartOpts
+local blocked ---@type { mode: string, at: integer }? the last time the editor kept the bridge waiting
+local stranger_note ---@type string? why the token is a new one
+local supervisor ---@type mcp-tools.bridge.Supervisor
+
+---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
+local function prepare(done)
+  launch.prepare(request, function(prepared, new_fault)
+    found, fault = prepared, new_fault
+    done(prepared and prepared.spec, new_fault and new_fault.message)
+  end)
+end
+
+local function publish()
+  local port = M.get_port()
+  if port then
+    instances.publish({
+      root = found.identity.root,
+      socket = found.socket,
+      url = launch.url(port),
+      port = port,
+      token = found.identity.token,
+      boot = require('mcp-tools.wire').boot,
+    })
+  end
+end
+
+local function ready()
+  publish()
+  fault = nil
+  notify.forget('bridge')
+  local text = ('ready: %s'):format(launch.url(M.get_port()))
+  if config.get('tools') == nil then
+    text = text .. '; no bundled tools: setup({ tools = "recommended" })'
+  end
+  if request.announce or config.get('debug') then
+    notify.info(text)
+  else
+    log.info('%s', text)
+  end
+end
+
+---@type table<mcp-tools.bridge.State, fun()>
+local on_state = {
+  ready = ready,
+  starting = function()
+    facts = {}
+  end,
+}
+for _, state in ipairs({ 'waiting', 'stopping', 'stopped', 'failed' }) do
+  on_state[state] = function()
+    facts = {}
+    instances.remove()
+  end
+end
+
+supervisor = Supervisor.new({
+  launch = prepare,
+  on_state = function(state)
+    on_state[state]()
+  end,
+  on_give_up = function(err)
+    fault = fault or launch.fault(err)
+    notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
+  end,
+})
+
+local leave_watched = false
+
+local function watch_leave()
+  if leave_watched then
+    return
+  end
+  leave_watched = true
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
+    callback = function()
+      instances.remove()
+      supervisor:stop() -- the signal is enough: the bridge also ends when the editor's socket does
+    end,
+  })
+end
+
+--- The person's own callbacks, read when they are due so that a later `setup()` counts.
+local function configured()
+  return {
+    on_ready = function(port)
+      local fn = config.get('on_ready')
+      return fn and fn(port)
+    end,
+    on_stop = function()
+      local fn = config.get('on_stop')
+      return fn and fn()
+    end,
+  }
+end
+
+--- Starts the bridge, or joins the start that is under way: `on_ready` is called in every case.
+---@param opts? mcp-tools.bridge.StartOpts
+function M.start(opts)
+  opts = opts or {}
+  watch_leave()
+  if not supervisor:is_wanted() then
+    request = opts
+    notify.forget('bridge')
+    supervisor:start(configured())
+  end
+  supervisor:start(opts)
+end
+
+--- Stops the bridge without waiting for it.
+---@param cb? fun() when it has ended
+function M.stop(cb)
+  supervisor:stop(cb)
+end
+
+--- Stops and starts on the same port and token. Starts when nothing runs.
+function M.restart()
+  if supervisor:is_wanted() then
+    supervisor:restart()
+  else
+    M.start(request)
+  end
+end
+
+--- Builds the Python environment, then starts the bridge, or renews the one that runs.
+---@param opts? mcp-tools.bridge.InstallOpts
+function M.install(opts)
+  require('mcp-tools.bridge.install').run(opts, function(err)
+    local was_missing = fault ~= nil and fault.needs_install
+    if not err and found and found.source == 'environment' and supervisor:is_wanted() then
+      supervisor:restart() -- it would load the rest of its modules from the new environment
+    elseif not err and was_missing and supervisor.state == 'failed' then
+      M.start(request)
+    end
+  end)
+end
+
+--- Whether the bridge runs or is going to.
+---@return boolean
+function M.is_wanted()
+  return supervisor:is_wanted()
+end
+
+--- Whether there is a process, ready or starting.
+---@return boolean
+function M.is_running()
+  return supervisor.process ~= nil and supervisor.state ~= 'stopping'
+end
+
+--- The port that clients reach; nil until the bridge is ready.
+---@return integer?
+function M.get_port()
+  return supervisor.state == 'ready' and (facts.port or supervisor.port) or nil
+end
+
+--- The token of the bridge that runs.
+---@return string?
+function M.get_auth_token()
+  return M.is_running() and found and found.identity.token or nil
+end
+
+--- Where clients connect; nil until the bridge is ready.
+---@return { url: string, token: string, port: integer }?
+function M.endpoint()
+  local port = M.get_port()
+  return port and { url = launch.url(port), token = found.identity.token, port = port } or nil
+end
+
+--- A bridge has attached (wire.lua, `hello`).
+---@param channel integer
+---@param info mcp-tools.bridge.Hello
+---@return { token?: string } answer a new token, when a stranger had our port and may have been sent the old one
+function M.attached(channel, info)
+  local process = supervisor.process
+  -- A command of the person's own may be a wrapper, with the bridge as its child.
+  local ours = process and (process.pid == info.pid or found.source == 'command' or vim.fn.has('win32') == 1)
+  if not ours then
+    log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
+    return {}
+  end
+  facts.channel, facts.hello, facts.port = channel, info, info.port
+  stranger_note = nil
+  if info.port_holder ~= 'stranger' then
+    return {}
+  end
+  local ok, err = identity.renew_token(found.identity)
+  if not ok then
+    error(err, 0) -- better no bridge than one behind a token that a stranger may know
+  end
+  stranger_note = (
+    'port %d is held by a program that is not ours, so clients may have sent it the token: a new token'
+    .. ' was made and the bridge listens on %d'
+  ):format(info.wanted_port, info.port)
+  notify.warn(stranger_note .. '. Clients with a fixed configuration need the new token')
+  return { token = found.identity.token }
+end
+
+---@param channel integer
+function M.detached(channel)
+  if facts.channel == channel then
+    facts.channel = nil
+  end
+end
+
+---@type table<string, fun(data: table)>
+local reports = {
+  listening = function(data)
+    facts.port = data.port
+    publish()
+    log.info('the bridge listens on port %d as well', data.port)
+  end,
+  sessions = function(data)
+    facts.sessions = data
+  end,
+  blocked = function(data)
+    blocked = data
+    log.warn('the editor kept a call waiting too long, in mode "%s"', tostring(data.mode))
+  end,
+}
+
+--- The bridge tells what it sees (wire.lua, `report`).
+---@param kind string
+---@param data table
+function M.reported(kind, data)
+  local handler = reports[kind]
+  if handler then
+    handler(data)
+  else
+    log.debug('the bridge reports %s, which this version does not know', tostring(kind))
+  end
+end
+
+---@class mcp-tools.bridge.Status
+---@field state mcp-tools.bridge.State
+---@field running boolean
+---@field attached boolean
+---@field url? string
+---@field port? integer
+---@field wanted_port? integer
+---@field port_holder? string
+---@field root? string
+---@field pid? integer
+---@field source? 'command'|'python'|'environment'
+---@field command? string[]
+---@field python_version? string
+---@field fault? mcp-tools.bridge.PythonFault
+---@field tries integer
+---@field last_error? string
+---@field versions table<string, string>
+---@field sessions? { count: integer, calls: integer, clients: table[] }
+---@field blocked? { mode: string, at: integer }
+---@field note? string
+---@field identity_file? string
+
+--- Everything that health and `:McpTools status` show. Never the token.
+---@return mcp-tools.bridge.Status
+function M.status()
+  local port, hello = M.get_port(), facts.hello or {}
+  local project = found and found.identity or {}
+  return {
+    state = supervisor.state,
+    running = M.is_running(),
+    attached = facts.channel ~= nil,
+    url = port and launch.url(port),
+    port = port,
+    wanted_port = hello.wanted_port or project.port,
+    port_holder = hello.port_holder,
+    root = project.root,
+    pid = supervisor.process and supervisor.process.pid,
+    source = found and found.source,
+    command = found and found.spec.command,
+    python_version = hello.versions and hello.versions.python or (found and found.version),
+    fault = fault,
+    tries = supervisor.tries,
+    last_error = supervisor.last_error,
+    versions = hello.versions or {},
+    sessions = facts.sessions,
+    blocked = blocked,
+    note = stranger_note,
+    identity_file = project.path,
+  }
+end
+
+return M

@@ -58,10 +58,13 @@ function M.root(dir)
   return found and vim.fs.dirname(found) or real(dir or cwd())
 end
 
+---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
+
+---@param random? mcp-tools.bridge.Random
 ---@return string? token, string? err
-local function new_token()
+local function new_token(random)
   -- No weaker source when this one fails: a token that can be guessed is worse than no bridge.
-  local ok, bytes, err = pcall(vim.uv.random, TOKEN_BYTES)
+  local ok, bytes, err = pcall(random or vim.uv.random, TOKEN_BYTES)
   if not ok or type(bytes) ~= 'string' or #bytes ~= TOKEN_BYTES then
     return nil, ('the system gives no random bytes (%s); without them there is no safe token'):format(err or bytes)
   end
@@ -96,8 +99,9 @@ end
 
 --- Port and token of a project, made and stored when it has none yet.
 ---@param root string
+---@param random? mcp-tools.bridge.Random source of the token; default: the system's
 ---@return mcp-tools.bridge.Identity? identity, string? err
-function M.load(root)
+function M.load(root, random)
   local digest = hash(root)
   local dir = vim.fs.joinpath(M.state_dir(), 'projects')
   for _, folder in ipairs({ M.state_dir(), dir }) do
@@ -121,7 +125,7 @@ function M.load(root)
     if read.exposed then
       log.warn('%s could be read by other users: a new token is made', path)
     end
-    identity.token, err = new_token()
+    identity.token, err = new_token(random)
     if not identity.token then
       return nil, err
     end
@@ -131,7 +135,7 @@ function M.load(root)
     else
       created, err = files.create(path, record(identity))
       if created == false then
-        return M.load(root) -- another editor of this project was quicker: its token counts
+        return M.load(root, random) -- another editor of this project was quicker: its token counts
       end
     end
     if not created then

@@ -1,0 +1,148 @@
+local t = require('helpers')
+local config = require('mcp-tools.config')
+
+local function messages()
+  return vim.fn.execute('messages')
+end
+
+describe('config', function()
+  before_each(function()
+    config.reset()
+    vim.cmd('messages clear')
+  end)
+
+  it('has a description, a known type and a fitting default for every option', function()
+    local kinds = { 'string', 'boolean', 'integer', 'function', 'list', 'map' }
+    for _, option in ipairs(config.schema) do
+      t.ok(option.description:match('%.$') or option.description:match('^fun%('), option.path .. ': a sentence')
+      for _, kind in ipairs(type(option.type) == 'table' and option.type or { option.type }) do
+        t.ok(vim.list_contains(kinds, kind), option.path .. ': ' .. kind)
+      end
+    end
+    -- The defaults are valid options themselves.
+    local given = vim.deepcopy(config.get())
+    config.setup(given)
+    t.eq('', messages())
+  end)
+
+  it('reads by dotted path and answers nil where there is nothing', function()
+    t.eq('127.0.0.1', config.get('bridge.host'))
+    t.eq(300000, config.get('bridge.tool_timeout'))
+    t.eq(nil, config.get('bridge.host.x'))
+    t.eq(nil, config.get('a.b.c'))
+    t.eq(nil, config.get('tools'))
+  end)
+
+  it('merges a second setup over the first', function()
+    config.setup({ bridge = { port = 4000 }, tools = { lsp = true } })
+    config.setup({ bridge = { autostart = false }, tools = { dap = true }, roots = { markers = { '.root' } } })
+    t.eq(4000, config.get('bridge.port'))
+    t.eq(false, config.get('bridge.autostart'))
+    t.eq({ lsp = true, dap = true }, config.get('tools'))
+    t.eq({ '.root' }, config.get('roots.markers'))
+  end)
+
+  it('lists every fault with its path, and changes nothing then', function()
+    local err = t.raises('options that do not fit', function()
+      config.setup({
+        tool_prefix = 1,
+        bridge = { port = 99999, log_level = 'inof', autostart = 'yes' },
+        limits = { calls = 0 },
+        approval = { tools = { rm = 'never' }, default = 'ask' },
+        roots = { markers = { 1 } },
+        on_ready = 5,
+        sensitive = true,
+      })
+    end)
+    for _, line in ipairs({
+      'tool_prefix: expected string, got number',
+      'bridge.port: expected 0 to 65535, got 99999',
+      'bridge.log_level: expected one of debug, info, warn, error, got "inof" (did you mean "info"?)',
+      'bridge.autostart: expected boolean, got string',
+      'limits.calls: expected 1 or more, got 0',
+      'approval.tools.rm: expected one of allow, ask, deny, got "never"',
+      'roots.markers[1]: expected string, got number',
+      'on_ready: expected function, got number',
+      'sensitive: expected table, got boolean',
+    }) do
+      t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)
+    end
+    t.eq('nvim_', config.get('tool_prefix'))
+    t.eq(false, config.is_setup())
+  end)
+
+  it('names unknown keys with the nearest known one, and takes the rest', function()
+    config.setup({ bridge = { prot = 4000, host = '::1' }, limit = { calls = 1 } })
+    t.wait(function()
+      return messages():find('left out', 1, true)
+    end)
+    t.matches('bridge%.prot %(did you mean bridge%.port%?%)', messages())
+    t.matches('limit %(did you mean limits%?%)', messages())
+    t.eq('::1', config.get('bridge.host'))
+    t.eq(nil, config.get('limit'))
+  end)
+
+  it('accepts what guill/mcp-tools.nvim took, and says once that integrations are not there yet', function()
+    local options = {
+      tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },
+      integrations = { opencode = true, ampcode = false },
+      bridge = { command = nil, port = 0, log_level = 'info', log_file = '/tmp/x.log', tool_timeout = 0 },
+      debug = false,
+      on_ready = function() end,
+      on_stop = function() end,
+    }
+    config.setup(options)
+    config.setup(options)
+    t.wait(function()
+      return messages():find('integrations (opencode)', 1, true)
+    end)
+    local _, count = messages():gsub('integrations', '')
+    t.eq(1, count)
+    t.eq(true, config.get('tools.dap'))
+  end)
+
+  it('reads every form of tools', function()
+    local function selection(tools)
+      config.reset()
+      config.setup({ tools = tools })
+      return config.tool_selection()
+    end
+    t.eq({ names = {}, off = {}, definitions = {}, mounts = {} }, config.tool_selection())
+    t.eq({ 'recommended' }, selection('recommended').names)
+    t.eq({ 'lsp', 'dap' }, selection({ 'lsp', 'dap' }).names)
+    local map = selection({ lsp = true, dap = false })
+    t.eq({ 'lsp' }, map.names)
+    t.eq({ dap = true }, map.off)
+    local def, mount, remote = { name = 'x', description = 'd' }, { command = { 'server' } }, { url = 'http://x' }
+    local mixed = selection({ 'lsp_hover', def, mount, remote, dap = true })
+    t.eq({ 'lsp_hover', 'dap' }, mixed.names)
+    t.eq({ def }, mixed.definitions)
+    t.eq({ mount, remote }, mixed.mounts)
+  end)
+
+  it('refuses a tools string that is neither recommended nor all', function()
+    t.raises('tools: expected one of recommended, all, got "recomended" %(did you mean "recommended"%?%)', function()
+      config.setup({ tools = 'recomended' })
+    end)
+  end)
+
+  it('takes functions where they are allowed', function()
+    local function rule() end
+    config.setup({ instructions = rule, approval = { rule = rule } })
+    t.eq(rule, config.get('approval.rule'))
+    t.raises('setup%(%) takes a table, got string', function()
+      config.setup('lsp')
+    end)
+  end)
+end)
+
+describe('nearest', function()
+  local nearest = require('mcp-tools.nearest')
+
+  it('finds the slip and leaves another word alone', function()
+    t.eq('restart', nearest('restrat', { 'start', 'restart', 'status' }))
+    t.eq('start', nearest('START', { 'start', 'status' }))
+    t.eq(nil, nearest('elephant', { 'start', 'status' }))
+    t.eq(nil, nearest('x', {}))
+  end)
+end)

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.support import leaks
@@ -39,6 +40,11 @@ def load_nvims() -> Any:
 
 
 nvims = load_nvims()
+
+# Ordinary runs try the same examples every time; `make fuzz` looks for new ones.
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=10_000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

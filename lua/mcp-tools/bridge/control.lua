@@ -113,7 +113,7 @@ local function watch_leave()
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()
       instances.remove()
-      supervisor:stop() -- the signal is enough: the bridge also ends when the editor's socket does
+      supervisor:abandon() -- the signal is enough: the bridge also ends when the editor's socket does
     end,
   })
 end

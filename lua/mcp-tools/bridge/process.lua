@@ -255,4 +255,17 @@ function Process:stop()
   end)
 end
 
+--- Signals the end and lets go of everything at once, for the end of the editor: an open handle or timer would hold
+--- it up for two seconds. No handler is called any more.
+function Process:abandon()
+  if self.state == 'exited' then
+    return
+  end
+  self:_signal('sigterm')
+  self.state = 'exited'
+  for _, handle in ipairs({ self._stdout, self._stderr, self._handle, self._timer }) do
+    close(handle)
+  end
+end
+
 return Process

@@ -288,6 +288,17 @@ function Supervisor:stop(cb)
   self:_end(false)
 end
 
+--- Ends what runs at once, for the end of the editor: nobody is told.
+function Supervisor:abandon()
+  self._generation = self._generation + 1
+  self._again, self._watchers, self._stop_waiters = false, {}, {}
+  self:_clear_timer()
+  if self.process then
+    self.process:abandon()
+  end
+  self.process, self.port, self.state = nil, nil, 'stopped'
+end
+
 ---@param again boolean
 function Supervisor:_end(again)
   self._again = again

@@ -1,0 +1,152 @@
+local t = require('helpers')
+
+local FOLDER = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local FIXTURE = vim.uv.fs_realpath(vim.fs.joinpath(FOLDER, '..', 'fixtures', 'fake_bridge.py'))
+local ROOT = vim.uv.fs_realpath(vim.fs.joinpath(FOLDER, '..', '..', '..'))
+
+local INIT = [[
+vim.opt.runtimepath:prepend(%q)
+vim.cmd('filetype on')
+SETUP = function(bridge)
+  bridge = vim.tbl_extend('force', { command = { 'python3', %q, 'ready' } }, bridge or {})
+  require('mcp-tools.config').setup({ bridge = bridge })
+  require('mcp-tools.bridge').autostart()
+end
+]]
+
+local children = {}
+
+--- Starts an editor of its own, the way a person does; returns its channel once it has a UI.
+local function editor(opts)
+  local init = vim.fn.tempname() .. '.lua'
+  local lines = INIT:format(ROOT, FIXTURE) .. (opts.init or 'SETUP()')
+  vim.fn.writefile(vim.split(lines, '\n'), init)
+  local command = { vim.v.progpath, '--embed', '-i', 'NONE', '-n', '-u', init }
+  vim.list_extend(command, opts.args or {})
+  local channel = vim.fn.jobstart(command, { rpc = true, env = { NVIM = opts.nvim or '' } })
+  table.insert(children, channel)
+  if not opts.no_ui then
+    vim.rpcrequest(channel, 'nvim_ui_attach', 80, 24, {})
+  end
+  return channel
+end
+
+local function lua(channel, code)
+  return vim.rpcrequest(channel, 'nvim_exec_lua', code, {})
+end
+
+local function state(channel)
+  return lua(
+    channel,
+    [[
+    local control = package.loaded['mcp-tools.bridge.control']
+    return control and control.status().state or 'never asked'
+  ]]
+  )
+end
+
+local function starts(channel)
+  t.wait(function()
+    return state(channel) == 'ready'
+  end, 5000, 'the bridge being ready')
+end
+
+--- It has entered, and longer than the delay of autostart has gone by in it.
+local function starts_not(channel)
+  t.wait(function()
+    return lua(channel, 'return vim.v.vim_did_enter') == 1
+  end)
+  lua(channel, 'vim.defer_fn(function() LATER = true end, 50)')
+  t.wait(function()
+    return lua(channel, 'return LATER')
+  end)
+  t.eq('never asked', state(channel))
+end
+
+--- Whether a process has ended; what init has not collected yet counts as ended.
+local function is_gone(pid)
+  local stat = io.open(('/proc/%d/stat'):format(pid))
+  if not stat then
+    return vim.uv.kill(pid, 0) ~= 0
+  end
+  local ended = stat:read('*a'):find(') Z', 1, true) ~= nil
+  stat:close()
+  return ended
+end
+
+describe('autostart', function()
+  after_each(function()
+    for _, channel in ipairs(children) do
+      local pid = lua(
+        channel,
+        [[
+        local control = package.loaded['mcp-tools.bridge.control']
+        return control and control.status().pid
+      ]]
+      )
+      vim.rpcnotify(channel, 'nvim_command', 'qa!')
+      t.wait(function()
+        return vim.fn.jobwait({ channel }, 0)[1] ~= -1
+      end, 1000, 'the editor leaving without waiting for the bridge')
+      -- Leaving stops the bridge; nothing may stay behind.
+      if type(pid) == 'number' then
+        t.wait(function()
+          return is_gone(pid)
+        end)
+      end
+    end
+    children = {}
+  end)
+
+  it('starts once there is a UI', function()
+    starts(editor({}))
+  end)
+
+  it('starts at once when setup runs later', function()
+    local channel = editor({ init = '' })
+    starts_not(channel)
+    lua(channel, 'SETUP()')
+    starts(channel)
+  end)
+
+  it('waits for a UI', function()
+    local channel = editor({ no_ui = true, args = { '--headless' } })
+    starts_not(channel)
+    vim.rpcrequest(channel, 'nvim_ui_attach', 80, 24, {})
+    starts(channel)
+  end)
+
+  it('does not start without setup, or with autostart off', function()
+    starts_not(editor({ init = 'require("mcp-tools.bridge").autostart()' }))
+    starts_not(editor({ init = 'SETUP({ autostart = false })' }))
+  end)
+
+  it('does not start inside another Neovim', function()
+    starts_not(editor({ nvim = '/run/user/1/nvim.1.0' }))
+  end)
+
+  it('does not start for a commit message, a rebase list, a manual page or a diff', function()
+    local dir = vim.fn.tempname()
+    vim.fn.mkdir(dir)
+    local one, two = dir .. '/one', dir .. '/two'
+    vim.fn.writefile({ 'a' }, one)
+    vim.fn.writefile({ 'b' }, two)
+    for _, args in ipairs({
+      { dir .. '/COMMIT_EDITMSG' },
+      { dir .. '/git-rebase-todo' },
+      { '-d', one, two },
+      { '-c', 'set filetype=man', one },
+      { '-c', 'diffthis', one },
+    }) do
+      starts_not(editor({ args = args }))
+    end
+  end)
+
+  it('reads nothing of the bridge in the start-up', function()
+    local channel = editor({ no_ui = true, args = { '--headless' } })
+    local loaded = lua(channel, 'return vim.tbl_keys(package.loaded)')
+    for _, part in ipairs({ 'control', 'process', 'supervisor', 'identity', 'instances', 'python' }) do
+      t.ok(not vim.list_contains(loaded, 'mcp-tools.bridge.' .. part), part)
+    end
+  end)
+end)

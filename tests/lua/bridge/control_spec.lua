@@ -1,0 +1,255 @@
+local t = require('helpers')
+local bridge = require('mcp-tools.bridge')
+local config = require('mcp-tools.config')
+local identity = require('mcp-tools.bridge.identity')
+local instances = require('mcp-tools.bridge.instances')
+
+local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)), '..', 'fixtures', 'fake_bridge.py')
+
+local report, shown
+local original = vim.notify
+
+local function starts()
+  return vim.tbl_map(vim.json.decode, vim.uv.fs_stat(report) and vim.fn.readfile(report) or {})
+end
+
+local function use(behaviour)
+  config.reset()
+  config.setup({ bridge = { command = { 'python3', FIXTURE, behaviour } } })
+end
+
+local function reach(state)
+  t.wait(function()
+    return bridge.status().state == state
+  end, 5000, 'state ' .. state)
+end
+
+local function shows(text)
+  t.wait(function()
+    return table.concat(shown, '\n'):find(text, 1, true)
+  end, 5000, text)
+end
+
+local function instance()
+  local path = vim.fs.joinpath(instances.dir(), vim.uv.os_getpid() .. '.json')
+  return vim.uv.fs_stat(path) and vim.json.decode(table.concat(vim.fn.readfile(path), '\n')) or nil
+end
+
+--- What the bridge says when it attaches.
+local function hello(fields)
+  local port = bridge.status().wanted_port
+  return vim.tbl_extend('force', {
+    protocol = 1,
+    pid = bridge.status().pid,
+    port = port,
+    wanted_port = port,
+    port_holder = 'none',
+    versions = { bridge = '1', python = '3.11.7', sdk = '2.3.0' },
+  }, fields or {})
+end
+
+describe('bridge', function()
+  before_each(function()
+    report = vim.fn.tempname()
+    vim.env.FAKE_REPORT = report
+    vim.env.XDG_RUNTIME_DIR = vim.fn.tempname()
+    vim.fn.mkdir(vim.env.XDG_RUNTIME_DIR, 'p', tonumber('700', 8))
+    shown = {}
+    -- vim.notify is made to be replaced: this is what a notification plugin does.
+    vim.notify = function(text)
+      table.insert(shown, text)
+    end
+  end)
+
+  after_each(function()
+    bridge.stop()
+    reach('stopped')
+    vim.notify = original
+  end)
+
+  it('hands the bridge what it needs, the token in the environment only', function()
+    use('ready')
+    vim.env.PYTHONHOME = nil
+    bridge.start()
+    reach('ready')
+    local start = starts()[1]
+    local project = identity.load(identity.root())
+    t.eq({ 'ready' }, start.argv)
+    t.eq(project.token, start.env.MCP_AUTH_TOKEN)
+    t.eq(tostring(project.port), start.env.MCP_PORT)
+    t.eq(vim.v.servername, start.env.NVIM_LISTEN_ADDRESS)
+    t.eq('300000', start.env.MCP_TOOL_TIMEOUT)
+    t.eq('1', start.env.MCP_TOOLS_PORT_FALLBACK)
+    t.eq(instances.dir(), start.env.MCP_TOOLS_INSTANCE_DIR)
+    t.eq('127.0.0.1', start.env.MCP_TOOLS_HOST)
+    t.eq(nil, start.env.NVIM)
+    local root = require('mcp-tools.bridge.python').plugin_root()
+    t.eq(root, start.env.PYTHONPATH:match('^[^:]*'))
+    t.eq(root, start.cwd)
+  end)
+
+  it('is reachable once it is ready, not before and not after', function()
+    use('slow')
+    local port, stopped
+    bridge.start({
+      on_ready = function(p)
+        port = p
+      end,
+      on_stop = function()
+        stopped = true
+      end,
+    })
+    t.eq(nil, bridge.get_port())
+    t.eq(nil, bridge.endpoint())
+    t.ok(bridge.is_running())
+    t.wait(function()
+      return port
+    end, 5000)
+    t.eq(port, bridge.get_port())
+    local endpoint = bridge.endpoint()
+    t.eq(('http://127.0.0.1:%d/mcp'):format(port), endpoint.url)
+    t.eq(bridge.get_auth_token(), endpoint.token)
+    t.eq(endpoint.url, instance().url)
+    t.eq(endpoint.token, instance().token)
+    bridge.stop()
+    t.eq(nil, bridge.get_port())
+    t.eq(nil, bridge.endpoint())
+    t.eq(nil, bridge.get_auth_token())
+    t.eq(false, bridge.is_running())
+    t.eq(nil, instance())
+    t.wait(function()
+      return stopped
+    end)
+  end)
+
+  it('calls the on_ready and on_stop of setup() once for each run', function()
+    use('ready')
+    local told = {}
+    config.setup({
+      on_ready = function(port)
+        table.insert(told, port)
+      end,
+      on_stop = function()
+        table.insert(told, 'stopped')
+      end,
+    })
+    bridge.start()
+    bridge.start()
+    reach('ready')
+    bridge.stop()
+    bridge.start()
+    t.wait(function()
+      return #told == 3
+    end, 5000)
+    local port = bridge.get_port()
+    t.eq({ port, 'stopped', port }, told)
+  end)
+
+  it('takes another port for one start', function()
+    use('ready')
+    bridge.start({ port = 4999, nvim_socket = '/tmp/other.sock' })
+    reach('ready')
+    t.eq(4999, bridge.get_port())
+    t.eq('/tmp/other.sock', starts()[1].env.NVIM_LISTEN_ADDRESS)
+    t.eq('/tmp/other.sock', instance().socket)
+  end)
+
+  it('keeps port and token over a restart', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local before = bridge.endpoint()
+    bridge.restart()
+    t.wait(function()
+      return #starts() == 2 and bridge.get_port()
+    end, 5000)
+    t.eq(before, bridge.endpoint())
+  end)
+
+  it('knows the port that the bridge really has, and the wanted one when it is free again', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local wanted = bridge.get_port()
+    t.eq({}, bridge.attached(7, hello({ port = wanted + 1, port_holder = 'ours' })))
+    t.eq(wanted + 1, bridge.get_port())
+    t.eq('3.11.7', bridge.status().python_version)
+    bridge.reported('listening', { port = wanted })
+    t.eq(wanted, bridge.endpoint().port)
+    t.eq(wanted, instance().port)
+    bridge.detached(7)
+    t.eq(false, bridge.status().attached)
+  end)
+
+  it('makes a new token when a stranger has the port, and says so', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local old = bridge.get_auth_token()
+    local port = bridge.get_port()
+    local answer = bridge.attached(7, hello({ port = port + 1, port_holder = 'stranger' }))
+    t.ok(answer.token ~= old)
+    t.eq(answer.token, bridge.get_auth_token())
+    t.eq(answer.token, identity.load(identity.root()).token)
+    t.matches(('port %d is held by a program that is not ours'):format(port), bridge.status().note)
+    shows('a new token was made')
+    t.ok(not table.concat(shown, '\n'):find(answer.token, 1, true))
+  end)
+
+  it('is not confused by a bridge that somebody else has started', function()
+    use('ready')
+    t.eq({}, bridge.attached(9, { pid = 1, port = 1, wanted_port = 1, port_holder = 'stranger', versions = {} }))
+    t.eq(nil, bridge.get_port())
+    t.eq(false, bridge.status().attached)
+  end)
+
+  it('keeps what the bridge reports, and never shows the token', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    bridge.reported('sessions', { count = 2, calls = 1, clients = {} })
+    bridge.reported('blocked', { mode = 'r', at = 1 })
+    bridge.reported('something new', {})
+    local status = bridge.status()
+    t.eq(2, status.sessions.count)
+    t.eq('r', status.blocked.mode)
+    t.ok(not vim.inspect(status):find(bridge.get_auth_token(), 1, true))
+  end)
+
+  it('says once what is wrong when the environment is missing, and starts nothing', function()
+    config.reset()
+    local stopped
+    bridge.start({
+      on_stop = function()
+        stopped = true
+      end,
+    })
+    reach('failed')
+    t.wait(function()
+      return stopped
+    end)
+    shows('the Python environment of the bridge is not installed. Run :McpTools install')
+    t.eq(1, #shown)
+    t.eq({}, starts())
+  end)
+
+  it('starts after an installation that was missing', function()
+    config.reset()
+    bridge.start()
+    reach('failed')
+    use('ready')
+    bridge.install({ command = { 'true' } })
+    reach('ready')
+  end)
+
+  it('says what is wrong with the project file and starts nothing', function()
+    use('ready')
+    local project = assert(identity.load(identity.root()))
+    vim.uv.fs_chmod(project.path, tonumber('666', 8))
+    bridge.start()
+    reach('failed')
+    shows('can be written by other users')
+    t.eq({}, starts())
+    vim.uv.fs_unlink(project.path)
+  end)
+end)

@@ -1,0 +1,197 @@
+local t = require('helpers')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+
+local FOLDER = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
+
+local shown
+local original = vim.notify
+
+local function shows(text)
+  t.wait(function()
+    return table.concat(shown, '\n'):find(text, 1, true)
+  end, 5000, text)
+end
+
+local function window_text(name)
+  local buffer = t.wait(function()
+    local found = vim.fn.bufnr('^mcp-tools://' .. name .. '$')
+    return found > 0 and found
+  end, 3000, 'window ' .. name)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+end
+
+local function completions(line)
+  return vim.fn.getcompletion(line, 'cmdline')
+end
+
+describe('plugin', function()
+  it('defines the command within 0.3 ms and loads nothing', function()
+    local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
+    local before = vim.tbl_keys(package.loaded)
+    local best = math.huge
+    for _ = 1, 20 do
+      vim.g.loaded_mcp_tools = nil
+      local start = vim.uv.hrtime()
+      vim.cmd.source(path)
+      best = math.min(best, (vim.uv.hrtime() - start) / 1e6)
+    end
+    t.ok(best <= 0.3, ('%.3f ms'):format(best))
+    t.eq(before, vim.tbl_keys(package.loaded))
+    t.eq(2, vim.fn.exists(':McpTools'))
+  end)
+end)
+
+describe(':McpTools', function()
+  before_each(function()
+    config.reset()
+    config.setup({ bridge = { command = { 'python3', FIXTURE, 'ready' } } })
+    shown = {}
+    -- vim.notify is made to be replaced: this is what a notification plugin does.
+    vim.notify = function(text)
+      table.insert(shown, text)
+    end
+    core.get().registry:clear('tools')
+    core.get().registry:add_tool({
+      name = 'echo',
+      description = 'gives back what it got',
+      args = { text = { type = 'string', required = true } },
+      annotations = { read_only = true },
+      execute = function(ctx, args)
+        ctx({ said = args.text })
+      end,
+    })
+    core.get().registry:add_tool({
+      name = 'wait',
+      description = 'never answers',
+      annotations = { read_only = true },
+      execute = function() end,
+    })
+  end)
+
+  after_each(function()
+    vim.notify = original
+    local stopped
+    require('mcp-tools.bridge').stop(function()
+      stopped = true
+    end)
+    t.wait(function()
+      return stopped
+    end, 5000)
+    vim.cmd('silent! only')
+  end)
+
+  it('completes subcommands and their arguments', function()
+    t.eq(
+      { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
+      vim.tbl_filter(function(name)
+        return vim.list_contains(
+          { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
+          name
+        )
+      end, completions('McpTools '))
+    )
+    t.eq({ 'start', 'status', 'stop' }, completions('McpTools st'))
+    t.eq({ 'echo', 'wait' }, completions('McpTools call '))
+    t.eq({ 'wait' }, completions('McpTools call w'))
+    t.eq({ 'all' }, completions('McpTools cancel '))
+    t.eq({}, completions('McpTools call echo '))
+    t.eq({}, completions('McpTools stop '))
+  end)
+
+  it('names the nearest subcommand for one that is not there', function()
+    vim.cmd('McpTools stauts')
+    shows('there is no :McpTools stauts; did you mean status?')
+  end)
+
+  it('starts, shows, restarts and stops the bridge', function()
+    vim.cmd('McpTools start')
+    shows('ready: http://127.0.0.1:')
+    local port = require('mcp-tools.bridge').get_port()
+    vim.cmd('McpTools start')
+    shows(('runs already, on port %d'):format(port))
+    vim.cmd('McpTools restart')
+    t.wait(function()
+      return require('mcp-tools.bridge').get_port()
+    end, 5000)
+    vim.cmd('McpTools stop')
+    shows('the bridge has stopped')
+  end)
+
+  it('shows the state of everything, without the token', function()
+    vim.cmd('McpTools')
+    t.matches('^bridge: stopped', window_text('status'))
+    vim.cmd('McpTools start')
+    shows('ready: ')
+    require('mcp-tools.bridge').reported('sessions', {
+      count = 1,
+      calls = 1,
+      clients = { { name = 'some-client', version = '2', transport = 'http' } },
+    })
+    vim.cmd('McpTools call wait')
+    vim.cmd('McpTools status')
+    local text = window_text('status')
+    t.matches('bridge: ready', text)
+    t.matches('endpoint +http://127%.0%.0%.1:%d+/mcp', text)
+    t.matches('clients +some%-client 2 http', text)
+    t.matches('calls +1 in flight\n +%S+  wait  running', text)
+    t.ok(not text:find(require('mcp-tools.bridge').get_auth_token(), 1, true))
+    vim.cmd('McpTools cancel all')
+    shows('cancelled wait')
+    t.matches('Error %(cancelled%)', window_text('call wait'))
+  end)
+
+  it('runs a tool with JSON arguments and shows its result', function()
+    vim.cmd('McpTools call echo {"text": "a | b"}')
+    t.matches('said = "a | b"', window_text('call echo'))
+    t.eq('lua', vim.bo[vim.fn.bufnr('^mcp-tools://call echo$')].filetype)
+    vim.cmd('normal q')
+    t.eq(-1, vim.fn.bufnr('^mcp-tools://call echo$'))
+  end)
+
+  it('shows what is wrong with a call', function()
+    vim.cmd('McpTools call echo')
+    t.matches('Error %(validation_error%).*\n  text: ', window_text('call echo'))
+    vim.cmd('McpTools call')
+    shows('which tool?')
+    vim.cmd('McpTools call echo [1]')
+    shows('the arguments are no JSON object: [1]')
+    vim.cmd('McpTools call echo {nope')
+    shows('the arguments are no JSON object: Expected')
+  end)
+
+  it('cancels one call by its id', function()
+    vim.cmd('McpTools cancel')
+    shows('no call is in flight')
+    vim.cmd('McpTools call wait')
+    local id = core.get().executor:pending()[1].id
+    t.eq({ id, 'all' }, completions('McpTools cancel '))
+    vim.cmd('McpTools cancel nope')
+    shows('no call in flight has the id nope')
+    vim.cmd('McpTools cancel ' .. id)
+    shows(('cancelled wait (%s)'):format(id))
+    t.eq(0, #core.get().executor:pending())
+  end)
+
+  it('lists the tools by group', function()
+    vim.cmd('McpTools tools')
+    t.matches('registered\n  nvim_echo +gives back what it got\n  nvim_wait', window_text('tools'))
+  end)
+
+  it('shows the end of the log in one window', function()
+    require('mcp-tools.log').warn('something to read')
+    t.wait(function()
+      return vim.uv.fs_stat(require('mcp-tools.log').path())
+    end)
+    vim.cmd('McpTools log')
+    t.matches('something to read', window_text('log'))
+    local windows = #vim.api.nvim_list_wins()
+    require('mcp-tools.log').warn('more to read')
+    t.wait(function()
+      vim.cmd('McpTools log')
+      return window_text('log'):find('more to read', 1, true)
+    end)
+    t.eq(windows, #vim.api.nvim_list_wins())
+  end)
+end)

@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    leaks.adopt_orphans()
+    leaks.mark()
     if not nvims.RECORD.exists():
         raise pytest.UsageError("run `make setup` first: no Neovim is installed for the tests")
     lacking = nvims.required() & nvims.read()["missing"].keys()

@@ -1,42 +1,51 @@
 """What a test left behind: processes below this one, also those whose parent is gone.
 
-On Linux the test run adopts orphans, so a bridge that outlives its Neovim is found here too.
+Every process of the run inherits a mark in its environment. On Linux that finds orphans, such as a bridge that
+outlives its Neovim. (To adopt them instead would change what is tested: nobody would reap them at their end.)
 """
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import os
 import subprocess
-import sys
 import time
+from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36
+MARK = "MCPT_RUN"
 
 
-def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def mark() -> None:
+    """Let whatever this process starts from now on be recognised."""
+    os.environ[MARK] = str(os.getpid())
 
 
 def descendants() -> dict[int, str]:
-    """Every live process below this one, with its command."""
+    """Every live process that this one has started, directly or not, with its command."""
     command = ["ps", "-A", "-o", "pid=,ppid=,stat=,args="]
     listing = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     output, _ = listing.communicate()
-    rows = [line.split(None, 3) for line in output.splitlines()]
-    children: dict[int, list[tuple[int, str]]] = {}
-    for pid, parent, state, *args in rows:
+    commands: dict[int, str] = {}
+    children: dict[int, list[int]] = {}
+    for line in output.splitlines():
+        pid, parent, state, *args = line.split(None, 3)
         if not state.startswith("Z") and int(pid) != listing.pid:
-            children.setdefault(int(parent), []).append((int(pid), args[0] if args else "?"))
-    found: dict[int, str] = {}
-    queue = [os.getpid()]
+            commands[int(pid)] = args[0] if args else "?"
+            children.setdefault(int(parent), []).append(int(pid))
+    found = {pid for pid in commands if is_marked(pid)}
+    queue = [os.getpid(), *found]
     while queue:
-        for pid, args in children.get(queue.pop(), []):
-            found[pid] = args
-            queue.append(pid)
-    return found
+        below = [pid for pid in children.get(queue.pop(), []) if pid not in found]
+        found.update(below)
+        queue.extend(below)
+    return {pid: commands[pid] for pid in found - {os.getpid()}}
+
+
+def is_marked(pid: int) -> bool:
+    """Whether a process has this run's mark (elsewhere than on Linux: nobody can tell)."""
+    with contextlib.suppress(OSError):
+        return f"\0{MARK}={os.getpid()}\0".encode() in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+    return False
 
 
 def left_over(before: set[int], patience: int = 3_000) -> dict[int, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -73,6 +75,19 @@ def test_leaked_process_is_seen() -> None:
     before = set(leaks.descendants())
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         assert set(leaks.left_over(before, patience=0)) == {process.pid}
+    assert not leaks.left_over(before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans can be told by their environment on Linux only")
+def test_leaked_orphan_is_seen() -> None:
+    """A process whose parent has ended is found too."""
+    before = set(leaks.descendants())
+    command = ["sh", "-c", "sleep 60 >/dev/null & echo $!"]
+    orphan = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    try:
+        assert leaks.left_over(before, patience=0) == {orphan: "sleep 60"}
+    finally:
+        os.kill(orphan, signal.SIGKILL)
     assert not leaks.left_over(before)
 
 

@@ -40,32 +40,28 @@ class Admission:
         self._watcher: asyncio.Task[None] | None = None
         self._held: set[Call] = set()
         self._mode: Mode | None = None
+        self._in_doubt = False  # somebody asks for the mode, or it is known to block
         self._reported = -math.inf
 
     def open(self, now: float) -> bool:
         """Tells whether a call may be sent without asking first."""
         editor = self._editor
-        return now - editor.last_heard < SILENCE and self._watcher is None and not editor.congested
+        return now - editor.last_heard < SILENCE and not self._in_doubt and not editor.congested
 
     async def admit(self, call: Call, start_by: float) -> Outcome | None:
         """Waits until the editor can start a call, but not beyond `start_by`; returns the refusal, if any."""
         editor = self._editor
         if editor.congested and not await editor.drain(start_by):
             return self.refuse(None)
-        if self._watcher is None and not call.ended():
-            asked = call.wait = editor.mode(max(0.001, start_by - self._time()))
-            self._mode = await asked
-            if call.ended() or editor.closed.done():
-                return call.outcome
-            if self._mode is None:
-                return self.refuse(None)
-            if not self._mode.blocking:
-                return None
-        if not call.ended():
+        if not self._in_doubt and not call.ended():
+            await self._ask(call, start_by)
+        while self._in_doubt and not call.ended() and self._time() < start_by:
             await self._hold(call, start_by)
-            if not call.ended() and self._time() >= start_by:
-                return self.refuse(self._mode)
-        return call.outcome
+        if call.ended() or editor.closed.done():
+            return call.outcome
+        if self._in_doubt or self._mode is None or self._mode.blocking:
+            return self.refuse(self._mode)
+        return None
 
     async def name_block(self) -> Outcome:
         """The refusal of a call that was sent but got no sign of life until its `start_by`."""
@@ -80,13 +76,21 @@ class Admission:
             self._editor.report("blocked", {"mode": mode.name if mode else "", "at": int(time.time())})
         return Outcome("failed", error=ToolError(Code.EDITOR_BLOCKED, refusal(mode)))
 
+    async def _ask(self, call: Call, start_by: float) -> None:
+        """Asks once for all that come meanwhile; what it cannot settle is the watcher's."""
+        self._in_doubt = True
+        try:
+            asked = call.wait = self._editor.mode(max(0.001, start_by - self._time()))
+            self._learn(await asked)
+        finally:
+            if self._in_doubt and self._watcher is None:
+                self._watcher = asyncio.get_running_loop().create_task(self._watch())
+
     async def _hold(self, call: Call, start_by: float) -> None:
         loop = asyncio.get_running_loop()
         call.wait = loop.create_future()
         timer = loop.call_at(start_by, call.ring)
         self._held.add(call)
-        if self._watcher is None:
-            self._watcher = loop.create_task(self._watch())
         try:
             await call.wait
         finally:
@@ -95,12 +99,22 @@ class Admission:
 
     async def _watch(self) -> None:
         try:
+            await asyncio.sleep(MODE_EVERY)
             while self._held and not self._editor.closed.done():
-                await asyncio.sleep(MODE_EVERY)
-                self._mode = await self._editor.mode(MODE_WITHIN)
-                if self._mode is not None and not self._mode.blocking:
+                self._learn(await self._editor.mode(MODE_WITHIN))
+                if not self._in_doubt:
                     break
+                await asyncio.sleep(MODE_EVERY)
         finally:
             self._watcher = None
-            for call in self._held:
-                call.ring()
+            self._free()
+
+    def _learn(self, mode: Mode | None) -> None:
+        self._mode = mode
+        if mode is not None and not mode.blocking:
+            self._free()
+
+    def _free(self) -> None:
+        self._in_doubt = False
+        for call in self._held:
+            call.ring()

@@ -222,9 +222,8 @@ class MemoryEditor:
         if self.silent or self.closed.done():
             asyncio.get_running_loop().call_later(timeout, _settle, future, None)
         else:
-            self.last_heard = self._time()
             mode = Mode(self.blocking_mode or "n", self.blocking_mode is not None)
-            asyncio.get_running_loop().call_soon(_settle, future, mode)
+            asyncio.get_running_loop().call_soon(self._answer, future, mode)
         return future
 
     def cancel(self, task_id: str, reason: str) -> None:
@@ -273,12 +272,14 @@ class MemoryEditor:
             future.add_done_callback(lambda _: timer.cancel())
 
         def serve() -> None:
-            value = answer()
-            self.last_heard = self._time()
-            _settle(future, value)
+            self._answer(future, answer())
 
         self._enqueue(serve)
         return future
+
+    def _answer(self, future: asyncio.Future[Any], value: Any) -> None:
+        self.last_heard = self._time()
+        _settle(future, value)
 
     def _enqueue(self, work: Callable[[], None]) -> None:
         self._queue.append(work)

@@ -1,7 +1,7 @@
 """What a test left behind: processes below this one, also those whose parent is gone.
 
-Every process of the run inherits a mark in its environment. On Linux that finds orphans, such as a bridge that
-outlives its Neovim. (To adopt them instead would change what is tested: nobody would reap them at their end.)
+Every process of the run inherits a mark in its environment. On Linux that finds orphans, such as a bridge
+that outlives its Neovim. (To adopt them would change what is tested: nobody would reap them at their end.)
 """
 
 from __future__ import annotations

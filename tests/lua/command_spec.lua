@@ -1,18 +1,10 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 
 local FOLDER = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
-
-local shown
-local original = vim.notify
-
-local function shows(text)
-  t.wait(function()
-    return table.concat(shown, '\n'):find(text, 1, true)
-  end, 5000, text)
-end
 
 local function window_text(name)
   local buffer = t.wait(function()
@@ -47,11 +39,7 @@ describe(':McpTools', function()
   before_each(function()
     config.reset()
     config.setup({ bridge = { command = { 'python3', FIXTURE, 'ready' } } })
-    shown = {}
-    -- vim.notify is made to be replaced: this is what a notification plugin does.
-    vim.notify = function(text)
-      table.insert(shown, text)
-    end
+    notifications.collect()
     core.get().registry:clear('tools')
     core.get().registry:add_tool({
       name = 'echo',
@@ -71,7 +59,7 @@ describe(':McpTools', function()
   end)
 
   after_each(function()
-    vim.notify = original
+    notifications.restore()
     local stopped
     require('mcp-tools.bridge').stop(function()
       stopped = true
@@ -102,28 +90,28 @@ describe(':McpTools', function()
 
   it('names the nearest subcommand for one that is not there', function()
     vim.cmd('McpTools stauts')
-    shows('there is no :McpTools stauts; did you mean status?')
+    notifications.wait('there is no :McpTools stauts; did you mean status?')
   end)
 
   it('starts, shows, restarts and stops the bridge', function()
     vim.cmd('McpTools start')
-    shows('ready: http://127.0.0.1:')
+    notifications.wait('ready: http://127.0.0.1:')
     local port = require('mcp-tools.bridge').get_port()
     vim.cmd('McpTools start')
-    shows(('runs already, on port %d'):format(port))
+    notifications.wait(('runs already, on port %d'):format(port))
     vim.cmd('McpTools restart')
     t.wait(function()
       return require('mcp-tools.bridge').get_port()
     end, 5000)
     vim.cmd('McpTools stop')
-    shows('the bridge has stopped')
+    notifications.wait('the bridge has stopped')
   end)
 
   it('shows the state of everything, without the token', function()
     vim.cmd('McpTools')
     t.matches('^bridge: stopped', window_text('status'))
     vim.cmd('McpTools start')
-    shows('ready: ')
+    notifications.wait('ready: ')
     require('mcp-tools.bridge').reported('sessions', {
       count = 1,
       calls = 1,
@@ -138,7 +126,7 @@ describe(':McpTools', function()
     t.matches('calls +1 in flight\n +%S+  wait  running', text)
     t.ok(not text:find(require('mcp-tools.bridge').get_auth_token(), 1, true))
     vim.cmd('McpTools cancel all')
-    shows('cancelled wait')
+    notifications.wait('cancelled wait')
     t.matches('Error %(cancelled%)', window_text('call wait'))
   end)
 
@@ -154,23 +142,23 @@ describe(':McpTools', function()
     vim.cmd('McpTools call echo')
     t.matches('Error %(validation_error%).*\n  text: ', window_text('call echo'))
     vim.cmd('McpTools call')
-    shows('which tool?')
+    notifications.wait('which tool?')
     vim.cmd('McpTools call echo [1]')
-    shows('the arguments are no JSON object: [1]')
+    notifications.wait('the arguments are no JSON object: [1]')
     vim.cmd('McpTools call echo {nope')
-    shows('the arguments are no JSON object: Expected')
+    notifications.wait('the arguments are no JSON object: Expected')
   end)
 
   it('cancels one call by its id', function()
     vim.cmd('McpTools cancel')
-    shows('no call is in flight')
+    notifications.wait('no call is in flight')
     vim.cmd('McpTools call wait')
     local id = core.get().executor:pending()[1].id
     t.eq({ id, 'all' }, completions('McpTools cancel '))
     vim.cmd('McpTools cancel nope')
-    shows('no call in flight has the id nope')
+    notifications.wait('no call in flight has the id nope')
     vim.cmd('McpTools cancel ' .. id)
-    shows(('cancelled wait (%s)'):format(id))
+    notifications.wait(('cancelled wait (%s)'):format(id))
     t.eq(0, #core.get().executor:pending())
   end)
 

@@ -1,11 +1,10 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 
 local FOLDER = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
-
-local original = vim.notify
 
 local function use(behaviour)
   config.reset()
@@ -30,14 +29,14 @@ end
 describe('health', function()
   before_each(function()
     config.reset()
-    vim.notify = function() end -- the notifications are not what is tested here
+    notifications.collect() -- not what is tested here, and kept from the output
     vim.env.XDG_RUNTIME_DIR = nil
   end)
 
   after_each(function()
     bridge.stop()
     reach('stopped')
-    vim.notify = original
+    notifications.restore()
   end)
 
   it('says what to do before anything is set up', function()

@@ -1,3 +1,4 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
@@ -87,27 +88,21 @@ end)
 
 describe('notify', function()
   local notify = require('mcp-tools.notify')
-  local shown
-  local original = vim.notify
 
   before_each(function()
-    shown = {}
-    -- vim.notify is made to be replaced: this is what a notification plugin does.
-    vim.notify = function(text, level, opts)
-      table.insert(shown, { text, level, opts.title })
-    end
+    notifications.collect()
   end)
 
   after_each(function()
-    vim.notify = original
+    notifications.restore()
   end)
 
   it('shows, with a title, and logs', function()
     notify.warn('careful')
     t.wait(function()
-      return #shown == 1
+      return #notifications.list == 1
     end)
-    t.eq({ '[mcp-tools] careful', vim.log.levels.WARN, 'mcp-tools' }, shown[1])
+    t.eq({ text = '[mcp-tools] careful', level = vim.log.levels.WARN, title = 'mcp-tools' }, notifications.list[1])
     t.matches('WARN .*careful', log.lines(1)[1])
   end)
 
@@ -118,14 +113,12 @@ describe('notify', function()
     notify.forget('matter')
     notify.once('matter', 'info', 'b')
     t.wait(function()
-      return #shown == 3
+      return #notifications.list == 3
     end)
   end)
 
   it('survives a notification plugin that throws', function()
-    vim.notify = function()
-      error('broken plugin')
-    end
+    notifications.collect('broken plugin')
     notify.error('important')
     t.wait(function()
       return table.concat(log.lines(2), '\n'):find('broken plugin', 1, true)

@@ -1,3 +1,4 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
@@ -6,8 +7,7 @@ local instances = require('mcp-tools.bridge.instances')
 
 local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)), '..', 'fixtures', 'fake_bridge.py')
 
-local report, shown
-local original = vim.notify
+local report
 
 local function starts()
   return vim.tbl_map(vim.json.decode, vim.uv.fs_stat(report) and vim.fn.readfile(report) or {})
@@ -22,12 +22,6 @@ local function reach(state)
   t.wait(function()
     return bridge.status().state == state
   end, 5000, 'state ' .. state)
-end
-
-local function shows(text)
-  t.wait(function()
-    return table.concat(shown, '\n'):find(text, 1, true)
-  end, 5000, text)
 end
 
 local function instance()
@@ -54,17 +48,13 @@ describe('bridge', function()
     vim.env.FAKE_REPORT = report
     vim.env.XDG_RUNTIME_DIR = vim.fn.tempname()
     vim.fn.mkdir(vim.env.XDG_RUNTIME_DIR, 'p', tonumber('700', 8))
-    shown = {}
-    -- vim.notify is made to be replaced: this is what a notification plugin does.
-    vim.notify = function(text)
-      table.insert(shown, text)
-    end
+    notifications.collect()
   end)
 
   after_each(function()
     bridge.stop()
     reach('stopped')
-    vim.notify = original
+    notifications.restore()
   end)
 
   it('hands the bridge what it needs, the token in the environment only', function()
@@ -192,8 +182,8 @@ describe('bridge', function()
     t.eq(answer.token, bridge.get_auth_token())
     t.eq(answer.token, identity.load(identity.root()).token)
     t.matches(('port %d is held by a program that is not ours'):format(port), bridge.status().note)
-    shows('a new token was made')
-    t.ok(not table.concat(shown, '\n'):find(answer.token, 1, true))
+    notifications.wait('a new token was made')
+    t.ok(not notifications.text():find(answer.token, 1, true))
   end)
 
   it('is not confused by a bridge that somebody else has started', function()
@@ -228,8 +218,8 @@ describe('bridge', function()
     t.wait(function()
       return stopped
     end)
-    shows('the Python environment of the bridge is not installed. Run :McpTools install')
-    t.eq(1, #shown)
+    notifications.wait('the Python environment of the bridge is not installed. Run :McpTools install')
+    t.eq(1, #notifications.list)
     t.eq({}, starts())
   end)
 
@@ -248,7 +238,7 @@ describe('bridge', function()
     vim.uv.fs_chmod(project.path, tonumber('666', 8))
     bridge.start()
     reach('failed')
-    shows('can be written by other users')
+    notifications.wait('can be written by other users')
     t.eq({}, starts())
     vim.uv.fs_unlink(project.path)
   end)

@@ -1,3 +1,4 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')
 local install = require('mcp-tools.bridge.install')
@@ -105,19 +106,12 @@ describe('python', function()
 end)
 
 describe('install', function()
-  local shown
-  local original = vim.notify
-
   before_each(function()
-    shown = {}
-    -- vim.notify is made to be replaced: this is what a notification plugin does.
-    vim.notify = function(text)
-      table.insert(shown, text)
-    end
+    notifications.collect()
   end)
 
   after_each(function()
-    vim.notify = original
+    notifications.restore()
   end)
 
   local function run(lines)
@@ -137,18 +131,14 @@ describe('install', function()
     t.eq(nil, run({ '#!/bin/sh', 'echo step one', 'echo step two' }))
     t.eq(nil, install.last_error())
     t.matches('step one', table.concat(require('mcp-tools.log').lines(5), '\n'))
-    t.wait(function()
-      return table.concat(shown):find('is ready', 1, true)
-    end)
+    notifications.wait('is ready')
   end)
 
   it('fails with the last line of stderr', function()
     local err = run({ '#!/bin/sh', 'echo noise >&2', 'echo "no route to the index: check the proxy" >&2', 'exit 1' })
     t.eq('no route to the index: check the proxy', err)
     t.eq(err, install.last_error())
-    t.wait(function()
-      return table.concat(shown):find('check the proxy', 1, true)
-    end)
+    notifications.wait('check the proxy')
   end)
 
   it('does not run twice at a time', function()
@@ -157,9 +147,7 @@ describe('install', function()
       ended = true
     end)
     install.run()
-    t.wait(function()
-      return table.concat(shown):find('under way already', 1, true)
-    end)
+    notifications.wait('under way already')
     t.wait(function()
       return ended
     end)

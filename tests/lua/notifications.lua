@@ -1,0 +1,50 @@
+-- Stands where a notification plugin stands: takes the place of `vim.notify`, which is made to be replaced, and keeps
+-- what it is given. `local notifications = require('notifications')`.
+-- luacheck: globals vim.notify
+
+local t = require('helpers')
+
+local M = {}
+
+local original
+
+---Collect from now on. `fail_with` makes it throw instead, as a broken plugin does.
+---@param fail_with string?
+---@return { text: string, level: integer, title: string? }[] list that grows
+function M.collect(fail_with)
+  original = original or vim.notify
+  M.list = {}
+  vim.notify = function(text, level, opts)
+    if fail_with then
+      error(fail_with)
+    end
+    table.insert(M.list, { text = text, level = level, title = opts and opts.title })
+  end
+  return M.list
+end
+
+---Everything that was shown since `collect`.
+---@return string
+function M.text()
+  return table.concat(
+    vim.tbl_map(function(item)
+      return item.text
+    end, M.list),
+    '\n'
+  )
+end
+
+---Wait until something that contains `text` was shown.
+---@param text string
+function M.wait(text)
+  t.wait(function()
+    return M.text():find(text, 1, true)
+  end, 5000, ('a notification with "%s"'):format(text))
+end
+
+---Give `vim.notify` back.
+function M.restore()
+  vim.notify = original or vim.notify
+end
+
+return M

@@ -14,6 +14,10 @@ local M = {}
 --- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
 M.AWAIT = {}
 
+--- How a `run` tool's coroutine goes on; only so may it be resumed.
+---@type table<thread, fun(...)>
+M.steps = setmetatable({}, { __mode = 'k' })
+
 local LEVELS = {
   debug = true,
   info = true,
@@ -141,8 +145,8 @@ end
 ---@return any ...
 function Ctx:await(fn)
   check('fn', fn, 'callable')
-  local co = coroutine.running()
-  if not self.resume or co ~= self.thread then
+  local step = M.steps[coroutine.running() or false]
+  if not step then
     error('ctx:await works in the coroutine of a `run` tool', 2)
   end
   local results, waiting
@@ -152,7 +156,7 @@ function Ctx:await(fn)
     end
     results = vim.F.pack_len(...)
     if waiting then
-      self.resume()
+      step()
     end
   end)
   if not results then

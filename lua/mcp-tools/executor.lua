@@ -1,17 +1,14 @@
 --- Definition + arguments → Call: the one way on which every host runs a tool.
 ---
 --- Receives: a name, arguments and who asks, from wire.lua, hosts/ and the registry's own `execute`.
---- Sends: the tool's handler its `ctx`; the call's listener what happens.
---- Does not know about: channels, MCP, who renders the outcome.
+--- Sends: calls that may run to invoke.lua; the call's listener what happens.
+--- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
 ---
---- Order: not too late → not used before → known → room → arguments → gateway → tool. This file is the only reader of
---- a handler's return value; timeouts start here, when the tool starts.
+--- Order: not too late → not used before → room → known → arguments → gateway → tool.
 
 local Call = require('mcp-tools.call')
-local Ctx = require('mcp-tools.ctx')
-local encode = require('mcp-tools.encode')
 local errors = require('mcp-tools.errors')
-local log = require('mcp-tools.log')
+local invoke = require('mcp-tools.invoke')
 
 local uv = vim.uv
 
@@ -48,9 +45,6 @@ function M.new(opts)
     buried_order = {},
     counter = 0,
   }, Executor)
-  self.settler = function(call, result, err)
-    self:settle(call, result, err)
-  end
   self.leave = function(call)
     self.active = self.active - 1
     if not call.keep then
@@ -101,7 +95,10 @@ function Executor:execute(name, args, opts)
   end
   local settings = self.settings()
   if self.active >= settings.max_calls then
-    call:fail('busy', ('%d calls are in flight (option limits.calls); try again when one has ended'):format(self.active))
+    call:fail(
+      'busy',
+      ('%d calls are in flight (option limits.calls); try again when one has ended'):format(self.active)
+    )
     return call
   end
   local definition = self.registry:find_tool(name)
@@ -123,7 +120,10 @@ function Executor:execute(name, args, opts)
       return
     end
     if allowed then
-      self:start(call)
+      if definition.state then
+        call.session_state = self:session_state(definition, call.session)
+      end
+      invoke.start(call, settings.max_result)
     else
       call:finish('fail', { error = err })
     end
@@ -178,110 +178,6 @@ function Executor:enter(call)
   self.calls[call.id] = call
   self.active = self.active + 1
   call.leave = self.leave
-end
-
---- Settles a call with what its tool gave.
----@param call mcp-tools.Call
----@param result any
----@param err mcp-tools.Error?
-function Executor:settle(call, result, err)
-  if call:ended() then
-    log.warn('call %s (%s): answered when it was %s already; dropped', call.id, call.name, call.state)
-    return
-  end
-  if not err then
-    local payload
-    payload, err = encode.payload(result, call.definition, self.settings().max_result)
-    if payload then
-      call:finish('finish', { value = result, payload = payload })
-      return
-    end
-  end
-  call:finish('fail', { error = err })
-end
-
---- The tool threw: the client gets the message, the log the traceback.
----@param call mcp-tools.Call
----@param thrown { value: any, trace: string }
-function Executor:threw(call, thrown)
-  log.error('call %s (%s) threw: %s', call.id, call.name, thrown.trace)
-  if call:ended() then
-    return
-  end
-  local err
-  if errors.is(thrown.value) then
-    err = Ctx.tool_error(thrown.value)
-  else
-    local text = type(thrown.value) == 'string' and thrown.value or vim.inspect(thrown.value)
-    text = vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', '')
-    err = errors.new('execution_error', 'Tool execution error: ' .. text)
-  end
-  call:finish('fail', { error = err })
-end
-
-local function trace(value)
-  return { value = value, trace = debug.traceback(type(value) == 'string' and value or vim.inspect(value), 2) }
-end
-
---- Calls the tool. From here its time counts.
----@param call mcp-tools.Call
-function Executor:start(call)
-  if not call:move('start') then
-    return
-  end
-  local definition, ms = call.definition, call.timeout
-  call.started_at = uv.hrtime()
-  call.deadline = ms > 0 and call.started_at + ms * 1e6 or nil
-  call:tell('started')
-  if definition.state then
-    call.session_state = self:session_state(definition, call.session)
-  end
-  local ctx = Ctx.new(call, self.settler)
-  if definition.style == 'run' then
-    self:drive(call, ctx)
-  else
-    local ok, thrown = xpcall(definition.handler, trace, ctx, call.args)
-    if not ok then
-      self:threw(call, thrown)
-    end
-  end
-  if ms > 0 and not call:ended() then
-    call.timer = uv.new_timer()
-    call.timer:start(
-      ms,
-      0,
-      vim.schedule_wrap(function()
-        call:time_out(ms)
-      end)
-    )
-  end
-end
-
---- Runs a `run` tool's coroutine from one waiting point to the next.
----@param call mcp-tools.Call
----@param ctx mcp-tools.Ctx
-function Executor:drive(call, ctx)
-  local co
-  local function step(...)
-    if call:ended() then
-      return -- abandoned: nothing of it runs after the end
-    end
-    local ok, value = coroutine.resume(co, ...)
-    if not ok then
-      self:threw(call, { value = value, trace = debug.traceback(co, tostring(value)) })
-    elseif coroutine.status(co) == 'dead' then
-      if not (call:ended() and value == nil) then -- `return ctx:fail(…)` has settled already
-        self:settle(call, value)
-      end
-    elseif value ~= Ctx.AWAIT then
-      call:tell('state', value)
-      vim.schedule(step)
-    end
-  end
-  co = coroutine.create(call.definition.handler)
-  rawset(ctx, 'thread', co)
-  rawset(ctx, 'resume', step)
-  step(ctx, call.args)
 end
 
 --- The `state` of a tool in a session, made on first use.

@@ -4,7 +4,9 @@
 --- Sends: the call to the executor; its value or error back, as they are (nothing is encoded for the caller).
 --- Does not know about: the bridge.
 
+local Ctx = require('mcp-tools.ctx')
 local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
 
 local M = {}
 
@@ -70,18 +72,26 @@ function M.await(name, args, opts)
   if not co then
     error('call() without a callback works in a coroutine only; give it cb(result, err)', 3)
   end
+  -- A `run` tool's coroutine belongs to the call that drives it; any other is resumed as it is.
+  local step = Ctx.steps[co]
+    or function()
+      local ok, err = coroutine.resume(co)
+      if not ok then
+        log.error('the coroutine that called %s threw: %s', name, debug.traceback(co, tostring(err)))
+      end
+    end
   local ended, waiting
   M.start(name, args, opts, function(result, err)
-    ended = { result, err }
+    ended = { result = result, err = err }
     if waiting then
-      coroutine.resume(co)
+      step()
     end
   end)
   if not ended then
     waiting = true
-    coroutine.yield(require('mcp-tools.ctx').AWAIT)
+    coroutine.yield(Ctx.AWAIT)
   end
-  return ended[1], ended[2]
+  return ended.result, ended.err
 end
 
 return M

@@ -1,0 +1,101 @@
+"""A real Neovim with a real bridge, and real MCP clients for it, one per transport.
+
+Receives: how to spawn a Neovim, what its init.lua registers.
+Sends: a `Bridge` (endpoint, process, Neovim) and connected clients.
+Does not know about: pytest (tests/e2e/conftest.py has the fixtures).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import httpx2
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from .nvim import Nvim
+
+Transport = Literal["sessions", "stateless", "sse"]
+TRANSPORTS: tuple[Transport, ...] = ("sessions", "stateless", "sse")
+
+INIT = """
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup(vim.tbl_deep_extend('force', {{ bridge = {{ python = [[{python}]] }} }}, {setup}))
+{init}
+"""
+
+
+@dataclass
+class Bridge:
+    """A bridge that is ready."""
+
+    nvim: Nvim
+    port: int
+    token: str
+
+    @property
+    def url(self) -> str:
+        """Where everything is, without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What opens the door."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def pid(self) -> int:
+        """The bridge's process."""
+        return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
+
+    async def alive(self) -> bool:
+        """Does the process run?"""
+        try:
+            os.kill(await self.pid(), 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+async def start(
+    spawn_nvim: Callable[..., Awaitable[Nvim]], *, init: str = "", setup: str = "{}", **options: Any
+) -> Bridge:
+    """Start a Neovim, its bridge, and wait until that is ready.
+
+    Args:
+        spawn_nvim: the fixture.
+        init: Lua that runs after `setup()`; `mcp_tools` is the module.
+        setup: a Lua table of options.
+        options: more for `spawn_nvim`.
+    """
+    text = INIT.format(python=sys.executable, setup=setup, init=init)
+    nvim = await spawn_nvim(init_lua=text, **options)
+    await nvim.lua("mcp_tools.start()")
+    return await ready(nvim)
+
+
+async def ready(nvim: Nvim) -> Bridge:
+    """Wait until the bridge of `nvim` can be reached."""
+    endpoint = await nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+    return Bridge(nvim, endpoint["port"], endpoint["token"])
+
+
+@contextlib.asynccontextmanager
+async def connect(bridge: Bridge, transport: Transport, **options: Any) -> AsyncIterator[Client]:
+    """A client of the official Python SDK that is connected by `transport`."""
+    if transport == "sse":
+        source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+        async with Client(source, mode="legacy", **options) as client:
+            yield client
+        return
+    mode = "legacy" if transport == "sessions" else "2026-07-28"
+    async with (
+        httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False) as http,
+        Client(streamable_http_client(f"{bridge.url}/mcp", http_client=http), mode=mode, **options) as client,
+    ):
+        yield client

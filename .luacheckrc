@@ -16,3 +16,9 @@ files['tests/lua'] = {
 files['tests/lua/run.lua'] = {
   read_globals = { 'arg' },
 }
+files['tests/e2e/tools.lua'] = {
+  globals = { 'Seen' },
+}
+files['scripts/demo.lua'] = {
+  globals = { 'Demo' },
+}

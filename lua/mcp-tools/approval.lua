@@ -82,7 +82,10 @@ end
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
 function M.ask(call, reason, answer)
   if #vim.api.nvim_list_uis() == 0 then
-    return answer(false, gateway.denied(call, ('it needs approval (%s) and the editor has no UI to ask in'):format(reason)))
+    return answer(
+      false,
+      gateway.denied(call, ('it needs approval (%s) and the editor has no UI to ask in'):format(reason))
+    )
   end
   local limit = config.get().limits.approvals
   if #open >= limit then

@@ -209,9 +209,9 @@ function Call:time_out(ms)
     return
   end
   self.cancel_reason = 'timeout'
-  local text = ('no result within %d ms (the tool was told to stop); its timeout can be raised in its definition '):format(ms)
-    .. 'or by the option bridge.tool_timeout'
-  self:finish('time_out', { error = errors.new('timeout', text) })
+  local text = 'no result within %d ms (the tool was told to stop); its timeout can be raised in its definition or by'
+    .. ' the option bridge.tool_timeout'
+  self:finish('time_out', { error = errors.new('timeout', text:format(ms)) })
 end
 
 --- Remembers a hook for a cancel or timeout; runs it at once when that has happened already.

@@ -46,7 +46,7 @@ M.image = binary('image')
 M.audio = binary('audio')
 
 --- A resource's contents, embedded in the result.
----@param spec { uri: string, mime_type?: string, text?: string, blob?: string } exactly one of text and blob (raw bytes)
+---@param spec { uri: string, mime_type?: string, text?: string, blob?: string } one of text and blob (raw bytes)
 ---@return mcp-tools.Block
 function M.resource(spec)
   need('resource', 'spec', spec, { 'table' })
@@ -91,7 +91,10 @@ function M.result(spec)
   end
   for i, block in ipairs(blocks) do
     if not M.is_block(block) then
-      error(('content.result: content[%d] is not a content value; make it with content.text(…) or another'):format(i), 2)
+      error(
+        ('content.result: content[%d] is not a content value; make it with content.text(…) or another'):format(i),
+        2
+      )
     end
   end
   need('result', 'structured', spec.structured, { 'table', 'nil' })

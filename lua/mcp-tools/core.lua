@@ -88,7 +88,12 @@ end
 local function instructions()
   local version = vim.version()
   local lines = {
-    ('Tools of a running Neovim %d.%d.%d (process %d).'):format(version.major, version.minor, version.patch, vim.fn.getpid()),
+    ('Tools of a running Neovim %d.%d.%d (process %d).'):format(
+      version.major,
+      version.minor,
+      version.patch,
+      vim.fn.getpid()
+    ),
     ('Project: %s.'):format(root()),
     'They see what files on disk do not show: unsaved buffers and the state of the editor.',
     'Lines and columns count from 1. A call may wait for the approval of the person at the editor.',

@@ -150,11 +150,15 @@ local function keep_watch()
     return
   end
   watch = uv.new_timer()
-  watch:start(WATCH_MS, WATCH_MS, vim.schedule_wrap(function()
-    if watch then
-      look()
-    end
-  end))
+  watch:start(
+    WATCH_MS,
+    WATCH_MS,
+    vim.schedule_wrap(function()
+      if watch then
+        look()
+      end
+    end)
+  )
 end
 
 --- A channel is gone: what it asked for is cancelled.
@@ -258,7 +262,11 @@ function M.get_result(id)
     return reply_of(call)
   end
   local text = ('unknown or expired task: %s'):format(tostring(id))
-  return { clock = uv.hrtime(), done = true, result = { state = 'failed', error = { code = 'not_found', message = text } } }
+  return {
+    clock = uv.hrtime(),
+    done = true,
+    result = { state = 'failed', error = { code = 'not_found', message = text } },
+  }
 end
 
 --- Cancels a call; the tool's hooks run.

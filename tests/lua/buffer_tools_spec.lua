@@ -71,7 +71,10 @@ describe('buffer_read', function()
     vim.cmd.edit(path)
     for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
       local result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 2, limit = 2 }))
-      t.eq({ 'l2\nl3', 2, 3, 4, 5 }, { result.text, result.start_line, result.end_line, result.next_line, result.lines })
+      t.eq(
+        { 'l2\nl3', 2, 3, 4, 5 },
+        { result.text, result.start_line, result.end_line, result.next_line, result.lines }
+      )
       result = call('buffer_read', vim.tbl_extend('force', how, { start_line = 4, end_line = 99 }))
       t.eq({ 'l4\nl5', nil }, { result.text, result.next_line })
       local _, err = call('buffer_read', vim.tbl_extend('force', how, { start_line = 6 }))

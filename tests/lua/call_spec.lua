@@ -7,7 +7,13 @@ local EVENTS = { 'ask', 'start', 'await_input', 'input', 'finish', 'fail', 'time
 local EXPECTED = {
   received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
   waiting_approval = { start = 'running', fail = 'failed', cancel = 'cancelled' },
-  running = { await_input = 'waiting_input', finish = 'done', fail = 'failed', time_out = 'timed_out', cancel = 'cancelled' },
+  running = {
+    await_input = 'waiting_input',
+    finish = 'done',
+    fail = 'failed',
+    time_out = 'timed_out',
+    cancel = 'cancelled',
+  },
   waiting_input = { input = 'running', finish = 'done', fail = 'failed', time_out = 'timed_out', cancel = 'cancelled' },
   done = {},
   failed = {},

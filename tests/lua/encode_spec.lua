@@ -12,7 +12,8 @@ local function payload(value, promise, limit)
 end
 
 describe('JSON of a value', function()
-  local exact = { math.pi, 2 ^ 53 + 2, 1763769600123456, 0.1 + 0.2, 1 / 3, 2 ^ 54 + 4, 1e300, 5e-324, -1.5, 123456789012345 }
+  local exact =
+    { math.pi, 2 ^ 53 + 2, 1763769600123456, 0.1 + 0.2, 1 / 3, 2 ^ 54 + 4, 1e300, 5e-324, -1.5, 123456789012345 }
 
   it('keeps every digit of a number', function()
     local text = json.encode(exact)
@@ -23,7 +24,10 @@ describe('JSON of a value', function()
   end)
 
   it('writes whole numbers without a fraction or exponent where clients expect an integer', function()
-    t.eq('[1763769600123456,9007199254740994,18014398509481988]', json.encode({ 1763769600123456, 2 ^ 53 + 2, 2 ^ 54 + 4 }))
+    t.eq(
+      '[1763769600123456,9007199254740994,18014398509481988]',
+      json.encode({ 1763769600123456, 2 ^ 53 + 2, 2 ^ 54 + 4 })
+    )
   end)
 
   it('keeps the shapes of tables when it writes exact numbers', function()

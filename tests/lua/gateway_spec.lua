@@ -70,12 +70,15 @@ describe('the order of decision', function()
   end)
 
   it('asks when needs_approval throws', function()
-    t.eq('ask', judge({
-      needs_approval = function()
-        error('x')
-      end,
-      annotations = { read_only = true },
-    }))
+    t.eq(
+      'ask',
+      judge({
+        needs_approval = function()
+          error('x')
+        end,
+        annotations = { read_only = true },
+      })
+    )
   end)
 
   it("puts the person's rules first: function, tool, group", function()

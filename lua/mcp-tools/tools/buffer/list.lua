@@ -8,7 +8,11 @@ return {
     .. ' it is shown.',
   args = {
     modified_only = { type = 'boolean', description = 'Only buffers with unsaved changes', default = false },
-    include_unlisted = { type = 'boolean', description = 'Also help, terminals and other unlisted buffers', default = false },
+    include_unlisted = {
+      type = 'boolean',
+      description = 'Also help, terminals and other unlisted buffers',
+      default = false,
+    },
     limit = { type = 'integer', description = 'At most this many buffers', default = 100, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Buffers to pass over', default = 0, minimum = 0 },
   },

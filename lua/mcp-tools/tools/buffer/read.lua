@@ -110,7 +110,7 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = { type = 'integer', description = 'At most this many lines', default = 2000, minimum = 1, maximum = 100000 },
+    limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

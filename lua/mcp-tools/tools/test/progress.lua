@@ -6,7 +6,13 @@ return {
     .. ' timeouts and cancellation.',
   args = {
     steps = { type = 'integer', description = 'Number of steps', default = 5, minimum = 1, maximum = 10000 },
-    delay_ms = { type = 'integer', description = 'Pause before each step in ms', default = 200, minimum = 0, maximum = 60000 },
+    delay_ms = {
+      type = 'integer',
+      description = 'Pause before each step in ms',
+      default = 200,
+      minimum = 0,
+      maximum = 60000,
+    },
   },
   annotations = { read_only = true },
   run = function(ctx, args)

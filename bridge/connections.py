@@ -1,0 +1,158 @@
+"""Connections that do not get to the end of a request's head in time; aiohttp itself waits for ever.
+
+Receives: connections from the listening sockets, and word of each request whose head is complete.
+Sends: 408 and the end of the connection. Does not know about: what is requested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+HEAD_SECONDS = 10.0
+"""From the first byte of a request (for the first one: from the connection) to the end of its head."""
+
+KEEP_ALIVE_SECONDS = 75.0
+"""Idle connections between requests; longer than any known client keeps one."""
+
+SHUTDOWN_SECONDS = 1.0
+"""What handlers get at the end, after everything that they wait for was told to end."""
+
+_SWEEP_SECONDS = 0.5
+_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class Runner(web.AppRunner):
+    """An `AppRunner` whose connections have a deadline for the head of a request.
+
+    Args:
+        app: to serve.
+        head_seconds: see `HEAD_SECONDS`.
+    """
+
+    __slots__ = ("_deadlines",)
+
+    def __init__(self, app: web.Application, head_seconds: float = HEAD_SECONDS) -> None:
+        super().__init__(
+            app,
+            handler_cancellation=False,  # a lost connection does not cancel a call of the session era
+            access_log=None,
+            shutdown_timeout=SHUTDOWN_SECONDS,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            lingering_time=2.0,
+        )
+        self._deadlines = _Deadlines(head_seconds)
+
+    @property
+    def server(self) -> Any:
+        """What makes the protocol of a new connection."""
+        make = super().server
+        return None if make is None else self._deadlines.wrap(make)
+
+    async def cleanup(self) -> None:
+        """Ends everything that was set up."""
+        self._deadlines.stop()
+        await super().cleanup()
+
+
+def head_is_complete(request: web.Request) -> None:
+    """Its deadline is met; until `request_is_done` the connection has none."""
+    connection = _connection_of(request)
+    if connection is not None:
+        connection.since, connection.busy = None, True
+
+
+def request_is_done(request: web.Request) -> None:
+    """With its next byte the connection's next request begins."""
+    connection = _connection_of(request)
+    if connection is not None:
+        connection.busy = False
+
+
+class _Connection(asyncio.Protocol):
+    """Stands between the transport and aiohttp's protocol, and notes since when a head is incomplete."""
+
+    __slots__ = ("_inner", "_loop", "_open", "busy", "since", "transport")
+
+    def __init__(
+        self, inner: asyncio.Protocol, open_: set[_Connection], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._inner = inner
+        self._open = open_
+        self._loop = loop
+        self.busy = False
+        self.since: float | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - servers of stream sockets only
+        self.transport, self.since = transport, self._loop.time()
+        self._open.add(self)
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if not self.busy and self.since is None:
+            self.since = self._loop.time()
+        self._inner.data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._open.discard(self)
+        self._inner.connection_lost(exc)
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()
+
+
+class _Deadlines:
+    """Looks at all connections twice a second: cheaper than a timer for each request."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._open: set[_Connection] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wrap(self, make: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            if self._timer is None:
+                self._sweep_later(loop)
+            return _Connection(make(), self._open, loop)
+
+        return protocol
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = loop.call_later(min(_SWEEP_SECONDS, self._seconds / 4), self._sweep, loop)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        oldest = loop.time() - self._seconds
+        for connection in list(self._open):
+            if (
+                connection.since is not None
+                and connection.since < oldest
+                and connection.transport is not None
+            ):
+                connection.since = None
+                connection.transport.write(_TIMEOUT)
+                connection.transport.close()
+        self._timer = None
+        if self._open:
+            self._sweep_later(loop)
+
+
+def _connection_of(request: web.Request) -> _Connection | None:
+    protocol = request.transport.get_protocol() if request.transport is not None else None
+    return protocol if isinstance(protocol, _Connection) else None

@@ -1,0 +1,189 @@
+"""JSON-RPC 2.0 as text: bytes in, checked messages out, and the bodies of errors.
+
+Receives: the body of a request. Sends: `Request`, `Notification`, `Answer`, `Batch`, or a `Fault`: why not.
+Does not know about: HTTP, sessions, what any method means.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+TOO_LARGE = -32005
+
+MAX_DEPTH = 100
+"""Levels of nesting: beyond it Lua's encoder and the SDK's validators give up, each in its own way."""
+
+RequestId = int | str
+
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A message that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that wants none."""
+
+    method: str
+    params: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The other side's answer to a request of ours; `error` is None when it succeeded."""
+
+    id: RequestId
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a body, or a member of a batch, is not a message."""
+
+    code: int
+    message: str
+    id: RequestId | None = None
+
+
+Message = Request | Notification | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several messages in one body; who receives it decides whether that is allowed."""
+
+    messages: tuple[Message | Fault, ...]
+
+
+def parse(body: bytes) -> Message | Batch | Fault:
+    """Reads one body. Of equal keys in an object the last counts."""
+    try:
+        text = body.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except UnicodeDecodeError:
+        return Fault(PARSE_ERROR, "Parse error: not UTF-8")
+    except (ValueError, RecursionError):
+        return Fault(PARSE_ERROR, "Parse error: not JSON")
+    # Counting brackets is nearly free, and only a text with many of them can be deep.
+    if text.count("{") + text.count("[") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        return Fault(PARSE_ERROR, f"Parse error: nested deeper than {MAX_DEPTH} levels")
+    if "\\u" in text and _ESCAPED_SURROGATE.search(text) and not _is_unicode(value):
+        return Fault(PARSE_ERROR, "Parse error: a lone surrogate is not a character")
+    if isinstance(value, list):
+        if not value:
+            return Fault(INVALID_REQUEST, "Invalid request: empty batch")
+        return Batch(tuple(_message(member) for member in value))
+    return _message(value)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON. Bytes of the editor that are no UTF-8 become `?`: an answer must not fail on them."""
+    text = _encode(value)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def result(id_: RequestId, value: Any) -> dict[str, Any]:
+    """The answer to a request that succeeded."""
+    return {"jsonrpc": "2.0", "id": id_, "result": value}
+
+
+def result_of_encoded(id_: RequestId, value: bytes) -> bytes:
+    """The same for a result that is JSON text already."""
+    return b'{"jsonrpc":"2.0","id":' + dumps(id_) + b',"result":' + value + b"}"
+
+
+def error(id_: RequestId | None, code: int, message: str, data: Any = None) -> dict[str, Any]:
+    """The answer to a request that failed; `id_` is None when it could not be read."""
+    body: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        body["data"] = data
+    return {"jsonrpc": "2.0", "id": id_, "error": body}
+
+
+def notification(method: str, params: Any = None) -> dict[str, Any]:
+    """A message that wants no answer."""
+    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        body["params"] = params
+    return body
+
+
+def request(id_: RequestId, method: str, params: Any = None) -> dict[str, Any]:
+    """A message that wants an answer."""
+    return notification(method, params) | {"id": id_}
+
+
+def _message(value: Any) -> Message | Fault:
+    if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
+        return Fault(INVALID_REQUEST, "Invalid request: not a JSON-RPC 2.0 message")
+    id_ = value.get("id")
+    if "id" in value and (isinstance(id_, bool) or not isinstance(id_, int | str)):
+        return Fault(INVALID_REQUEST, "Invalid request: id must be a string or an integer")
+    if "method" in value:
+        return _call(value, id_)
+    if id_ is not None and ("result" in value) != ("error" in value):
+        failure = value.get("error")
+        if "error" in value and not isinstance(failure, dict):
+            return Fault(INVALID_REQUEST, "Invalid request: error must be an object", id_)
+        return Answer(id_, value.get("result"), failure)
+    return Fault(INVALID_REQUEST, "Invalid request: neither a request nor an answer", id_)
+
+
+def _call(value: dict[str, Any], id_: RequestId | None) -> Message | Fault:
+    method, params = value["method"], value.get("params")
+    if not isinstance(method, str):
+        return Fault(INVALID_REQUEST, "Invalid request: method must be a string", id_)
+    if params is not None and not isinstance(params, dict):
+        return Fault(INVALID_PARAMS, "Invalid params: must be an object", id_)
+    return Notification(method, params) if id_ is None else Request(id_, method, params)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return False
+    return any(isinstance(node, dict | list) for node in level)
+
+
+def _children(node: Any) -> Iterable[Any]:
+    if isinstance(node, dict):
+        return node.values()
+    return node if isinstance(node, list) else ()
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        _encode(value).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    except ValueError:  # 1e400 is inf to Python; a number too large is for who reads the arguments
+        return True
+    return True

@@ -1,0 +1,205 @@
+"""The whole HTTP side on a real port of loopback, in this process, over the editor's twin in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import aiohttp
+from aiohttp import web
+
+from bridge.app import create_app
+from bridge.calls import Calls
+from bridge.connections import Runner
+from bridge.context import Context, SessionInfo, Token
+from bridge.editor.memory import MemoryEditor, ToolContext
+from bridge.model import Hello, Settings, Versions
+
+TOKEN = "t0ken-" + "x" * 58
+JSON_AND_SSE = "application/json, text/event-stream"
+LEGACY = "2025-11-25"
+STATELESS = "2026-07-28"
+
+
+async def eventually(check: Callable[[], Any], seconds: float = 5.0) -> Any:
+    """Waits until `check` is truthy; bounded."""
+    async with asyncio.timeout(seconds):
+        while not (value := check()):
+            await asyncio.sleep(0.005)
+    return value
+
+
+class Served:
+    """A running bridge and a client session that holds the token."""
+
+    def __init__(self, context: Context, editor: MemoryEditor, url: str, http: aiohttp.ClientSession) -> None:
+        self.context = context
+        self.editor = editor
+        self.calls = context.calls
+        self.url = url
+        self.http = http
+        self.reported: list[list[SessionInfo]] = []
+        self._ids = iter(range(1, 1_000_000))
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def message(self, method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        """A JSON-RPC request with a fresh id."""
+        body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method}
+        if params is not None:
+            body["params"] = params
+        return body | more
+
+    async def post(
+        self, body: Any, session: str | None = None, *, path: str = "/mcp", **headers: str
+    ) -> aiohttp.ClientResponse:
+        """POST of a value, or of bytes as they are; header names have `_` for `-`."""
+        head = {"Accept": JSON_AND_SSE, "Content-Type": "application/json"}
+        if session is not None:
+            head["Mcp-Session-Id"] = session
+        head |= {name.replace("_", "-"): value for name, value in headers.items()}
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await self.http.post(self.url + path, data=data, headers=head)
+
+    async def initialize(
+        self, version: str = LEGACY, capabilities: dict[str, Any] | None = None, client: str = "test"
+    ) -> str:
+        """A new session's id."""
+        params = {
+            "protocolVersion": version,
+            "capabilities": capabilities or {},
+            "clientInfo": {"name": client, "version": "1"},
+        }
+        async with await self.post(self.message("initialize", params)) as response:
+            assert response.status == 200, await response.text()
+            answer = await response.json()
+            assert answer["result"]["protocolVersion"] == version
+            session = response.headers["Mcp-Session-Id"]
+        done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        async with await self.post(done, session) as response:
+            assert response.status == 202
+        return session
+
+    async def ask(self, session: str, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The JSON answer to one request in a session."""
+        async with await self.post(self.message(method, params), session) as response:
+            assert response.status == 200, await response.text()
+            answer: dict[str, Any] = await response.json()
+            return answer
+
+    def call_message(self, tool: str, arguments: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
+        """A `tools/call`."""
+        params: dict[str, Any] = {"name": f"nvim_{tool}"}
+        if arguments is not None:
+            params["arguments"] = arguments
+        if meta:
+            params["_meta"] = meta
+        return self.message("tools/call", params)
+
+    async def call(self, session: str, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a tool that streams nothing."""
+        async with await self.post(self.call_message(tool, arguments), session) as response:
+            answer = await response.json()
+            assert "result" in answer, answer
+            result: dict[str, Any] = answer["result"]
+            return result
+
+    async def post_stateless(
+        self, method: str, params: dict[str, Any] | None = None, *, version: str = STATELESS, **headers: str
+    ) -> aiohttp.ClientResponse:
+        """A request of the stateless era, with its envelope."""
+        params = dict(params or {})
+        params["_meta"] = {
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        } | params.get("_meta", {})
+        head = {"MCP_Protocol_Version": version, "Mcp_Method": method} | headers
+        if "name" in params:
+            head["Mcp_Name"] = params["name"]
+        return await self.post(self.message(method, params), **head)
+
+    async def get(self, session: str, **headers: str) -> aiohttp.ClientResponse:
+        """The session's stream."""
+        head = {"Accept": "text/event-stream", "Mcp-Session-Id": session}
+        head |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.get(self.url + "/mcp", headers=head)
+
+    def add_gate(self, name: str = "wait") -> tuple[asyncio.Event, Callable[[], Awaitable[ToolContext]]]:
+        """A tool that answers `opened` when the event is set; the second value waits until it runs."""
+        opened, running = asyncio.Event(), asyncio.Queue[ToolContext]()
+
+        async def wait(context: ToolContext, arguments: dict[str, Any]) -> str:
+            running.put_nowait(context)
+            await opened.wait()
+            return "opened"
+
+        self.editor.add_tool(name, wait)
+        return opened, running.get
+
+
+async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str | None, str, Any]]:
+    """Server-sent events as `(id, event, data)`; JSON data is parsed, comments are left out."""
+    fields: dict[str, str] = {}
+    async for raw in response.content:
+        line = raw.decode().rstrip("\r\n")
+        if line:
+            name, _, value = line.partition(": ")
+            if name:
+                fields[name] = value
+        elif "data" in fields:
+            data = fields["data"]
+            yield (
+                fields.get("id"),
+                fields.get("event", "message"),
+                json.loads(data) if data[:1] in "{[" and data else data,
+            )
+            fields = {}
+
+
+async def next_event(stream: AsyncIterator[Any], seconds: float = 5.0) -> Any:
+    """The next event, within bounds."""
+    async with asyncio.timeout(seconds):
+        return await anext(stream)
+
+
+@asynccontextmanager
+async def served(
+    settings: Settings | None = None, *, head_seconds: float = 10.0, boot: str = "boot"
+) -> AsyncIterator[Served]:
+    """Starts a bridge, and ends it."""
+    settings = settings or Settings()
+    editor = MemoryEditor(settings)
+    calls = Calls(editor, settings, boot)
+    context = Context(
+        environment=cast(Any, None),
+        settings=settings,
+        hello=Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings),
+        editor=editor,
+        calls=calls,
+        token=Token(TOKEN),
+        versions=Versions("0", "0", "0", "0", "0"),
+        log=cast(Any, None),
+        boot=boot,
+    )
+    reported: list[list[SessionInfo]] = []
+    context.report_sessions = reported.append
+    runner = Runner(create_app(context), head_seconds)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        timeout = aiohttp.ClientTimeout(total=20)
+        head = {"Authorization": f"Bearer {TOKEN}"}
+        async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
+            bridge = Served(context, editor, url, http)
+            bridge.reported = reported
+            yield bridge
+    finally:
+        await runner.cleanup()
+        editor.close()

@@ -1,0 +1,218 @@
+--- What the conformance suites expect of a server, registered as any plugin would: through the public API only.
+---
+--- Receives: nothing; a test's init.lua runs this file after `setup()` with an empty `tool_prefix`.
+--- Names, arguments and texts are the suites' own (`conformance list --server`); resources, prompts, elicitation,
+--- sampling, roots and input-required results stand in expected-failures.yml until this server has them.
+
+local mcp = require('mcp-tools')
+local content = mcp.content
+
+-- A red pixel, and two samples of silence.
+local PNG =
+  vim.base64.decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==')
+local WAV = vim.base64.decode('UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=')
+--- The pause between two messages of a tool, in ms.
+local PAUSE = 50
+
+---@param tool table a definition without what all of them have in common
+local function register(tool)
+  tool.annotations = { read_only = true } -- so that nobody has to be asked
+  mcp.register(tool)
+end
+
+--- Registers a tool that takes nothing and answers at once.
+---@param name string
+---@param description string
+---@param make fun(): any
+local function answers(name, description, make)
+  register({
+    name = name,
+    description = description,
+    execute = function(ctx)
+      ctx(make())
+    end,
+  })
+end
+
+---@param ctx table of a `run` tool
+local function pause(ctx)
+  ctx:await(function(done)
+    vim.defer_fn(done, PAUSE)
+  end)
+end
+
+-- Content ----------------------------------------------------------------------------------------------------------
+
+answers('test_simple_text', 'Answers with text', function()
+  return 'This is a simple text response for testing.'
+end)
+
+answers('test_image_content', 'Answers with an image', function()
+  return content.image(PNG, 'image/png')
+end)
+
+answers('test_audio_content', 'Answers with audio', function()
+  return content.audio(WAV, 'audio/wav')
+end)
+
+answers('test_embedded_resource', 'Answers with a resource', function()
+  return content.resource({
+    uri = 'test://embedded-resource',
+    mime_type = 'text/plain',
+    text = 'This is an embedded resource content.',
+  })
+end)
+
+answers('test_multiple_content_types', 'Answers with text, an image and a resource', function()
+  return {
+    content.text('Multiple content types test:'),
+    content.image(PNG, 'image/png'),
+    content.resource({
+      uri = 'test://mixed-content-resource',
+      mime_type = 'application/json',
+      text = '{"test":"data","value":123}',
+    }),
+  }
+end)
+
+-- Errors -----------------------------------------------------------------------------------------------------------
+
+register({
+  name = 'test_error_handling',
+  description = 'Always fails',
+  execute = function(ctx)
+    ctx(nil, 'This tool intentionally returns an error for testing')
+  end,
+})
+
+register({
+  name = 'test_missing_capability',
+  description = 'Needs a client that can sample',
+  execute = function(ctx)
+    if ctx.capabilities.sampling then
+      ctx('ok')
+    else
+      ctx:fail('capability_missing', 'the client cannot sample')
+    end
+  end,
+})
+
+-- What happens while a tool runs -----------------------------------------------------------------------------------
+
+register({
+  name = 'test_tool_with_logging',
+  description = 'Logs while it runs',
+  run = function(ctx)
+    ctx:log('info', 'Tool execution started')
+    pause(ctx)
+    ctx:log('info', 'Tool processing data')
+    pause(ctx)
+    ctx:log('info', 'Tool execution completed')
+    return 'Logged three messages'
+  end,
+})
+
+register({
+  name = 'test_logging_tool',
+  description = 'Logs once',
+  run = function(ctx)
+    ctx:log('info', 'One message')
+    pause(ctx)
+    return 'Logged one message'
+  end,
+})
+
+register({
+  name = 'test_tool_with_progress',
+  description = 'Tells how far it is',
+  run = function(ctx)
+    for _, done in ipairs({ 0, 50, 100 }) do
+      ctx:progress(done, 100, ('Completed step %d of 100'):format(done))
+      pause(ctx)
+    end
+    return 'Completed'
+  end,
+})
+
+register({
+  name = 'test_streaming_elicitation',
+  description = 'Streams; must not send requests of its own in the stateless era',
+  run = function(ctx)
+    ctx:progress(1, 2)
+    pause(ctx)
+    return 'Streamed'
+  end,
+})
+
+-- A tool has no say over connections. The connection is cut from outside (tests/support/proxy.py) after the message
+-- below, and the answer is there for the client that comes back.
+register({
+  name = 'test_reconnection',
+  description = 'Is still running when the connection breaks',
+  run = function(ctx)
+    ctx:log('info', 'Still running')
+    for _ = 1, 4 do
+      pause(ctx)
+    end
+    return 'Reconnection test completed successfully'
+  end,
+})
+
+-- Changes of the list ----------------------------------------------------------------------------------------------
+
+register({
+  name = 'test_trigger_tool_change',
+  description = 'Changes the list of tools',
+  execute = function(ctx)
+    answers('test_passing_by', 'Is gone at once', function()
+      return ''
+    end)
+    mcp.unregister('test_passing_by')
+    ctx('Changed the list twice')
+  end,
+})
+
+-- Schemas that must reach clients as they are ----------------------------------------------------------------------
+
+register({
+  name = 'test_x_mcp_header',
+  description = 'Has an argument that clients repeat in a header',
+  input_schema = {
+    type = 'object',
+    properties = { region = { type = 'string', ['x-mcp-header'] = 'Region' } },
+  },
+  execute = function(ctx, args)
+    ctx('region=' .. tostring(args.region))
+  end,
+})
+
+local ADDRESS = {
+  ['$anchor'] = 'addressDef',
+  type = 'object',
+  properties = { street = { type = 'string' }, city = { type = 'string' } },
+}
+
+register({
+  name = 'json_schema_2020_12_tool',
+  description = 'Tool with JSON Schema 2020-12 features',
+  input_schema = {
+    ['$schema'] = 'https://json-schema.org/draft/2020-12/schema',
+    type = 'object',
+    ['$defs'] = { address = ADDRESS },
+    properties = {
+      name = { type = 'string' },
+      address = { ['$ref'] = '#/$defs/address' },
+      contactMethod = { type = 'string', enum = { 'phone', 'email' } },
+      phone = { type = 'string' },
+      email = { type = 'string' },
+    },
+    allOf = { { anyOf = { { required = { 'phone' } }, { required = { 'email' } } } } },
+    ['if'] = { properties = { contactMethod = { const = 'phone' } }, required = { 'contactMethod' } },
+    ['then'] = { required = { 'phone' } },
+    ['else'] = { required = { 'email' } },
+    additionalProperties = false,
+  },
+  execute = function(ctx, args)
+    ctx(args)
+  end,
+})

@@ -1,0 +1,46 @@
+"""The protocol's own conformance suites: suite → proxy → bridge → a live Neovim with fixture.lua."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import suite
+from tests.support.nvim import Home
+from tests.support.plugin import served
+from tests.support.proxy import proxied
+
+FIXTURE = Path(__file__).with_name("fixture.lua")
+# (suite, which scenarios, how to list these)
+RUNS = {
+    "0.1.16": (suite.STABLE, ["--suite", "all"], ["--server"]),
+    "2025-11-25": (suite.ALPHA, ["--requirements", "2025-11-25"], ["--requirements", "2025-11-25"]),
+    "2026-07-28": (suite.ALPHA, ["--requirements", "2026-07-28"], ["--requirements", "2026-07-28"]),
+}
+
+
+# The suites are about the bridge, which is the same for every Neovim.
+@pytest.mark.nvim("0.11")
+@pytest.mark.parametrize("run", RUNS)
+async def test_conforms(run: str, nvim_program: Path, home: Home, tmp_path: Path) -> None:
+    """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
+    program, args, listing = RUNS[run]
+    async with (
+        served(nvim_program, home, setup={"tool_prefix": ""}, fixture=FIXTURE) as editor,
+        # The suite has no way to send a token. `test_reconnection` loses its connection after the priming event and
+        # one message: a tool cannot close it, and it is the way back that matters.
+        proxied(editor.port, editor.token, cut=b'"test_reconnection"') as proxy,
+    ):
+        report = await suite.run(program, f"http://localhost:{proxy.port}/mcp", *args, folder=tmp_path)
+    print(dict(report.counts))
+    assert report.complaints(suite.expected()) == [], report.output
+    assert report.scenarios.keys() == await suite.required(program, *listing, folder=tmp_path)
+
+
+async def test_expectations_name_what_exists(tmp_path: Path) -> None:
+    """An entry of expected-failures.yml that no suite has would excuse nothing, for ever."""
+    known: set[str] = set()
+    for program, _, listing in RUNS.values():
+        known |= await suite.required(program, *listing, folder=tmp_path)
+    assert {entry.partition(":")[0] for entry in suite.expected()} <= known

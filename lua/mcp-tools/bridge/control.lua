@@ -38,6 +38,7 @@ local fault ---@type mcp-tools.bridge.PythonFault?
 local request = {} ---@type mcp-tools.bridge.StartOpts
 local blocked ---@type { mode: string, at: integer }? the last time the editor kept the bridge waiting
 local stranger_note ---@type string? why the token is a new one
+local renewed ---@type { port: integer, token: string }? made for this held port, and not sent there by anyone since
 local supervisor ---@type mcp-tools.bridge.Supervisor
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
@@ -210,15 +211,19 @@ end
 ---@return { token?: string } answer a new token, when a stranger had our port and may have been sent the old one
 function M.attached(channel, info)
   local process = supervisor.process
-  -- A command of the person's own may be a wrapper, with the bridge as its child.
-  local ours = process and (process.pid == info.pid or found.source == 'command' or vim.fn.has('win32') == 1)
+  -- A program of the person's own may be a wrapper, with the bridge as its child.
+  local ours = process and (process.pid == info.pid or found.source ~= 'environment' or vim.fn.has('win32') == 1)
   if not ours then
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
     return {}
   end
   facts.channel, facts.hello, facts.port = channel, info, info.port
-  stranger_note = nil
-  if info.port_holder ~= 'stranger' then
+  local held = info.port_holder == 'stranger'
+  if held and renewed and renewed.port == info.wanted_port and renewed.token == found.identity.token then
+    return {} -- after a restart: the token is the one that was made because of it
+  end
+  stranger_note, renewed = nil, nil
+  if not held then
     return {}
   end
   local ok, err = identity.renew_token(found.identity)
@@ -229,6 +234,7 @@ function M.attached(channel, info)
     'port %d is held by a program that is not ours, so clients may have sent it the token: a new token'
     .. ' was made and the bridge listens on %d'
   ):format(info.wanted_port, info.port)
+  renewed = { port = info.wanted_port, token = found.identity.token }
   notify.warn(stranger_note .. '. Clients with a fixed configuration need the new token')
   return { token = found.identity.token }
 end
@@ -244,6 +250,7 @@ end
 local reports = {
   listening = function(data)
     facts.port = data.port
+    renewed = nil -- from now on clients send it there
     publish()
     log.info('the bridge listens on port %d as well', data.port)
   end,

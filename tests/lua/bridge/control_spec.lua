@@ -184,6 +184,14 @@ describe('bridge', function()
     t.matches(('port %d is held by a program that is not ours'):format(port), bridge.status().note)
     notifications.wait('a new token was made')
     t.ok(not notifications.text():find(answer.token, 1, true))
+
+    -- The next process of this editor finds the same stranger: the token has not been sent there, so it stays.
+    local again = hello({ port = port + 1, port_holder = 'stranger' })
+    t.eq({}, bridge.attached(8, again))
+    t.matches('held by a program', bridge.status().note)
+    -- Once the port was ours, clients use it: a stranger there is given the token anew.
+    bridge.reported('listening', { port = port })
+    t.ok(bridge.attached(9, again).token ~= answer.token)
   end)
 
   it('is not confused by a bridge that somebody else has started', function()

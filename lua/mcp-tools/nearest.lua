@@ -1,24 +1,27 @@
 -- Receives a mistyped word and the words that would have been right. Sends the closest one, or nil.
 -- Does not know about options or commands; both ask it.
 
---- Edits (insert, delete, replace one byte) that turn `a` into `b`.
+--- Edits (insert, delete or replace one byte, swap two neighbours) that turn `a` into `b`.
 ---@param a string
 ---@param b string
 ---@return integer
 local function distance(a, b)
-  local previous = {}
+  local rows = { [0] = {} }
   for j = 0, #b do
-    previous[j] = j
+    rows[0][j] = j
   end
   for i = 1, #a do
     local row = { [0] = i }
+    rows[i] = row
     for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
-      row[j] = math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + cost)
+      row[j] = math.min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + cost)
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], rows[i - 2][j - 2] + 1)
+      end
     end
-    previous = row
   end
-  return previous[#b]
+  return rows[#a][#b]
 end
 
 --- The candidate closest to `word`; nil when none is near enough to be what was meant.

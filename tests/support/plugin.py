@@ -1,4 +1,4 @@
-"""The whole chain for one test: a Neovim with the plugin and, as its child process, a real bridge that is ready.
+"""The whole chain for one test: a Neovim with the plugin and, as its child, a real bridge that is ready.
 
 Receives: a Neovim to run, options for `setup()`, Lua to run after it.
 Sends: a `Served` with the editor and the endpoint as the plugin's own API tells it.

@@ -1,0 +1,68 @@
+-- Everything that the documentation takes from the plugin's own tables, as JSON (`nvim -l`, run by gen_doc).
+-- Receives: the checkout that it lies in. Sends: options, commands and bundled tools on stdout.
+-- Does not know about: how they are shown.
+
+local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+vim.opt.runtimepath:prepend(root)
+
+--- A Lua value as a person would write it into `setup()`.
+local function written(value)
+  return value == nil and 'nil' or vim.inspect(value, { newline = ' ', indent = '' })
+end
+
+local function options()
+  local list = {}
+  for _, option in ipairs(require('mcp-tools.options')) do
+    local entry = vim.tbl_extend('force', option, { default = written(option.default) })
+    table.insert(list, entry)
+  end
+  return list
+end
+
+local function commands()
+  local list = {}
+  for _, name in ipairs(require('mcp-tools.command').names()) do
+    table.insert(list, { name = name, description = require('mcp-tools.command.' .. name).description })
+  end
+  return list
+end
+
+--- What a definition says, without its functions. Properties have no order in Lua: required ones first, then by name.
+local function tool(file)
+  local def = require(file.module)
+  local schema = def.input_schema or { properties = def.args or {} }
+  local args = {}
+  for name, arg in pairs(schema.properties or {}) do
+    local required = arg.required == true or vim.list_contains(schema.required or {}, name)
+    table.insert(args, {
+      name = name,
+      type = arg.type,
+      required = required,
+      default = arg.default ~= nil and vim.json.encode(arg.default) or nil,
+      enum = arg.enum,
+      description = arg.description,
+    })
+  end
+  table.sort(args, function(a, b)
+    if a.required ~= b.required then
+      return a.required
+    end
+    return a.name < b.name
+  end)
+  return {
+    name = def.name,
+    group = file.group,
+    description = def.description,
+    args = args,
+    recommended = def.recommended == true,
+    annotations = def.annotations,
+    timeout = def.timeout,
+  }
+end
+
+io.stdout:write(vim.json.encode({
+  options = options(),
+  commands = commands(),
+  tools = vim.tbl_map(tool, require('mcp-tools.tools').files()),
+  prefix = require('mcp-tools.config').get('tool_prefix'),
+}))

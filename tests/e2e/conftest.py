@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support import bridge as support
-from tests.support.bridge import TRANSPORTS, Bridge, Transport
+from tests.support.bridge import ROOT_TOOLS, TRANSPORTS, Bridge, Transport
 from tests.support.nvim import Nvim
 
 
@@ -32,7 +32,4 @@ def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Aw
 @pytest.fixture
 async def tools_bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> AsyncIterator[Bridge]:
     """A bridge that offers the tools of tests/e2e/tools.lua."""
-    from pathlib import Path
-
-    tools = Path(__file__).with_name("tools.lua")
-    yield await start_bridge(init=f"dofile([[{tools}]])", setup="{ tools = { 'test', 'buffer' } }")
+    yield await start_bridge(init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")

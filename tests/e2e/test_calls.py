@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 
-from tests.support.bridge import Bridge, Transport, connect
+from tests.support.bridge import ROOT_TOOLS, Bridge, Transport, connect
 
 
 def text_of(result: Any) -> str:
@@ -215,10 +215,7 @@ async def test_approval_is_refused_without_a_person(tools_bridge: Bridge, transp
 
 async def test_size_limit(start_bridge: Any, transport: Transport) -> None:
     """A result at the limit passes; one byte more is refused."""
-    from pathlib import Path
-
-    tools = Path(__file__).with_name("tools.lua")
-    bridge = await start_bridge(init=f"dofile([[{tools}]])", setup="{ limits = { tool_result = 2000 } }")
+    bridge = await start_bridge(init=ROOT_TOOLS, setup="{ limits = { tool_result = 2000 } }")
     async with connect(bridge, transport) as client:
         assert len(text_of(await client.call_tool("nvim_sized", {"bytes": 2000}))) == 2000
         assert error_of(await client.call_tool("nvim_sized", {"bytes": 2001}))["code"] == "too_large"

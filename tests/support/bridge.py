@@ -19,10 +19,13 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .nvim import Nvim
+from .nvim import ROOT, Nvim
 
 Transport = Literal["sessions", "stateless", "sse"]
 TRANSPORTS: tuple[Transport, ...] = ("sessions", "stateless", "sse")
+
+ROOT_TOOLS = f"dofile([[{ROOT / 'tests' / 'e2e' / 'tools.lua'}]])"
+"""Lua that registers a tool of every kind."""
 
 INIT = """
 _G.mcp_tools = require('mcp-tools')

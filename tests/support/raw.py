@@ -1,0 +1,142 @@
+"""An MCP client that does only what it is told: for sending what no real client would.
+
+Receives: a bridge. Sends: HTTP requests, well-formed or not. Does not know about: what should come back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+from .bridge import Bridge
+
+BOTH = "application/json, text/event-stream"
+SESSION_VERSION = "2025-11-25"
+STATELESS_VERSION = "2026-07-28"
+
+
+class Raw:
+    """Requests with the right headers unless told otherwise; a session once `initialize` ran."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.session: str | None = None
+        self.ids = itertools.count(1)
+
+    async def __aenter__(self) -> Self:
+        self.http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.http.close()
+
+    def headers(self, **changes: str | None) -> dict[str, str]:
+        """The usual ones; `_` in a name stands for `-`, None removes one."""
+        usual: dict[str, str | None] = {
+            "Authorization": f"Bearer {self.bridge.token}",
+            "Accept": BOTH,
+            "Content-Type": "application/json",
+            "Mcp-Session-Id": self.session,
+        }
+        usual |= {name.replace("_", "-"): value for name, value in changes.items()}
+        return {name: value for name, value in usual.items() if value is not None}
+
+    def message(self, method: str, params: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+        """A JSON-RPC request with an id of its own."""
+        message = {"jsonrpc": "2.0", "id": next(self.ids), "method": method, **changes}
+        if params is not None:
+            message["params"] = params
+        return message
+
+    async def send(
+        self, body: Any, *, method: str = "POST", path: str = "/mcp", **headers: str | None
+    ) -> tuple[int, Any]:
+        """Status and body (JSON, the last event of a stream, or text) of one request."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        async with self.http.request(
+            method, self.bridge.url + path, data=data, headers=self.headers(**headers)
+        ) as response:
+            text = await response.text()
+            if response.content_type == "text/event-stream":
+                lines = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()]
+                return response.status, json.loads(lines[-1])
+            try:
+                return response.status, json.loads(text)
+            except ValueError:
+                return response.status, text
+
+    async def initialize(self, version: str = SESSION_VERSION) -> str:
+        """Open a session and remember its id."""
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        self.session = None
+        async with self.http.post(
+            f"{self.bridge.url}/mcp", json=self.message("initialize", params), headers=self.headers()
+        ) as response:
+            assert response.status == 200, await response.text()
+            self.session = response.headers["Mcp-Session-Id"]
+        status, _ = await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert status == 202
+        return self.session
+
+    def call_message(self, tool: str, arguments: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
+        """A `tools/call`."""
+        params: dict[str, Any] = {"name": f"nvim_{tool}", "arguments": arguments or {}}
+        if meta:
+            params["_meta"] = meta
+        return self.message("tools/call", params)
+
+    async def call(self, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a tool call in the session."""
+        status, answer = await self.send(self.call_message(tool, arguments))
+        assert status == 200, answer
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    async def stateless(self, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The result of a tool call of the stateless era."""
+        message = self.call_message(tool, arguments)
+        message["params"]["_meta"] = {
+            "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
+        status, answer = await self.send(
+            message,
+            Mcp_Session_Id=None,
+            MCP_Protocol_Version=STATELESS_VERSION,
+            Mcp_Method="tools/call",
+            Mcp_Name=f"nvim_{tool}",
+        )
+        assert status == 200, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+def code_of(result: dict[str, Any]) -> str:
+    """The error code of a tool result."""
+    assert result.get("isError"), result
+    code: str = result["structuredContent"]["code"]
+    return code
+
+
+def text_of(result: dict[str, Any]) -> str:
+    """The text of a result."""
+    return "".join(block["text"] for block in result["content"] if block["type"] == "text")
+
+
+async def begun(bridge: Bridge, count: int = 1) -> None:
+    """Wait until `count` calls of the tool `hold` run in the editor."""
+    await bridge.nvim.wait_for(f"return Seen.running == {count}")
+
+
+async def within(seconds: float, awaitable: Any) -> Any:
+    """The result of something that must not take longer."""
+    async with asyncio.timeout(seconds):
+        return await awaitable

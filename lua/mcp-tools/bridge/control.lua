@@ -1,9 +1,9 @@
 -- Receives start, stop and what the bridge says about itself (from wire.lua). Sends port, token, endpoint and status.
 -- Does not know about MCP or tools. One bridge per editor; the parts it is put together from are beside this file.
 
+local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
 local config = require('mcp-tools.config')
-local identity = require('mcp-tools.bridge.identity')
 local instances = require('mcp-tools.bridge.instances')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
@@ -12,13 +12,6 @@ local notify = require('mcp-tools.notify')
 ---@class mcp-tools.bridge.Control
 local M = {}
 
----@class mcp-tools.bridge.Hello what the bridge tells when it attaches
----@field pid integer
----@field port integer
----@field wanted_port integer
----@field port_holder 'none'|'ours'|'stranger' who had the wanted port
----@field versions table<string, string>
-
 ---@class mcp-tools.bridge.StartOpts
 ---@field nvim_socket? string address of this editor; default v:servername
 ---@field port? integer this time only; 0 = the stable one
@@ -26,19 +19,10 @@ local M = {}
 ---@field on_stop? fun()
 ---@field announce? boolean say when it is ready
 
----@class mcp-tools.bridge.Facts what is known of the bridge that runs, empty when none does
----@field channel? integer
----@field hello? mcp-tools.bridge.Hello
----@field port? integer
----@field sessions? { count: integer, calls: integer, clients: table[] }
-local facts = {}
-
+local attachment = Attachment.new()
 local found ---@type mcp-tools.bridge.Prepared? what the last start was made from
 local fault ---@type mcp-tools.bridge.PythonFault?
 local request = {} ---@type mcp-tools.bridge.StartOpts
-local blocked ---@type { mode: string, at: integer }? the last time the editor kept the bridge waiting
-local stranger_note ---@type string? why the token is a new one
-local renewed ---@type { port: integer, token: string }? made for this held port, and not sent there by anyone since
 local supervisor ---@type mcp-tools.bridge.Supervisor
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
@@ -82,12 +66,12 @@ end
 local on_state = {
   ready = ready,
   starting = function()
-    facts = {}
+    attachment:reset()
   end,
 }
 for _, state in ipairs({ 'waiting', 'stopping', 'stopped', 'failed' }) do
   on_state[state] = function()
-    facts = {}
+    attachment:reset()
     instances.remove()
   end
 end
@@ -141,9 +125,10 @@ function M.start(opts)
   if not supervisor:is_wanted() then
     request = opts
     notify.forget('bridge')
-    supervisor:start(configured())
+    supervisor:start(configured(), opts)
+  else
+    supervisor:start(opts)
   end
-  supervisor:start(opts)
 end
 
 --- Stops the bridge without waiting for it.
@@ -189,7 +174,7 @@ end
 --- The port that clients reach; nil until the bridge is ready.
 ---@return integer?
 function M.get_port()
-  return supervisor.state == 'ready' and (facts.port or supervisor.port) or nil
+  return supervisor.state == 'ready' and (attachment.port or supervisor.port) or nil
 end
 
 --- The token of the bridge that runs.
@@ -217,61 +202,21 @@ function M.attached(channel, info)
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
     return {}
   end
-  facts.channel, facts.hello, facts.port = channel, info, info.port
-  local held = info.port_holder == 'stranger'
-  if held and renewed and renewed.port == info.wanted_port and renewed.token == found.identity.token then
-    return {} -- after a restart: the token is the one that was made because of it
-  end
-  stranger_note, renewed = nil, nil
-  if not held then
-    return {}
-  end
-  local ok, err = identity.renew_token(found.identity)
-  if not ok then
-    error(err, 0) -- better no bridge than one behind a token that a stranger may know
-  end
-  stranger_note = (
-    'port %d is held by a program that is not ours, so clients may have sent it the token: a new token'
-    .. ' was made and the bridge listens on %d'
-  ):format(info.wanted_port, info.port)
-  renewed = { port = info.wanted_port, token = found.identity.token }
-  notify.warn(stranger_note .. '. Clients with a fixed configuration need the new token')
-  return { token = found.identity.token }
+  return { token = attachment:attach(channel, info, found.identity) }
 end
 
 ---@param channel integer
 function M.detached(channel)
-  if facts.channel == channel then
-    facts.channel = nil
-  end
+  attachment:detach(channel)
 end
-
----@type table<string, fun(data: table)>
-local reports = {
-  listening = function(data)
-    facts.port = data.port
-    renewed = nil -- from now on clients send it there
-    publish()
-    log.info('the bridge listens on port %d as well', data.port)
-  end,
-  sessions = function(data)
-    facts.sessions = data
-  end,
-  blocked = function(data)
-    blocked = data
-    log.warn('the editor kept a call waiting too long, in mode "%s"', tostring(data.mode))
-  end,
-}
 
 --- The bridge tells what it sees (wire.lua, `report`).
 ---@param kind string
 ---@param data table
 function M.reported(kind, data)
-  local handler = reports[kind]
-  if handler then
-    handler(data)
-  else
-    log.debug('the bridge reports %s, which this version does not know', tostring(kind))
+  attachment:report(kind, data)
+  if kind == 'listening' then
+    publish()
   end
 end
 
@@ -300,12 +245,12 @@ end
 --- Everything that health and `:McpTools status` show. Never the token.
 ---@return mcp-tools.bridge.Status
 function M.status()
-  local port, hello = M.get_port(), facts.hello or {}
+  local port, hello = M.get_port(), attachment.hello
   local project = found and found.identity or {}
   return {
     state = supervisor.state,
     running = M.is_running(),
-    attached = facts.channel ~= nil,
+    attached = attachment.channel ~= nil,
     url = port and launch.url(port),
     port = port,
     wanted_port = hello.wanted_port or project.port,
@@ -319,9 +264,9 @@ function M.status()
     tries = supervisor.tries,
     last_error = supervisor.last_error,
     versions = hello.versions or {},
-    sessions = facts.sessions,
-    blocked = blocked,
-    note = stranger_note,
+    sessions = attachment.sessions,
+    blocked = attachment.blocked,
+    note = attachment.note,
     identity_file = project.path,
   }
 end

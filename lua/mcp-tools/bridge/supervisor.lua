@@ -2,6 +2,7 @@
 -- Does not know about Python, ports' owners or projects: a launcher hands it a ready command.
 
 local Process = require('mcp-tools.bridge.process')
+local Watchers = require('mcp-tools.bridge.watchers')
 local log = require('mcp-tools.log')
 
 local uv = vim.uv
@@ -13,10 +14,6 @@ local uv = vim.uv
 ---| 'waiting' it crashed, the next try comes
 ---| 'stopping' not wanted any more, the process is still ending (start() here starts the next one when it is gone)
 ---| 'failed' given up; `last_error` says why
-
----@class mcp-tools.bridge.Watcher
----@field on_ready? fun(port: integer)
----@field on_stop? fun()
 
 ---@class mcp-tools.bridge.SupervisorOpts
 ---@field launch fun(done: fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)) called before every start
@@ -52,23 +49,8 @@ function Supervisor.new(opts)
     _stable = opts.stable or STABLE,
     _generation = 0,
     _again = false,
-    _watchers = {}, ---@type mcp-tools.bridge.Watcher[]
-    _stop_waiters = {}, ---@type fun()[]
+    _watchers = Watchers.new(),
   }, Supervisor)
-end
-
----@param what string
----@param fn? function
----@param ... any
-local function call(what, fn, ...)
-  if not fn then
-    return
-  end
-  local ok, err = xpcall(fn, debug.traceback, ...)
-  if not ok then
-    log.error('%s: %s', what, err)
-    require('mcp-tools.notify').error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
-  end
 end
 
 ---@param state mcp-tools.bridge.State
@@ -108,31 +90,22 @@ end
 
 --- Wants the bridge to run. Every caller's `on_ready` is called once, whoever came first, and its `on_stop` once when
 --- the bridge has ended or could not be started.
----@param watcher? mcp-tools.bridge.Watcher
-function Supervisor:start(watcher)
-  watcher = { on_ready = watcher and watcher.on_ready, on_stop = watcher and watcher.on_stop }
-  table.insert(self._watchers, watcher)
+---@param ... { on_ready?: fun(port: integer), on_stop?: fun() }
+function Supervisor:start(...)
+  for _, watcher in ipairs({ ... }) do
+    self._watchers:add(watcher, self.state == 'stopping')
+  end
   if self.state == 'ready' then
     vim.schedule(function()
-      self:_tell_ready()
+      if self.state == 'ready' then
+        self._watchers:tell_ready(self.port)
+      end
     end)
   elseif self.state == 'stopping' then
     self._again = true
-    watcher.of_next = true
   elseif self.state == 'stopped' or self.state == 'failed' then
     self.tries, self.last_error = 0, nil
     self:_start_process()
-  end
-end
-
-function Supervisor:_tell_ready()
-  if self.state ~= 'ready' then
-    return
-  end
-  for _, watcher in ipairs(vim.list_slice(self._watchers)) do
-    local on_ready = watcher.on_ready
-    watcher.on_ready = nil
-    call('on_ready', on_ready, self.port)
   end
 end
 
@@ -174,7 +147,7 @@ function Supervisor:_process_ready(process, port)
   self:_after(self._stable, function()
     self.tries = 0
   end)
-  self:_tell_ready()
+  self._watchers:tell_ready(port)
 end
 
 ---@param process mcp-tools.bridge.Process
@@ -216,53 +189,20 @@ function Supervisor:_give_up(err)
   self.last_error = err
   self:_set('failed')
   self._on_give_up(err)
-  self:_tell_stopped()
+  self._watchers:tell_stopped(true) -- `start()` may still be running
 end
 
 ---@param later? boolean tell the watchers on the next turn of the main loop
 function Supervisor:_stopped(later)
   self:_set('stopped')
-  self:_tell_stopped(later)
+  self._watchers:tell_stopped(later)
   if self._again then
     self._again = false
-    self:_mark_watchers(nil)
+    self._watchers:mark(false)
     if self.state == 'stopped' then
       self.tries, self.last_error = 0, nil
       self:_start_process()
     end
-  end
-end
-
---- Calls `on_stop` of everyone whose bridge this was; those who asked for the next one stay.
----@param later? boolean call them on the next turn of the main loop
-function Supervisor:_tell_stopped(later)
-  local ended, waiters = {}, self._stop_waiters
-  self._stop_waiters = {}
-  self._watchers = vim.tbl_filter(function(watcher)
-    if not watcher.of_next then
-      table.insert(ended, watcher)
-    end
-    return watcher.of_next
-  end, self._watchers)
-  local function tell()
-    for _, watcher in ipairs(ended) do
-      call('on_stop', watcher.on_stop)
-    end
-    for _, waiter in ipairs(waiters) do
-      call('stop callback', waiter)
-    end
-  end
-  if later then
-    vim.schedule(tell)
-  else
-    tell()
-  end
-end
-
----@param of_next? boolean
-function Supervisor:_mark_watchers(of_next)
-  for _, watcher in ipairs(self._watchers) do
-    watcher.of_next = of_next
   end
 end
 
@@ -274,24 +214,22 @@ end
 
 --- Ends what runs and starts it anew; nobody who watches is told of an end.
 function Supervisor:restart()
-  self:_mark_watchers(true)
+  self._watchers:mark(true)
   self:_end(true)
 end
 
 --- Wants the bridge to end. Returns at once.
 ---@param cb? fun() when it has ended
 function Supervisor:stop(cb)
-  self:_mark_watchers(nil)
-  if cb then
-    table.insert(self._stop_waiters, cb)
-  end
+  self._watchers:mark(false)
+  self._watchers:add_stop_waiter(cb)
   self:_end(false)
 end
 
 --- Ends what runs at once, for the end of the editor: nobody is told.
 function Supervisor:abandon()
   self._generation = self._generation + 1
-  self._again, self._watchers, self._stop_waiters = false, {}, {}
+  self._again, self._watchers = false, Watchers.new()
   self:_clear_timer()
   if self.process then
     self.process:abandon()

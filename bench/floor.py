@@ -1,0 +1,86 @@
+"""The floor: what aiohttp and one bare round trip to Neovim cost, with nothing of ours between.
+
+    python bench/floor.py NVIM_SOCKET
+
+`/lua` awaits `nvim_exec_lua('return 1')` and echoes; `/echo` only echoes; `/fixed` sends what was PUT there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+from typing import Any
+
+import msgpack
+from aiohttp import web
+
+
+class Neovim(asyncio.Protocol):
+    """The least that a msgpack-RPC client can be."""
+
+    def __init__(self) -> None:
+        self.ids = itertools.count()
+        self.pending: dict[int, asyncio.Future[Any]] = {}
+        self.unpacker = msgpack.Unpacker()
+        self.transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.unpacker.feed(data)
+        for _, request_id, error, result in self.unpacker:
+            assert error is None, error
+            self.pending.pop(request_id).set_result(result)
+
+    def lua(self, code: str) -> asyncio.Future[Any]:
+        request_id = next(self.ids)
+        future = self.pending[request_id] = asyncio.get_running_loop().create_future()
+        self.transport.write(msgpack.packb((0, request_id, "nvim_exec_lua", (code, ()))))
+        return future
+
+
+def answer(message: Any) -> web.Response:
+    content = [{"type": "text", "text": message["params"]["arguments"]["text"]}]
+    body = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}
+    return web.Response(body=json.dumps(body).encode(), content_type="application/json")
+
+
+async def main(socket: str) -> None:
+    neovim = (await asyncio.get_running_loop().create_unix_connection(Neovim, socket))[1]
+    fixed = b""
+
+    async def lua(request: web.Request) -> web.Response:
+        message = json.loads(await request.read())
+        await neovim.lua("return 1")
+        return answer(message)
+
+    async def echo(request: web.Request) -> web.Response:
+        return answer(json.loads(await request.read()))
+
+    async def put(request: web.Request) -> web.Response:
+        nonlocal fixed
+        fixed = await request.read()
+        return web.Response()
+
+    async def send(request: web.Request) -> web.Response:
+        json.loads(await request.read())
+        return web.Response(body=fixed, content_type="application/json")
+
+    app = web.Application(client_max_size=16 << 20)
+    app.router.add_post("/lua", lua)
+    app.router.add_post("/echo", echo)
+    app.router.add_put("/fixed", put)
+    app.router.add_post("/fixed", send)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    print(f"listening on port {runner.addresses[0][1]}", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

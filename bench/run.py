@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Measure, and say how it compares: `make bench`, or bench/run.py with `--help`.
+
+Receives: what `make setup` has installed. Sends: a table, also as bench/RESULTS.md; exit code 1 only when
+something did not run, since speed is reported here and not tested.
+Does not know about: how anything is measured; each module of `scenarios/` does.
+
+Everything runs with the default limits. A figure is the median of 5 rounds in which it and what it is
+compared with took turns; ratios are taken within a round: a busy machine changes them less than milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "scripts")]
+
+import load  # noqa: E402 - neighbours
+import nvims  # noqa: E402
+import table  # noqa: E402
+from rounds import FULL, QUICK, Amount  # noqa: E402
+from scenarios import calls, large, later, main_thread, memory, startup, traffic  # noqa: E402
+from stage import prepare  # noqa: E402
+
+# In this order: `large` leaves a thousand tools behind.
+SCENARIOS = {
+    "calls": calls.measure,
+    "later": later.measure,
+    "main_thread": main_thread.measure,
+    "memory": memory.measure,
+    "startup": startup.measure,
+    "large": large.measure,
+}
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure speed and memory.")
+    parser.add_argument("--quick", action="store_true", help="little of everything, to see that it runs")
+    parser.add_argument(
+        "--only", action="append", choices=[*SCENARIOS, "traffic"], help="leave out the others"
+    )
+    parser.add_argument("--nvim", type=Path, help="the Neovim to use; default: the required one of the tests")
+    parser.add_argument(
+        "--output", type=Path, help="where to write; default: bench/RESULTS.md for a whole run"
+    )
+    return parser.parse_args()
+
+
+async def measure(nvim: Path, amount: Amount, wanted: list[str]) -> list[table.Row]:
+    """Run the scenarios, one after the other; `traffic` mostly waits, so it goes on beside them."""
+    rows: list[table.Row] = []
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        place = Path(folder)
+        async with asyncio.TaskGroup() as group, prepare(nvim, place, amount) as stage:
+            quiet = None
+            if "traffic" in wanted:
+                quiet = group.create_task(traffic.measure(nvim, place, amount))
+            for name, scenario in SCENARIOS.items():
+                if name in wanted:
+                    print(f"… {name}", file=sys.stderr, flush=True)
+                    rows += await scenario(stage)
+            if quiet:
+                print("… traffic", file=sys.stderr, flush=True)
+                rows += await quiet
+    return rows
+
+
+def failed(faults: Sequence[BaseException]) -> int:
+    """Say what did not run."""
+    for fault in faults:
+        print(f"bench: {fault}", file=sys.stderr)
+    return 1
+
+
+def main() -> int:
+    """Measure and write.
+
+    Returns:
+        1 when something did not run.
+    """
+    options = parse()
+    amount = QUICK if options.quick else FULL
+    nvim = options.nvim or Path(nvims.read()["found"][nvims.REQUIRED])
+    wanted = options.only or [*SCENARIOS, "traffic"]
+    try:
+        load.wrk()
+        machine = table.describe(nvim)
+        rows = asyncio.run(measure(nvim, amount, wanted))
+    except BaseExceptionGroup as group:
+        faults, others = group.split((load.BenchError, AssertionError))
+        if others or not faults:
+            raise
+        return failed(faults.exceptions)
+    except load.BenchError as fault:
+        return failed([fault])
+    print("\n".join(machine), table.terminal(rows), sep="\n\n")
+    output = options.output or (None if options.quick or options.only else HERE / "RESULTS.md")
+    if output:
+        how = (
+            f"medians of {amount.rounds} interleaved rounds, {amount.seconds} s of load each; default limits"
+        )
+        output.write_text(table.markdown(rows, machine, how))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

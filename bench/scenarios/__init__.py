@@ -1,0 +1,1 @@
+"""One module per kind of figure; each has one function that measures and returns its rows."""

@@ -1,0 +1,28 @@
+"""How long one call keeps Neovim's main thread, with results of every shape up to 16 KB."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import load
+import servers
+from stage import Stage
+from table import Row
+
+P50, P99 = 60, 150  # µs
+
+
+async def measure(stage: Stage) -> list[Row]:
+    """Load from 4 clients with the clock in."""
+    message = servers.call("nvim_shapes", "")
+    endpoint = await servers.with_sessions(stage.http, stage.bridge, message, '"content":', 4)
+    await load.run(endpoint, 1, 4)
+    found = []
+    for _ in range(stage.amount.rounds):
+        await stage.editor.lua("BENCH.clock_on()")
+        await load.run(endpoint, stage.amount.seconds, 4)
+        found.append(await stage.editor.lua("return BENCH.clock_off()"))
+    p50, p99 = (median(one[name] for one in found) for name in ("p50", "p99"))
+    value = f"p50 {p50:.0f} µs, p99 {p99:.0f} µs"
+    met = p50 <= P50 and p99 <= P99
+    return [Row("main thread per sync call, results ≤ 16 KB", value, f"≤ {P50} µs, ≤ {P99} µs", met)]

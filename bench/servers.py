@@ -1,0 +1,227 @@
+"""The programs that are measured or measured against, each a process of its own.
+
+Receives: a Neovim's socket. Sends: `Program`s with a port, and `Endpoint`s for load on them.
+Does not know about: scenarios, reaches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import npm
+from load import BenchError, Endpoint
+
+from tests.support.nvim import Home
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+LISTENING = re.compile(r"listening on port (\d+)")
+START_SECONDS = 20
+CLIENT = {"name": "bench", "version": "0"}
+SESSION_VERSION, STATELESS_VERSION = "2025-11-25", "2026-07-28"
+
+
+@dataclass
+class Program:
+    """A server that listens."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    port: int
+    token: str
+    ready_after: float  # seconds from its start to its ready line
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every MCP request to it carries."""
+        accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        return accept | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+
+    def resident(self) -> float:
+        """Its memory in MB (10^6 bytes), as the system counts it."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        assert found
+        return int(found[1]) * 1024 / 1e6
+
+    def cpu(self) -> float:
+        """Seconds of processor time that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    async def end(self) -> None:
+        """Ask it to end; kill it when it does not."""
+        if self.process.returncode is None:
+            self.process.terminate()
+            try:
+                await asyncio.wait_for(self.process.wait(), 5)
+            except TimeoutError:
+                self.process.kill()
+                await self.process.wait()
+
+
+async def launch(name: str, command: list[str], env: dict[str, str], log: Path, token: str = "") -> Program:
+    """Start a program and wait for its ready line.
+
+    Raises:
+        BenchError: it ended, or said nothing in time; the message holds what it wrote.
+    """
+    begun = time.perf_counter()
+    with log.open("wb") as stream:
+        process = await asyncio.create_subprocess_exec(
+            *command, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=stream
+        )
+    assert process.stdout
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            line = (await process.stdout.readline()).decode()
+    except TimeoutError:
+        line = ""
+    found = LISTENING.search(line)
+    if not found:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        await process.wait()
+        raise BenchError(f"{name} did not start: {line}{log.read_text()[-600:]}")
+    return Program(name, process, int(found[1]), token, time.perf_counter() - begun)
+
+
+@contextlib.asynccontextmanager
+async def bridge(socket: Path, home: Home, name: str = "bridge") -> AsyncIterator[Program]:
+    """The bridge, as the plugin starts it, on any port."""
+    token = secrets.token_hex(32)
+    env = home.environment() | {
+        "PYTHONPATH": str(ROOT),
+        "NVIM_LISTEN_ADDRESS": str(socket),
+        "MCP_AUTH_TOKEN": token,
+        "MCP_PORT": "0",
+    }
+    program = await launch(name, [sys.executable, "-m", "bridge"], env, home.path / f"{name}.log", token)
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+@contextlib.asynccontextmanager
+async def floor(socket: Path, home: Home) -> AsyncIterator[Program]:
+    """Bare aiohttp, and one bare round trip to Neovim."""
+    command = [sys.executable, str(HERE / "floor.py"), str(socket)]
+    program = await launch("floor", command, home.environment(), home.path / "floor.log")
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+@contextlib.asynccontextmanager
+async def peer(home: Home) -> AsyncIterator[Program]:
+    """The TypeScript SDK on express, with no editor behind it."""
+    command = [str(npm.WHEEL / "bin" / "node"), str(HERE / "peer.mjs"), str(npm.TARGET)]
+    program = await launch("peer", command, home.environment(), home.path / "peer.log")
+    try:
+        yield program
+    finally:
+        await program.end()
+
+
+# Endpoints --------------------------------------------------------------------------------------------------
+
+
+def around(message: dict[str, Any]) -> tuple[str, str]:
+    """The text of a JSON-RPC request before and after its id."""
+    text = json.dumps({"jsonrpc": "2.0", "id": 0, **message}, separators=(",", ":"))
+    before, _, after = text.partition('"id":0')
+    return f'{before}"id":', after
+
+
+def call(tool: str, text: str) -> dict[str, Any]:
+    """A `tools/call` of a tool that takes a text."""
+    return {"method": "tools/call", "params": {"name": tool, "arguments": {"text": text}}}
+
+
+def plain(program: Program, path: str, message: dict[str, Any], expect: str, size: int = 1) -> Endpoint:
+    """Requests to the floor."""
+    return Endpoint(program.url + path, {}, *around(message), expect, size=size)
+
+
+async def with_sessions(
+    http: aiohttp.ClientSession,
+    program: Program,
+    message: dict[str, Any],
+    expect: str,
+    count: int = 1,
+    size: int = 1,
+) -> Endpoint:
+    """Requests in `count` sessions, which are opened here."""
+    sessions = [await open_session(http, program) for _ in range(count)]
+    headers = program.headers | {"MCP-Protocol-Version": SESSION_VERSION}
+    return Endpoint(f"{program.url}/mcp", headers, *around(message), expect, sessions, size)
+
+
+def stateless(program: Program, message: dict[str, Any], expect: str) -> Endpoint:
+    """Requests that carry everything themselves."""
+    if program.name == "peer":
+        headers = program.headers | {"MCP-Protocol-Version": SESSION_VERSION}
+        return Endpoint(f"{program.url}/stateless", headers, *around(message), expect)
+    prefix = "io.modelcontextprotocol/"
+    meta = {"protocolVersion": STATELESS_VERSION, "clientCapabilities": {}, "clientInfo": CLIENT}
+    params = message["params"] | {"_meta": {prefix + key: value for key, value in meta.items()}}
+    headers = {
+        "MCP-Protocol-Version": STATELESS_VERSION,
+        "Mcp-Method": message["method"],
+        "Mcp-Name": params["name"],
+    }
+    body = around(message | {"params": params})
+    return Endpoint(f"{program.url}/mcp", program.headers | headers, *body, expect)
+
+
+async def open_session(http: aiohttp.ClientSession, program: Program) -> str:
+    """Initialize, as a client does.
+
+    Returns:
+        The session's id.
+    """
+    params = {"protocolVersion": SESSION_VERSION, "capabilities": {}, "clientInfo": CLIENT}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    async with http.post(f"{program.url}/mcp", json=message, headers=program.headers) as answer:
+        text = await answer.text()
+        session = answer.headers.get("Mcp-Session-Id")
+    if answer.status != 200 or not session:
+        raise BenchError(f"{program.name} does not initialize: {answer.status} {text[:300]}")
+    headers = program.headers | {"Mcp-Session-Id": session, "MCP-Protocol-Version": SESSION_VERSION}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    async with http.post(f"{program.url}/mcp", json=ready, headers=headers) as answer:
+        await answer.read()
+    return session
+
+
+async def ask(http: aiohttp.ClientSession, endpoint: Endpoint) -> bytes:
+    """One request; its answer's body."""
+    headers = dict(endpoint.headers)
+    if endpoint.sessions:
+        headers["Mcp-Session-Id"] = endpoint.sessions[0]
+    body = f"{endpoint.before}10000000{endpoint.after}"
+    async with http.post(endpoint.url, data=body.encode(), headers=headers) as answer:
+        content = await answer.read()
+    if answer.status != 200 or endpoint.expect.encode() not in content:
+        raise BenchError(f"{endpoint.url}: {answer.status} {content[:300]!r}")
+    return content

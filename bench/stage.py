@@ -1,0 +1,68 @@
+"""What every scenario is given: a running Neovim, the servers, and how much to do.
+
+Receives: a Neovim program, an `Amount`. Sends: a `Stage`, torn down at its end.
+Does not know about: scenarios.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import servers
+from rounds import Amount
+
+from tests.support import nvim
+from tests.support.nvim import Home, Nvim
+
+HERE = Path(__file__).resolve().parent
+INIT = f"""
+require('mcp-tools').setup({{ bridge = {{ autostart = false }} }})
+dofile([[{HERE / "tools.lua"}]])
+"""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The running programs. `bridge`, `floor` and `editor` belong together."""
+
+    program: Path
+    home: Home
+    editor: Nvim
+    bridge: servers.Program
+    floor: servers.Program
+    peer: servers.Program
+    http: aiohttp.ClientSession
+    amount: Amount
+
+
+@contextlib.asynccontextmanager
+async def editor(program: Path, folder: Path) -> AsyncIterator[Nvim]:
+    """A headless Neovim with the benched tools."""
+    folder.mkdir(exist_ok=True)
+    async with nvim.running(program, Home(folder), init_lua=INIT) as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def http_client() -> AsyncIterator[aiohttp.ClientSession]:
+    """A client for everything that is not load."""
+    timeout = aiohttp.ClientTimeout(total=120)
+    async with aiohttp.ClientSession(timeout=timeout) as http:
+        yield http
+
+
+@contextlib.asynccontextmanager
+async def prepare(program: Path, folder: Path, amount: Amount) -> AsyncIterator[Stage]:
+    """Start everything."""
+    async with contextlib.AsyncExitStack() as stack:
+        running = await stack.enter_async_context(editor(program, folder / "main"))
+        home = running.home
+        bridge = await stack.enter_async_context(servers.bridge(running.socket, home))
+        floor = await stack.enter_async_context(servers.floor(running.socket, home))
+        peer = await stack.enter_async_context(servers.peer(home))
+        http = await stack.enter_async_context(http_client())
+        yield Stage(program, home, running, bridge, floor, peer, http, amount)

@@ -1,0 +1,77 @@
+"""Rows and how they look.
+
+Receives: `Row`s. Sends: text for the terminal and bench/RESULTS.md.
+Does not know about: how anything was measured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure.
+
+    Attributes:
+        figure: what was measured.
+        value: what came out, for a person.
+        reach: what it should be.
+        met: whether it is.
+    """
+
+    figure: str
+    value: str
+    reach: str
+    met: bool
+
+
+def describe(nvim: Path) -> list[str]:
+    """The machine and the programs, a line each."""
+    model = re.search(r"^model name\s*: (.*)$", read("/proc/cpuinfo"), re.MULTILINE)
+    memory = re.search(r"^MemTotal:\s+(\d+) kB", read("/proc/meminfo"), re.MULTILINE)
+    amount = f"{int(memory[1]) / 1024**2:.0f} GiB" if memory else "?"
+    busy = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    packages = ", ".join(f"{name} {version(name)}" for name in ("mcp", "aiohttp", "msgpack"))
+    editor = subprocess.run([nvim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    return [
+        f"{os.cpu_count()} × {model[1] if model else '?'}, {amount}; load before the run {busy}",
+        f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}, {editor}, "
+        f"Python {platform.python_version()}, {packages}; load by wrk",
+    ]
+
+
+def read(path: str) -> str:
+    """A file's text; nothing where there is none."""
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def terminal(rows: list[Row]) -> str:
+    """The table for a person at a terminal."""
+    widths = [max(len(getattr(row, name)) for row in rows) for name in ("figure", "value", "reach")]
+    lines = []
+    for row in rows:
+        cells = (row.figure, row.value, row.reach)
+        text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        lines.append(f"{text}  {'met' if row.met else 'NOT MET'}")
+    return "\n".join(lines)
+
+
+def markdown(rows: list[Row], machine: list[str], how: str) -> str:
+    """The contents of RESULTS.md."""
+    lines = ["# Results of `make bench`", "", *(f"- {line}" for line in machine), f"- {how}", ""]
+    lines += ["| figure | value | reach | |", "|---|---|---|---|"]
+    lines += [
+        f"| {row.figure} | {row.value} | {row.reach} | {'met' if row.met else '**not met**'} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,122 @@
+-- The tools that are measured, and the clock around `wire.execute`. Loaded by the benched Neovim's init.lua.
+
+local register = require('mcp-tools').register
+local uv = vim.uv
+
+local M = {}
+
+local read_only = { read_only = true }
+local text = { text = { type = 'string', description = 'What comes back', required = true } }
+
+register({
+  name = 'echo',
+  description = 'Returns its text',
+  args = text,
+  annotations = read_only,
+  execute = function(ctx, args)
+    ctx(args.text)
+  end,
+})
+
+register({
+  name = 'later',
+  description = 'Returns its text after 5 ms',
+  args = text,
+  annotations = read_only,
+  execute = function(ctx, args)
+    vim.defer_fn(function()
+      ctx(args.text)
+    end, 5)
+  end,
+})
+
+register({
+  name = 'pending',
+  description = 'Never ends by itself',
+  annotations = read_only,
+  execute = function() end,
+})
+
+-- Results of every common shape up to 16 KB: short and long text, and what a language server would send.
+local function symbols(bytes)
+  local list = {}
+  while #vim.json.encode(list) < bytes do
+    list[#list + 1] = {
+      name = 'symbol_' .. #list,
+      kind = 12,
+      range = { start = { line = #list, character = 2 }, ['end'] = { line = #list, character = 30 } },
+    }
+  end
+  list[#list] = nil
+  return list
+end
+
+local shapes = { 'short', ('x'):rep(16 * 1024), symbols(1024), symbols(16 * 1024) }
+local turn = 0
+
+register({
+  name = 'shapes',
+  description = 'Results of up to 16 KB, in turn',
+  args = text,
+  annotations = read_only,
+  execute = function(ctx)
+    turn = turn + 1
+    ctx(shapes[turn % #shapes + 1])
+  end,
+})
+
+--- A list that is as long as lists get.
+---@param count integer
+function M.register_many(count)
+  for i = 1, count do
+    register({
+      name = ('many_%04d'):format(i),
+      description = 'One of many tools, with a description of common length that says when and how to use it.',
+      args = {
+        path = { type = 'string', description = 'Path of a file', required = true },
+        line = { type = 'integer', description = 'Line, from 1', default = 1 },
+        mode = { type = 'string', enum = { 'read', 'write', 'append' } },
+      },
+      annotations = read_only,
+      execute = function(ctx)
+        ctx('ok')
+      end,
+    })
+  end
+end
+
+local times, original
+
+--- From now on, how long each `execute` keeps the main thread.
+function M.clock_on()
+  local wire = require('mcp-tools.wire')
+  times, original = {}, wire.execute
+  wire.execute = function(...)
+    local begun = uv.hrtime()
+    local reply = original(...)
+    times[#times + 1] = uv.hrtime() - begun
+    return reply
+  end
+end
+
+--- Takes the clock out again.
+---@return { count: integer, p50: number, p99: number } µs
+function M.clock_off()
+  require('mcp-tools.wire').execute = original
+  table.sort(times)
+  local count = #times
+  local function percentile(p)
+    return (times[math.max(1, math.ceil(count * p))] or 0) / 1000
+  end
+  return { count = count, p50 = percentile(0.5), p99 = percentile(0.99) }
+end
+
+--- What Lua holds after two full collections.
+---@return number KiB
+function M.heap()
+  collectgarbage()
+  collectgarbage()
+  return collectgarbage('count')
+end
+
+BENCH = M

@@ -1,0 +1,50 @@
+"""The benchmarks run and report every figure; no number is judged here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FIGURES = [
+    "sync call, p50",
+    "sync call, p99, alone",
+    "sync call, p99, 16 clients",
+    "calls/s, 16 clients, sessions",
+    "calls/s, 16 clients, stateless",
+    "sync call, stateless, p50",
+    "async tool that answers after 5 ms, p50",
+    "main thread per sync call, results ≤ 16 KB",
+    "memory, ",
+    "Neovim start-up: plugin/",
+    "Neovim start-up: setup",
+    "ready line after start",
+    "bridge before its first client",
+    "bridge after its first client",
+    "tools/list with 1000 tools",
+    "1 MiB text result",
+    "requests to Neovim, idle",
+    "requests to Neovim, second half",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_every_row_is_produced(tmp_path: Path) -> None:
+    """A smoke run measures every figure and writes the table, whatever the numbers are."""
+    output = tmp_path / "RESULTS.md"
+    command = [sys.executable, str(ROOT / "bench" / "run.py"), "--quick", "--output", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    rows = [line.strip("|").split("|") for line in output.read_text().splitlines() if line.startswith("| ")][
+        1:
+    ]
+    found = [cells[0].strip() for cells in rows]
+    assert len(found) == len(FIGURES)
+    assert [figure for figure in FIGURES if not any(row.startswith(figure) for row in found)] == []
+    assert [cells for cells in rows if not re.search(r"\d", cells[1])] == []
+    assert {cells[3].strip() for cells in rows} <= {"met", "**not met**"}

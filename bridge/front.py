@@ -99,7 +99,7 @@ class Front:
 
     async def messages(self, http: web.Request) -> web.StreamResponse:
         """`POST /messages`: messages for a session over SSE."""
-        return await self._sse.post(http, self._loader.kernel or await self._loader.load())
+        return await self._sse.post(http)
 
     async def health(self, http: web.Request) -> web.StreamResponse:
         """`GET /health`: that it is alive, for a nonce that it knows the token; more for who knows it too."""

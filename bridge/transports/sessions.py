@@ -110,19 +110,24 @@ class Sessions:
         self._report(self.infos())
 
     def find(self, kernel: Kernel, id_: str) -> Session | None:
-        """The session with this id, revived if need be; None when there is none or no longer.
+        """The session that was sealed as this id, revived if need be; None when there is none or no longer.
 
         Raises:
             FullError: it can be revived, but there is no room.
         """
         session = self._by_id.get(id_)
-        if session is not None:
-            if session.sealed_at is None or not self._ids.expired(session.sealed_at):
+        if session is not None and session.sealed_at is not None:
+            if not self._ids.expired(session.sealed_at):
                 return session
             self.drop(session)
             return None
         sealed = self._ids.open(id_)
         return None if sealed is None else self._revive(kernel, id_, sealed)
+
+    def find_sse(self, id_: str) -> Session | None:
+        """The session over SSE with this id."""
+        session = self._by_id.get(id_)
+        return session if session is not None and session.transport == "sse" else None
 
     def delete(self, id_: str) -> bool:
         """Ends a session for good, also one that is not in memory; False when there is none."""

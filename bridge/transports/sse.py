@@ -45,10 +45,10 @@ class Sse:
         finally:
             self._sessions.drop(session, "disconnected")
 
-    async def post(self, http: web.Request, kernel: Kernel) -> web.Response:
+    async def post(self, http: web.Request) -> web.Response:
         """Takes messages. Clients reset the connection at the answer's first byte: nothing hangs on it."""
-        session = self._sessions.find(kernel, http.query.get(_QUERY, ""))
-        if session is None or session.transport != "sse":
+        session = self._sessions.find_sse(http.query.get(_QUERY, ""))
+        if session is None:
             return refusal(404, "Session not found; open the stream again")
         if refused := wrong_content_type(http):
             return refused

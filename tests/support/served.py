@@ -42,6 +42,7 @@ class Served:
         self.url = url
         self.http = http
         self.reported: list[list[SessionInfo]] = []
+        self.runner: web.AppRunner
         self._ids = iter(range(1, 1_000_000))
 
     @property
@@ -121,7 +122,7 @@ class Served:
         } | params.get("_meta", {})
         head = {"MCP_Protocol_Version": version, "Mcp_Method": method} | headers
         if "name" in params:
-            head["Mcp_Name"] = params["name"]
+            head.setdefault("Mcp_Name", params["name"])
         return await self.post(self.message(method, params), **head)
 
     async def get(self, session: str, **headers: str) -> aiohttp.ClientResponse:
@@ -199,6 +200,7 @@ async def served(
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
             bridge = Served(context, editor, url, http)
             bridge.reported = reported
+            bridge.runner = runner
             yield bridge
     finally:
         await runner.cleanup()

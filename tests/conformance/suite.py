@@ -39,6 +39,9 @@ PROOFS: dict[str, str] = {
 }
 
 
+_listed: dict[tuple[Path, tuple[str, ...]], set[str]] = {}
+
+
 @dataclass
 class Scenario:
     """What one scenario came to."""
@@ -123,11 +126,14 @@ async def run(suite: Path, url: str, *args: str, folder: Path) -> Report:
 
 async def required(suite: Path, *args: str, folder: Path) -> set[str]:
     """Names of the scenarios that a run has to have, as the suite lists them."""
+    if (suite, args) in _listed:
+        return _listed[suite, args]
     done = await node.run(suite, "list", *args, home=folder)
     assert done.code == 0, done.err
     section = done.out.partition("Server scenarios")[2].partition("Client scenarios")[0]
     tail = re.findall(r"- ([\w-]+) \[server\]", done.out)
-    return {*re.findall(r"^  - ([\w-]+)", section, re.MULTILINE), *tail}
+    _listed[suite, args] = {*re.findall(r"^  - ([\w-]+)", section, re.MULTILINE), *tail}
+    return _listed[suite, args]
 
 
 def expected() -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conformance import suite
-from tests.support.nvim import Home
-from tests.support.plugin import served
+from tests.support import bridge
+from tests.support.nvim import Nvim
 from tests.support.proxy import proxied
 
 FIXTURE = Path(__file__).with_name("fixture.lua")
@@ -23,15 +24,13 @@ RUNS = {
 # The suites are about the bridge, which is the same for every Neovim.
 @pytest.mark.nvim("0.11")
 @pytest.mark.parametrize("run", [pytest.param("0.1.16", marks=pytest.mark.slow), "2025-11-25", "2026-07-28"])
-async def test_conforms(run: str, nvim_program: Path, home: Home, tmp_path: Path) -> None:
+async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
     """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
     program, args, listing = RUNS[run]
-    async with (
-        served(nvim_program, home, setup={"tool_prefix": ""}, fixture=FIXTURE) as editor,
-        # The suite has no way to send a token. `test_reconnection` loses its connection after the priming
-        # event and one message: a tool cannot close it, and it is the way back that matters.
-        proxied(editor.port, editor.token, cut=b'"test_reconnection"') as proxy,
-    ):
+    server = await bridge.start(spawn_nvim, setup="{ tool_prefix = '' }", init=f"dofile([[{FIXTURE}]])")
+    # The suite has no way to send a token. `test_reconnection` loses its connection after the priming event
+    # and one message: a tool cannot close it, and it is the way back that matters.
+    async with proxied(server.port, server.token, cut=b'"test_reconnection"') as proxy:
         report = await suite.run(program, f"http://localhost:{proxy.port}/mcp", *args, folder=tmp_path)
     print(dict(report.counts))
     assert report.complaints(suite.expected()) == [], report.output

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import sysconfig
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class Done:
 
 
 class Script:
-    """A program that runs, and says one JSON value per line."""
+    """A program that runs: it says one JSON value per line, and reads an order per line."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -51,6 +51,11 @@ class Script:
             raise AssertionError(f"the script ended: {(await self.process.stderr.read()).decode()}")
         return json.loads(text)
 
+    def tell(self, order: str) -> None:
+        """Give an order."""
+        assert self.process.stdin
+        self.process.stdin.write(f"{order}\n".encode())
+
     async def end(self, timeout: int = 10_000) -> None:
         """Wait for its end, within `timeout` ms; anything but success fails."""
         async with asyncio.timeout(timeout / 1000):
@@ -59,15 +64,24 @@ class Script:
 
 
 @contextlib.asynccontextmanager
-async def running(script: Path, *args: str, home: Path) -> AsyncIterator[Script]:
-    """Run a script with `home` as its HOME; it is killed at the end of the block if it is still there."""
+async def running(
+    script: Path, *args: str, home: Path, env: Mapping[str, str] | None = None
+) -> AsyncIterator[Script]:
+    """Run a script; it is killed at the end of the block if it is still there.
+
+    Args:
+        script: what Node runs. Packages are found with `createRequire(process.env.NPM)`.
+        args: its arguments.
+        home: its HOME and working folder.
+        env: more variables.
+    """
     process = await asyncio.create_subprocess_exec(
         str(NODE),
         str(script),
         *args,
         cwd=home,
-        env={**os.environ, **QUIET, "HOME": str(home)},
-        stdin=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **QUIET, "HOME": str(home), "NPM": f"{MODULES}/", **(env or {})},
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=1 << 24,

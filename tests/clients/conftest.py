@@ -1,0 +1,34 @@
+"""One editor with its bridge for all tests of a file: it is the clients that vary."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from tests.conftest import nvims
+from tests.support import bridge as support
+from tests.support.bridge import ROOT_TOOLS, Bridge
+from tests.support.nvim import Home, Nvim, start
+
+
+# The clients talk to the bridge, which is the same for every Neovim.
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bridge() -> AsyncIterator[Bridge]:
+    """A bridge that offers the tools of tests/e2e/tools.lua."""
+    program = Path(nvims.read()["found"][nvims.REQUIRED])
+    started: list[Nvim] = []
+
+    async def spawn(**options: Any) -> Nvim:
+        started.append(await start(program, Home(Path(folder)), **options))
+        return started[-1]
+
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        try:
+            yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")
+        finally:
+            for nvim in started:
+                await nvim.stop()

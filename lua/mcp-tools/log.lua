@@ -107,13 +107,18 @@ local function flush()
     return
   end
   writing = true
-  local folder = vim.fs.dirname(M.path())
-  if not uv.fs_stat(folder) then
-    vim.fn.mkdir(folder, 'p', OWNER_ONLY_DIR)
-  end
   local text = table.concat(queue, '\n') .. '\n'
   queue = {}
-  append(text)
+  local folder = vim.fs.dirname(M.path())
+  local made, err = true, nil
+  if not uv.fs_stat(folder) then
+    made, err = pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
+  end
+  if made then
+    append(text)
+  else
+    finish(err)
+  end
 end
 
 local leave_watched = false

@@ -1,15 +1,14 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')
-
-local function messages()
-  return vim.fn.execute('messages')
-end
 
 describe('config', function()
   before_each(function()
     config.reset()
-    vim.cmd('messages clear')
+    notifications.collect()
   end)
+
+  after_each(notifications.restore)
 
   it('has a description, a known type and a fitting default for every option', function()
     local kinds = { 'string', 'boolean', 'integer', 'function', 'list', 'map' }
@@ -22,7 +21,7 @@ describe('config', function()
     -- The defaults are valid options themselves.
     local given = vim.deepcopy(config.get())
     config.setup(given)
-    t.eq('', messages())
+    t.eq('', notifications.text())
   end)
 
   it('reads by dotted path and answers nil where there is nothing', function()
@@ -73,11 +72,9 @@ describe('config', function()
 
   it('names unknown keys with the nearest known one, and takes the rest', function()
     config.setup({ bridge = { prot = 4000, host = '::1' }, limit = { calls = 1 } })
-    t.wait(function()
-      return messages():find('left out', 1, true)
-    end)
-    t.matches('bridge%.prot %(did you mean bridge%.port%?%)', messages())
-    t.matches('limit %(did you mean limits%?%)', messages())
+    notifications.wait('left out')
+    t.matches('bridge%.prot %(did you mean bridge%.port%?%)', notifications.text())
+    t.matches('limit %(did you mean limits%?%)', notifications.text())
     t.eq('::1', config.get('bridge.host'))
     t.eq(nil, config.get('limit'))
   end)
@@ -93,10 +90,8 @@ describe('config', function()
     }
     config.setup(options)
     config.setup(options)
-    t.wait(function()
-      return messages():find('integrations (opencode)', 1, true)
-    end)
-    local _, count = messages():gsub('integrations', '')
+    notifications.wait('integrations (opencode)')
+    local _, count = notifications.text():gsub('integrations', '')
     t.eq(1, count)
     t.eq(true, config.get('tools.dap'))
   end)

@@ -100,7 +100,16 @@ describe('health', function()
   it('lists groups, lint, what is not checked, and definitions that did not load', function()
     use('ready')
     config.setup({ tools = { 'test', 'tset', { name = 'broken one' } } })
+    require('mcp-tools').register({
+      name = 'odd-name',
+      description = 'has a pattern that the editor cannot check',
+      args = { text = { type = 'string', pattern = '(?<=a)b' } },
+      execute = function() end,
+    })
     local text = report()
+    t.matches('tool odd%-name: [^\n]*pattern is not checked', text)
+    local _, notes = text:gsub('tool odd%-name: ', '')
+    t.ok(notes >= 2, 'the name is noted as well')
     t.matches('test %(%d+%): test_', text)
     t.matches("there is no group or tool 'tset'", text)
     t.matches('broken one', text)

@@ -83,7 +83,10 @@ supervisor = Supervisor.new({
   end,
   on_give_up = function(err)
     fault = fault or launch.fault(err)
-    notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
+    -- What mends it comes first where that is one command: a narrow screen cuts the end.
+    local text = fault.needs_install and ('%s: %s'):format(fault.advice, err)
+      or ('the bridge does not run: %s. %s'):format(err, fault.advice)
+    notify.once('bridge', 'error', text)
   end,
 })
 

@@ -36,16 +36,6 @@ local function some_python()
   end
 end
 
---- One line at the bottom of the screen, cut so that it never asks for a key.
----@param text string
-local function echo(text)
-  local width = math.max(20, vim.o.columns - 14)
-  text = text:gsub('%s+', ' ')
-  local line = '[mcp-tools] ' .. vim.fn.strcharpart(text, 0, width - 12)
-  vim.api.nvim_echo({ { line } }, false, {})
-  vim.cmd.redraw()
-end
-
 ---@param on_line fun(line: string)
 ---@return fun(err: string?, chunk: string?)
 local function by_line(on_line)
@@ -111,7 +101,7 @@ function M.run(opts, cb)
     log.info('install: %s', line)
     vim.schedule(function()
       if running then
-        echo('install: ' .. line)
+        notify.progress('install: ' .. line)
       end
     end)
   end

@@ -21,7 +21,7 @@ local uv = vim.uv
 ---@field pid integer
 ---@field state 'starting'|'ready'|'stopping'|'exited'
 ---@field port? integer
----@field last_line? string the last line of stderr, which says why when the start failed
+---@field last_words? string the last line of stderr that tells of a fault
 ---@field started_at integer uv.hrtime()
 local Process = {}
 Process.__index = Process
@@ -194,7 +194,9 @@ function Process:_stderr_line(line)
   -- A line without level goes on with what came before, such as a traceback.
   log[level or self._level or 'warn']('bridge: %s', level and rest or line)
   self._level = level or self._level
-  self.last_line = level and rest or line
+  if self._level ~= 'info' and self._level ~= 'debug' then
+    self.last_words = level and rest or line
+  end
 end
 
 ---@param code integer
@@ -222,7 +224,7 @@ function Process:_maybe_finish()
   if not fault and not asked and (self._exit.code ~= 0 or self._exit.signal ~= 0) then
     local how = self._exit.signal ~= 0 and ('signal %d'):format(self._exit.signal)
       or ('code %d'):format(self._exit.code)
-    fault = ('it ended with %s%s'):format(how, self.last_line and (': ' .. self.last_line) or '')
+    fault = ('it ended with %s%s'):format(how, self.last_words and (': ' .. self.last_words) or '')
   end
   self:_emit(self._handlers.on_exit, fault)
 end

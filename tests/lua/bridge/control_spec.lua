@@ -226,7 +226,7 @@ describe('bridge', function()
     t.wait(function()
       return stopped
     end)
-    notifications.wait('the Python environment of the bridge is not installed. Run :McpTools install')
+    notifications.wait('Run :McpTools install: the Python environment of the bridge is not installed')
     t.eq(1, #notifications.list)
     t.eq({}, starts())
   end)

@@ -114,6 +114,18 @@ describe('process', function()
     t.matches('code 1: MCP_PORT is no number: set it to one', seen.fault)
   end)
 
+  it('does not take an everyday line for the reason of an end', function()
+    local process, seen = spawn('ready') -- it has said INFO hello
+    t.wait(function()
+      return seen.port
+    end, 5000)
+    vim.uv.kill(process.pid, 'sigkill')
+    t.wait(function()
+      return seen.exited
+    end)
+    t.eq('it ended with signal 9', seen.fault)
+  end)
+
   it('ends one that is not ready in time, with that as the fault', function()
     local process, seen = spawn('silent', { start_timeout = 100 })
     t.wait(function()

@@ -1,3 +1,4 @@
+local notifications = require('notifications')
 local t = require('helpers')
 local Supervisor = require('mcp-tools.bridge.supervisor')
 
@@ -63,6 +64,7 @@ describe('supervisor', function()
   end)
 
   it('calls the next on_ready although one throws', function()
+    notifications.collect()
     new('ready')
     local port
     supervisor:start({
@@ -78,9 +80,8 @@ describe('supervisor', function()
     t.wait(function()
       return port
     end, 5000)
-    t.wait(function()
-      return vim.fn.execute('messages'):find('mine is broken', 1, true)
-    end)
+    notifications.wait('mine is broken')
+    notifications.restore()
   end)
 
   it('starts anew after stop() and start() at once; the old end does not touch the new process', function()

@@ -1,0 +1,95 @@
+"""The client of the official Python SDK, in every way to choose an era; tests/e2e has the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support.bridge import Bridge
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
+# Transport, mode, what it then speaks.
+WAYS = [
+    ("http", "legacy", SESSIONS),
+    ("http", "auto", STATELESS),
+    ("http", STATELESS, STATELESS),
+    ("sse", "legacy", SESSIONS),
+]
+PATIENCE = 5  # seconds
+
+
+@contextlib.asynccontextmanager
+async def connected(bridge: Bridge, transport: str, mode: str, **options: Any) -> AsyncIterator[Client]:
+    """A client in a mode."""
+    async with contextlib.AsyncExitStack() as stack:
+        if transport == "sse":
+            source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+        else:
+            http = httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False)
+            await stack.enter_async_context(http)
+            source = streamable_http_client(f"{bridge.url}/mcp", http_client=http)
+        yield await stack.enter_async_context(Client(source, mode=mode, **options))
+
+
+async def register(bridge: Bridge, name: str) -> None:
+    """Offer one more tool, as a plugin would that is loaded later."""
+    await bridge.nvim.lua(
+        """
+        local name = ...
+        mcp_tools.register({ name = name, description = name, execute = function(ctx) ctx('') end })
+        """,
+        name,
+    )
+
+
+@pytest.mark.parametrize(("transport", "mode", "protocol"), WAYS)
+async def test_negotiates_and_calls(bridge: Bridge, transport: str, mode: str, protocol: str) -> None:
+    """It agrees on a version, lists, calls, and gets progress."""
+    steps: list[float] = []
+
+    async def on_progress(done: float, total: float | None, message: str | None) -> None:
+        steps.append(done)
+
+    async with connected(bridge, transport, mode) as client:
+        assert client.protocol_version == protocol
+        assert "nvim_count" in [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("nvim_count", {"steps": 2}, progress_callback=on_progress)
+    assert result.content == [types.TextContent(text="counted")]
+    assert steps == [1, 2]
+
+
+@pytest.mark.parametrize(("transport", "mode", "protocol"), WAYS)
+async def test_hears_of_new_tools(bridge: Bridge, transport: str, mode: str, protocol: str) -> None:
+    """A tool that is registered while it is connected is announced, and is then in the list."""
+    heard = asyncio.Event()
+    late = f"python_{transport}_{mode.replace('-', '_')}"
+
+    async def on_message(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            heard.set()
+
+    async with connected(bridge, transport, mode, message_handler=on_message) as client:
+        await client.list_tools()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                if protocol == STATELESS:
+                    async with client.listen(tools_list_changed=True) as changes:
+                        await register(bridge, late)
+                        await anext(aiter(changes))
+                else:
+                    await register(bridge, late)
+                    await heard.wait()
+            assert f"nvim_{late}" in [tool.name for tool in (await client.list_tools()).tools]
+        finally:
+            await bridge.nvim.lua("mcp_tools.unregister(...)", late)

@@ -1,0 +1,138 @@
+--- Keywords about arrays.
+---
+--- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
+--- Does not know about: other keywords.
+
+local value = require('mcp-tools.schema.value')
+
+local huge = math.huge
+
+local function count(n, what)
+  return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
+end
+
+--- Items by prefixItems, then items.
+local function each(compiler, schema)
+  local prefix = {}
+  for i, item in ipairs(schema.prefixItems or {}) do
+    prefix[i] = compiler:check(item)
+  end
+  local rest = schema.items ~= nil and schema.items ~= true and compiler:check(schema.items) or nil
+  local closed = schema.items == false
+  local n_prefix = #prefix
+  if n_prefix == 0 and not rest then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    if closed and #v > n_prefix then
+      if report then
+        report:add(n_prefix == 0 and 'must be empty' or 'must have at most ' .. count(n_prefix, 'item'))
+      end
+      ok = false
+    end
+    for i = 1, (closed or not rest) and math.min(#v, n_prefix) or #v do
+      local check = prefix[i] or rest
+      if report then
+        report:enter(i)
+        ok = check(v[i], report) and ok
+        report:leave()
+      elseif not check(v[i]) then
+        return false
+      end
+    end
+    return ok
+  end
+end
+
+local function contains(compiler, schema)
+  if schema.contains == nil then
+    return nil
+  end
+  local check = compiler:check(schema.contains)
+  local min, max = schema.minContains or 1, schema.maxContains or huge
+  return function(v, report)
+    local n = 0
+    for i = 1, #v do
+      if check(v[i]) then
+        n = n + 1
+      end
+    end
+    if n >= min and n <= max then
+      return true
+    end
+    if report then
+      local bound = n < min and 'at least ' .. min or 'at most ' .. max
+      report:add(('must contain %s item(s) of the kind that `contains` describes, has %d'):format(bound, n))
+    end
+    return false
+  end
+end
+
+local function unique(schema)
+  if not schema.uniqueItems then
+    return nil
+  end
+  return function(v, report)
+    local seen = {}
+    for i = 1, #v do
+      local item = v[i]
+      -- Texts of tables cannot meet strings: those begin with `s` and a length.
+      local id = type(item) ~= 'number' and type(item) ~= 'boolean' and value.canonical(item) or item
+      if seen[id] then
+        if report then
+          report:add(('items must differ: [%d] repeats [%d]'):format(i - 1, seen[id] - 1))
+        end
+        return false
+      end
+      seen[id] = i
+    end
+    return true
+  end
+end
+
+local function sized(schema)
+  local min, max = schema.minItems or 0, schema.maxItems or huge
+  if not schema.minItems and not schema.maxItems then
+    return nil
+  end
+  return function(v, report)
+    if #v >= min and #v <= max then
+      return true
+    end
+    if report then
+      report:add(#v < min and 'must have at least ' .. count(min, 'item') or 'must have at most ' .. count(max, 'item'))
+    end
+    return false
+  end
+end
+
+---@param compiler mcp-tools.schema.Compiler
+---@param schema table
+---@return mcp-tools.schema.Check?
+return function(compiler, schema)
+  local checks = {}
+  checks[#checks + 1] = sized(schema)
+  checks[#checks + 1] = unique(schema)
+  checks[#checks + 1] = contains(compiler, schema)
+  checks[#checks + 1] = each(compiler, schema)
+  if #checks == 0 then
+    return nil
+  end
+  local is_array = value.is_array
+  return function(v, report)
+    if not is_array(v) then
+      return true
+    end
+    local ok = true
+    for i = 1, #checks do
+      if not checks[i](v, report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
+end

@@ -1,0 +1,129 @@
+--- The keywords of JSON Schema draft 2020-12 that the check knows: what their values must be, where schemas stand.
+---
+--- Receives: nothing; it is a table to be read.
+--- Sends: `shapes` (form of each keyword's value), `children(schema)` (every schema directly inside another).
+--- Does not know about: values, closures, references.
+---
+--- Source: https://json-schema.org/draft/2020-12/json-schema-core, …/json-schema-validation
+
+local M = {}
+
+---@alias mcp-tools.schema.Shape
+---| 'schema' 'schemas' 'map' 'strings' 'lists' 'list' 'string' 'boolean' 'number' 'count' 'type' 'positive'
+
+--- Form of each keyword's value. Keywords that are not here are annotations with any value.
+---@type table<string, mcp-tools.schema.Shape>
+M.shapes = {
+  ['$schema'] = 'string',
+  ['$id'] = 'string',
+  ['$ref'] = 'string',
+  ['$anchor'] = 'string',
+  ['$dynamicAnchor'] = 'string',
+  ['$comment'] = 'string',
+  ['$defs'] = 'map',
+  definitions = 'map',
+  properties = 'map',
+  patternProperties = 'map',
+  dependentSchemas = 'map',
+  additionalProperties = 'schema',
+  propertyNames = 'schema',
+  items = 'schema',
+  contains = 'schema',
+  ['not'] = 'schema',
+  ['if'] = 'schema',
+  ['then'] = 'schema',
+  ['else'] = 'schema',
+  contentSchema = 'schema',
+  allOf = 'schemas',
+  anyOf = 'schemas',
+  oneOf = 'schemas',
+  prefixItems = 'schemas',
+  type = 'type',
+  enum = 'list',
+  examples = 'list',
+  required = 'strings',
+  dependentRequired = 'lists',
+  pattern = 'string',
+  format = 'string',
+  title = 'string',
+  description = 'string',
+  contentEncoding = 'string',
+  contentMediaType = 'string',
+  uniqueItems = 'boolean',
+  deprecated = 'boolean',
+  readOnly = 'boolean',
+  writeOnly = 'boolean',
+  minimum = 'number',
+  maximum = 'number',
+  exclusiveMinimum = 'number',
+  exclusiveMaximum = 'number',
+  multipleOf = 'positive',
+  minLength = 'count',
+  maxLength = 'count',
+  minItems = 'count',
+  maxItems = 'count',
+  minContains = 'count',
+  maxContains = 'count',
+  minProperties = 'count',
+  maxProperties = 'count',
+}
+
+--- Keywords whose meaning the check cannot give, with the reason told to the author.
+---@type table<string, string>
+M.unsupported = {
+  ['$dynamicRef'] = 'not supported; use $ref',
+  unevaluatedProperties = 'not supported; use additionalProperties in one schema that lists all properties',
+  unevaluatedItems = 'not supported; use items',
+}
+
+--- The seven types.
+M.types = { 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string' }
+
+M.is_type = {}
+for _, name in ipairs(M.types) do
+  M.is_type[name] = true
+end
+
+--- The types of a schema as a list; nil when it names none.
+---@param schema table
+---@return string[]?
+function M.types_of(schema)
+  local types = schema.type
+  return types and (type(types) == 'table' and types or { types }) or nil
+end
+
+--- A step of a path: `.name`, `[0]`, or `["odd name"]`.
+---@param path string '' at the root
+---@param key string|integer Lua index for lists
+---@return string
+function M.join(path, key)
+  if type(key) == 'number' then
+    return ('%s[%d]'):format(path, key - 1)
+  end
+  if not key:find('^[%w_$-]+$') then
+    return ('%s[%s]'):format(path, vim.json.encode(key))
+  end
+  return path == '' and key or path .. '.' .. key
+end
+
+--- Calls `fn(child, path)` for every schema that stands directly inside a well-formed or malformed schema.
+---@param schema table
+---@param path string
+---@param fn fun(child: any, path: string, keyword: string)
+function M.children(schema, path, fn)
+  for keyword, value in pairs(schema) do
+    local shape = M.shapes[keyword]
+    if shape == 'schema' then
+      fn(value, M.join(path, keyword), keyword)
+    elseif (shape == 'schemas' or shape == 'map') and type(value) == 'table' then
+      local at = M.join(path, keyword)
+      for key, child in pairs(value) do
+        if type(key) == 'number' or type(key) == 'string' then
+          fn(child, M.join(at, key), keyword)
+        end
+      end
+    end
+  end
+end
+
+return M

@@ -1,0 +1,241 @@
+--- Keywords about objects.
+---
+--- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
+--- Does not know about: other keywords.
+
+local nearest = require('mcp-tools.nearest')
+local pattern = require('mcp-tools.schema.pattern')
+local value = require('mcp-tools.schema.value')
+
+--- Surplus properties are answered with the names that exist, when they are this many at most.
+local MAX_NAMES = 12
+
+local function count(n)
+  return ('%d propert%s'):format(n, n == 1 and 'y' or 'ies')
+end
+
+local function required(schema)
+  local names = schema.required
+  if not names or #names == 0 then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    for i = 1, #names do
+      if v[names[i]] == nil then
+        if not report then
+          return false
+        end
+        report:add('is required', names[i])
+        ok = false
+      end
+    end
+    return ok
+  end
+end
+
+local function properties(compiler, schema)
+  local names, checks = {}, {}
+  for i, name in ipairs(value.names(schema.properties or {})) do
+    names[i], checks[i] = name, compiler:check(schema.properties[name])
+  end
+  local n = #names
+  if n == 0 then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    for i = 1, n do
+      local item = v[names[i]]
+      if item ~= nil then
+        if report then
+          report:enter(names[i])
+          ok = checks[i](item, report) and ok
+          report:leave()
+        elseif not checks[i](item) then
+          return false
+        end
+      end
+    end
+    return ok
+  end
+end
+
+--- What to say of a property that should not be there.
+local function surplus(known)
+  return function(name)
+    if #known == 0 then
+      return 'is not allowed'
+    end
+    local near = nearest(name, known)
+    if near then
+      return ('is not allowed, did you mean %s?'):format(near)
+    elseif #known > MAX_NAMES then
+      return 'is not allowed'
+    end
+    return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
+  end
+end
+
+--- Properties by the form of their names, and all others.
+local function by_name(compiler, schema)
+  local groups = {}
+  for _, source in ipairs(value.names(schema.patternProperties or {})) do
+    local check = compiler:check(schema.patternProperties[source])
+    -- A pattern that cannot be tried may match: such a name is let through.
+    local matches = pattern.compile(source)
+    groups[#groups + 1] = { matches = matches, check = check }
+  end
+  local others = schema.additionalProperties
+  local other = others ~= nil and others ~= true and compiler:check(others) or nil
+  if #groups == 0 and not other then
+    return nil
+  end
+  local known = schema.properties or {}
+  local message = surplus(value.names(known))
+  return function(v, report)
+    local ok = true
+    for name, item in pairs(v) do
+      local claimed = known[name] ~= nil
+      for i = 1, #groups do
+        local group = groups[i]
+        if not group.matches then
+          claimed = true
+        elseif type(name) == 'string' and group.matches(name) then
+          claimed = true
+          if report then
+            report:enter(name)
+            ok = group.check(item, report) and ok
+            report:leave()
+          elseif not group.check(item) then
+            return false
+          end
+        end
+      end
+      if not claimed and other then
+        if not report then
+          if not other(item) then
+            return false
+          end
+        elseif others == false then
+          report:add(message(tostring(name)), tostring(name))
+          ok = false
+        else
+          report:enter(name)
+          ok = other(item, report) and ok
+          report:leave()
+        end
+      end
+    end
+    return ok
+  end
+end
+
+local function property_names(compiler, schema)
+  if schema.propertyNames == nil or schema.propertyNames == true then
+    return nil
+  end
+  local check = compiler:check(schema.propertyNames)
+  return function(v, report)
+    local ok = true
+    for name in pairs(v) do
+      if not check(name) then
+        if not report then
+          return false
+        end
+        local branch = report:branch()
+        check(name, branch)
+        local why = branch.errors[1]
+        report:add('is not allowed as a name' .. (why and ': ' .. why.message or ''), name)
+        ok = false
+      end
+    end
+    return ok
+  end
+end
+
+local function sized(schema)
+  if not schema.minProperties and not schema.maxProperties then
+    return nil
+  end
+  local min, max = schema.minProperties or 0, schema.maxProperties or math.huge
+  return function(v, report)
+    local n = 0
+    for _ in pairs(v) do
+      n = n + 1
+    end
+    if n >= min and n <= max then
+      return true
+    end
+    if report then
+      report:add(n < min and 'must have at least ' .. count(min) or 'must have at most ' .. count(max))
+    end
+    return false
+  end
+end
+
+local function dependent(compiler, schema)
+  local schemas, lists = {}, schema.dependentRequired or {}
+  for name, sub in pairs(schema.dependentSchemas or {}) do
+    schemas[name] = compiler:check(sub)
+  end
+  if next(schemas) == nil and next(lists) == nil then
+    return nil
+  end
+  return function(v, report)
+    local ok = true
+    for name, names in pairs(lists) do
+      for i = 1, v[name] ~= nil and #names or 0 do
+        if v[names[i]] == nil then
+          if not report then
+            return false
+          end
+          report:add(('is required when %s is given'):format(name), names[i])
+          ok = false
+        end
+      end
+    end
+    for name, check in pairs(schemas) do
+      if v[name] ~= nil and not check(v, report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
+end
+
+---@param compiler mcp-tools.schema.Compiler
+---@param schema table
+---@return mcp-tools.schema.Check?
+return function(compiler, schema)
+  local checks = {}
+  checks[#checks + 1] = required(schema)
+  checks[#checks + 1] = properties(compiler, schema)
+  checks[#checks + 1] = by_name(compiler, schema)
+  checks[#checks + 1] = property_names(compiler, schema)
+  checks[#checks + 1] = sized(schema)
+  checks[#checks + 1] = dependent(compiler, schema)
+  local n = #checks
+  if n == 0 then
+    return nil
+  end
+  local is_object = value.is_object
+  return function(v, report)
+    if not is_object(v) then
+      return true
+    end
+    local ok = true
+    for i = 1, n do
+      if not checks[i](v, report) then
+        if not report then
+          return false
+        end
+        ok = false
+      end
+    end
+    return ok
+  end
+end

@@ -1,0 +1,212 @@
+--- JSON values as Lua holds them: which kind one is, whether two are equal, how one is shown.
+---
+--- Receives: values off the wire (null is `vim.NIL`, an empty object carries `vim.empty_dict()`'s metatable) or from
+--- Lua (where an empty table can be either).
+--- Sends: answers, never changed values.
+--- Does not know about: schemas.
+
+local M = {}
+
+local NIL = vim.NIL
+local EMPTY_DICT = getmetatable(vim.empty_dict())
+local floor, huge = math.floor, math.huge
+
+--- Whether a plain empty table is an array only, as it is off the wire. A field, not an argument: every check of a
+--- value sets it first and nothing yields in between.
+M.strict = false
+
+--- Longest text of one value inside a message; more would hide the message.
+local MAX_SHOWN = 80
+--- Most values named in one message.
+local MAX_LISTED = 50
+
+local islist = vim.islist
+
+--- Whether a table with something in it is an array: all keys are 1..n.
+local function holds_list(value)
+  local n = #value
+  if n == 0 then
+    return false
+  end
+  -- Lists are nearly always stored as such: then nothing follows the last item.
+  return next(value, n) == nil or islist(value)
+end
+
+---@param value any
+---@return boolean
+function M.is_array(value)
+  if type(value) ~= 'table' then
+    return false
+  end
+  if next(value) == nil then
+    return getmetatable(value) ~= EMPTY_DICT
+  end
+  return holds_list(value)
+end
+
+---@param value any
+---@return boolean
+function M.is_object(value)
+  if type(value) ~= 'table' then
+    return false
+  end
+  local key = next(value)
+  if key == nil then
+    return not M.strict or getmetatable(value) == EMPTY_DICT
+  end
+  return type(key) == 'string' or not holds_list(value)
+end
+
+---@param value any
+---@return boolean
+function M.is_integer(value)
+  return type(value) == 'number' and floor(value) == value and value ~= huge and value ~= -huge
+end
+
+--- What JSON calls the kind of a value.
+---@param value any
+---@return string
+function M.kind(value)
+  local kind = type(value)
+  if value == NIL or kind == 'nil' then
+    return 'null'
+  end
+  if kind == 'table' then
+    return M.is_array(value) and 'array' or 'object'
+  end
+  return kind
+end
+
+--- Equality as JSON sees it: numbers by value, objects without order.
+---@param a any
+---@param b any
+---@return boolean
+local function equal(a, b)
+  if a == b then
+    return true
+  end
+  if type(a) ~= 'table' or type(b) ~= 'table' then
+    return false
+  end
+  if next(a) == nil or next(b) == nil then
+    if next(a) ~= next(b) then
+      return false
+    end
+    return not M.strict or getmetatable(a) == getmetatable(b)
+  end
+  for key, item in pairs(a) do
+    if b[key] == nil or not equal(item, b[key]) then
+      return false
+    end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then
+      return false
+    end
+  end
+  return true
+end
+M.equal = equal
+
+--- A text that two values share exactly when they are equal.
+---@param value any
+---@return string
+function M.canonical(value)
+  local kind = type(value)
+  if kind == 'string' then
+    return ('s%d:%s'):format(#value, value)
+  end
+  if kind == 'number' then
+    return ('n%.17g'):format(value + 0 == 0 and 0 or value)
+  end
+  if kind ~= 'table' then
+    return kind == 'boolean' and tostring(value) or 'null'
+  end
+  local parts = {}
+  if M.is_array(value) then
+    for i, item in ipairs(value) do
+      parts[i] = M.canonical(item)
+    end
+    return '[' .. table.concat(parts, ',') .. ']'
+  end
+  for key, item in pairs(value) do
+    parts[#parts + 1] = M.canonical(key) .. '=' .. M.canonical(item)
+  end
+  table.sort(parts)
+  return '{' .. table.concat(parts, ',') .. '}'
+end
+
+--- Length in code points: bytes that do not continue a UTF-8 sequence.
+---@param text string
+---@return integer
+function M.length(text)
+  if not text:find('[\128-\255]') then
+    return #text
+  end
+  local _, continuing = text:gsub('[\128-\191]', '')
+  return #text - continuing
+end
+
+--- A value as JSON for a message, cut when long.
+---@param value any
+---@return string
+function M.show(value)
+  local ok, text = pcall(vim.json.encode, value)
+  if not ok then
+    return '<' .. type(value) .. '>'
+  end
+  text = text:gsub('\\/', '/')
+  if #text > MAX_SHOWN then
+    -- Not inside a UTF-8 sequence.
+    local cut = MAX_SHOWN
+    while cut > 1 and text:byte(cut + 1) >= 0x80 and text:byte(cut + 1) < 0xC0 do
+      cut = cut - 1
+    end
+    text = text:sub(1, cut) .. '…'
+  end
+  return text
+end
+
+--- Values for a message: `"a", "b", 3`.
+---@param values any[]
+---@return string
+function M.show_list(values)
+  local shown = {}
+  for i = 1, math.min(#values, MAX_LISTED) do
+    shown[i] = M.show(values[i])
+  end
+  if #values > MAX_LISTED then
+    shown[#shown + 1] = ('… (%d in all)'):format(#values)
+  end
+  return table.concat(shown, ', ')
+end
+
+--- The names of an object in order, for messages that come out the same each time.
+---@param object table
+---@return any[]
+function M.names(object)
+  local names = vim.tbl_keys(object)
+  table.sort(names, function(a, b)
+    return tostring(a) < tostring(b)
+  end)
+  return names
+end
+
+--- A deep copy that keeps which empty tables are objects.
+---@param value any
+---@return any
+function M.copy(value)
+  if type(value) ~= 'table' then
+    return value
+  end
+  local copy = {}
+  for key, item in pairs(value) do
+    copy[key] = M.copy(item)
+  end
+  if next(copy) == nil and getmetatable(value) == EMPTY_DICT then
+    return vim.empty_dict()
+  end
+  return copy
+end
+
+return M

@@ -1,6 +1,6 @@
 """The life of the process: claim a port, meet the editor, serve, and end in time.
 
-Receives an `Environment`, signals, the end of the editor's channel. Sends the ready line, reports, an exit code.
+Receives an `Environment`, signals, the end of the editor's channel. Sends the ready line, reports, exit code.
 Does not know about: MCP, routes, what a call is. It never tells the editor to quit.
 """
 
@@ -53,12 +53,15 @@ class _Ending:
 
     def __init__(self) -> None:
         self.reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.signals = 0
 
     def now(self, reason: str) -> None:
+        if reason == "signal":
+            self.signals += 1
+            if self.signals > 1:
+                os._exit(0)  # whoever sends a second one does not want to wait
         if not self.reason.done():
             self.reason.set_result(reason)
-        elif reason != "editor":
-            os._exit(0)  # a second signal: whoever sends it does not want to wait
 
     async def unless(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Runs `work`, but gives None when the end comes first."""
@@ -87,13 +90,13 @@ async def run(environment: Environment, log: Log) -> int:
         claim = ports.claim(environment.host, environment.port, environment.port_fallback)
         try:
             # The slow part, while the port is already ours: other editors that start now see that.
-            from . import app
+            from .app import create_app, create_runner
 
             editor = await NvimEditor.open(environment.address, log)
             editor.closed.add_done_callback(lambda _: ending.now("editor"))
             context = await ending.unless(_meet(environment, editor, claim, log, ending))
             if context is not None:
-                await _serve(context, app.create_runner(app.create_app(context)), claim, ending, editor)
+                await _serve(context, create_runner(create_app(context)), claim, ending, editor)
         except EditorGoneError:
             ending.now("editor")
         finally:

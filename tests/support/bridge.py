@@ -96,7 +96,7 @@ async def connect(bridge: Bridge, transport: Transport, **options: Any) -> Async
         async with Client(source, mode="legacy", **options) as client:
             yield client
         return
-    mode = "legacy" if transport == "sessions" else "2026-07-28"
+    mode = "legacy" if transport == "sessions" else "auto"
     async with (
         httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False) as http,
         Client(streamable_http_client(f"{bridge.url}/mcp", http_client=http), mode=mode, **options) as client,

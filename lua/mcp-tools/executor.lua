@@ -248,6 +248,16 @@ function Executor:expire()
   end
 end
 
+--- Forgets outcomes that nobody can come for any more.
+---@param match fun(call: mcp-tools.Call): boolean
+function Executor:forget_where(match)
+  for id, call in pairs(self.calls) do
+    if call:ended() and match(call) then
+      self.calls[id] = nil
+    end
+  end
+end
+
 --- Calls that have not ended, oldest first.
 ---@return mcp-tools.Call[]
 function Executor:pending()

@@ -161,7 +161,7 @@ local function keep_watch()
   )
 end
 
---- A channel is gone: what it asked for is cancelled.
+--- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
 ---@param id integer
 function M.lost(id)
   local channel = channels[id]
@@ -169,9 +169,12 @@ function M.lost(id)
     return
   end
   channels[id] = nil
-  core.get().executor:cancel_where(function(call)
+  local function is_its(call)
     return call.listener == channel
-  end, 'bridge_gone')
+  end
+  local executor = core.get().executor
+  executor:cancel_where(is_its, 'bridge_gone')
+  executor:forget_where(is_its)
   require('mcp-tools.bridge').detached(id)
 end
 

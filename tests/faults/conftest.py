@@ -1,15 +1,24 @@
-"""Fixtures of the fault tests: a bridge with the tools of tests/e2e/tools.lua, and a raw client."""
+"""Fixtures of the fault tests: a bridge with the tools of tests/e2e/tools.lua, and a raw client.
+
+Tests that end or hold up processes start their own (`bridge`, `raw`). Those that only misuse a bridge share one
+per file (`shared`, `client`), on the required Neovim, and must leave it as they found it:
+`pytestmark = pytest.mark.asyncio(loop_scope="module")`, and options as Lua in a constant `SETUP`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support.bridge import ROOT_TOOLS, Bridge
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw
+from tests.support.shared import bridge_of, open_files, settled
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -36,3 +45,29 @@ async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
     async with Raw(bridge) as client:
         await client.initialize()
         yield client
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_process(request: pytest.FixtureRequest) -> AsyncIterator[Bridge]:
+    """The bridge of this file."""
+    program = Path(nvims.read()["found"][nvims.REQUIRED])
+    async with bridge_of(program, setup=getattr(request.module, "SETUP", "{}")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def shared(shared_process: Bridge) -> AsyncIterator[Bridge]:
+    """The same, and a look at what the test leaves behind in it."""
+    pid = await shared_process.pid()
+    files = open_files(pid)
+    await shared_process.nvim.lua("Seen.cancelled, Seen.running, Seen.late = {}, 0, 0")
+    yield shared_process
+    await settled(shared_process, pid, files)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def client(shared: Bridge) -> AsyncIterator[Raw]:
+    """A raw client of the shared bridge, with a session."""
+    async with Raw(shared) as raw_client:
+        await raw_client.initialize()
+        yield raw_client

@@ -1,0 +1,86 @@
+"""One bridge for all tests of a file that only misuse it: it must be the same, and idle, after each of them.
+
+Receives: which Neovim, options. Sends: a running `Bridge`; whether a test left anything behind in it.
+Does not know about: pytest (tests/faults/conftest.py has the fixtures).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from . import bridge as support
+from .bridge import Bridge
+from .nvim import Home, Nvim
+from .nvim import start as start_nvim
+from .raw import Raw
+
+SETTLES = 2_000
+"""ms for results to be acknowledged, connections to be closed and calls to be forgotten."""
+
+
+@contextlib.asynccontextmanager
+async def bridge_of(
+    program: Path, *, setup: str = "{}", init: str = support.ROOT_TOOLS
+) -> AsyncIterator[Bridge]:
+    """A Neovim of its own with a bridge that has imported everything already."""
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        nvims: list[Nvim] = []
+
+        async def spawn(**options: Any) -> Nvim:
+            nvims.append(await start_nvim(program, Home(Path(folder)), **options))
+            return nvims[-1]
+
+        try:
+            bridge = await support.start(spawn, setup=setup, init=init)
+            async with Raw(bridge) as raw:
+                await raw.initialize()
+            yield bridge
+        finally:
+            for nvim in nvims:
+                await nvim.stop()
+
+
+def health(bridge: Bridge) -> dict[str, Any]:
+    """What `/health` tells who has the token."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    request = urllib.request.Request(f"{bridge.url}/health", headers=bridge.headers)
+    with opener.open(request, timeout=3) as answer:
+        status: dict[str, Any] = json.load(answer)
+        return status
+
+
+def open_files(pid: int) -> int | None:
+    """How many files and sockets a process has open; None where nobody tells."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except FileNotFoundError:
+        return None
+
+
+async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
+    """Fails unless the bridge is the same process as ever, and it and its editor hold nothing any more."""
+    assert await bridge.pid() == pid, "the bridge has ended meanwhile"
+    await forgotten(bridge)
+    try:
+        async with asyncio.timeout(SETTLES / 1000):
+            while (await asyncio.to_thread(health, bridge))["calls"]["in_flight"] != 0:
+                await asyncio.sleep(0.02)
+            while files is not None and (open_files(pid) or 0) > files:
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"left behind: {health(bridge)['calls']}, {open_files(pid)} files") from None
+
+
+async def forgotten(bridge: Bridge) -> None:
+    """The registry keeps no call and no result; a result is acknowledged within a quarter of a second."""
+    await bridge.nvim.wait_for(
+        "return next(require('mcp-tools.core').get().executor.calls) == nil", timeout=SETTLES
+    )

@@ -105,7 +105,7 @@ function M.run(opts, cb)
       end
     end)
   end
-  show('working, this takes up to a minute …')
+  show('working, this may take some minutes …')
   local ok, spawn_err = pcall(vim.system, command, {
     timeout = TIMEOUT,
     stdout = by_line(show),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -551,7 +552,7 @@ async def test_progress_always_rises() -> None:
     bench.editor.add_tool("steps", tool)
     await bench.run("steps")
     values = [p.done for p in bench.seen.progresses]
-    assert all(a < b for a, b in zip(values, values[1:], strict=False))
+    assert all(a < b for a, b in pairwise(values))
     beats = [v for v in values if 2 < v < 3]
     assert len(beats) == 3
     assert max(beats) < 2.001
@@ -575,7 +576,7 @@ async def test_heartbeats_begin_without_any_progress() -> None:
     await bench.run("quiet")
     values = [p.done for p in bench.seen.progresses]
     assert len(values) == 4
-    assert all(a < b for a, b in zip(values, values[1:], strict=False))
+    assert all(a < b for a, b in pairwise(values))
     assert values[-1] == 1
 
 

@@ -87,7 +87,7 @@ async def test_an_error_is_raised(line: Line) -> None:
     for error in ([0, "no such thing"], "no such thing"):
         future = line.channel.request("a", (), soon())
         line.peer.send([1, (await line.peer.read())[1], error, None])
-        with pytest.raises(LuaError, match="^no such thing$"):
+        with pytest.raises(LuaError, match=r"^no such thing$"):
             await future
 
 

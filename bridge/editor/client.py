@@ -203,21 +203,19 @@ class NvimEditor:
 
     def _event(self, name: str, args: Sequence[Any]) -> None:
         listener = self._listener
-        match name, args:
-            case "changed", [str(kind), revision]:
-                for callback in self._changed:
-                    callback(kind, int(revision))
-            case _ if listener is None:
-                self._log("warn", f"event {name} before anyone listens")
-            case "wake", [str(task_id)]:
-                listener.wake(task_id, None)
-            case "wake", [str(task_id), raw]:
-                listener.wake(task_id, None if raw is None else decode.reply(raw, self._clock))
-            case "started", [str(task_id)]:
-                listener.started(task_id, None)
-            case "started", [str(task_id), deadline]:
-                listener.started(task_id, decode.deadline(deadline, self._clock))
-            case "log", [str(task_id), str(level), data]:
-                listener.log(task_id, level, decode.json_value(data))
-            case _:
-                self._log("warn", f"event {name} is unknown or has other arguments than expected")
+        count = len(args) if args and type(args[0]) is str else 0
+        if name == "changed" and count == 2:
+            for callback in self._changed:
+                callback(str(args[0]), int(args[1]))
+        elif listener is None:
+            self._log("warn", f"event {name} before anyone listens")
+        elif name == "started" and count in (1, 2):
+            limit = args[1] if count == 2 else None
+            listener.started(args[0], decode.deadline(limit, self._clock))
+        elif name == "wake" and count in (1, 2):
+            raw = args[1] if count == 2 else None
+            listener.wake(args[0], None if raw is None else decode.reply(raw, self._clock))
+        elif name == "log" and count == 3:
+            listener.log(args[0], args[1], decode.json_value(args[2]))
+        else:
+            self._log("warn", f"event {name} is unknown or has other arguments than expected")

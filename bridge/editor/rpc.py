@@ -184,16 +184,19 @@ class Channel(asyncio.Protocol):
     # Inside
 
     def _dispatch(self, message: Any) -> None:
-        match message:
-            case [1, int(request_id), error, result]:
-                self._answer(request_id, error, result)
-            case [2, str(name), list(args)]:
-                self._event(name, args)
-            case [0, request_id, _, _]:
+        if type(message) is list:
+            kind, size = message[0] if message else None, len(message)
+            if kind == _RESPONSE and size == 4 and type(message[1]) is int:
+                self._answer(*message[1:])
+                return
+            if kind == _NOTIFICATION and size == 3 and type(message[1]) is str and type(message[2]) is list:
+                self._event(*message[1:])
+                return
+            if kind == _REQUEST and size == 4:
                 refusal = [0, "the bridge answers no requests"]
-                self._transport.write(self._pack((_RESPONSE, request_id, refusal, None)))
-            case _:
-                raise ValueError(f"not a message: {str(message)[:80]}")
+                self._transport.write(self._pack((_RESPONSE, message[1], refusal, None)))
+                return
+        raise ValueError(f"not a message: {str(message)[:80]}")
 
     def _answer(self, request_id: int, error: Any, result: Any) -> None:
         entry = self._pending.pop(request_id, None)

@@ -106,5 +106,5 @@ def _loopback(environ: MutableMapping[str, str]) -> str:
     except ValueError:
         pass
     raise ConfigurationError(
-        f"MCP_TOOLS_HOST is {host!r}, which others could reach: use 127.0.0.1 or ::1 (and ssh -L from afar)"
+        f"MCP_TOOLS_HOST (option bridge.host) is {host!r}, which others could reach: use 127.0.0.1 or ::1"
     )

@@ -15,7 +15,7 @@ local uv = vim.uv
 
 ---@class mcp-tools.bridge.ProcessHandlers all run on the main loop, under xpcall
 ---@field on_ready fun(process: mcp-tools.bridge.Process, port: integer)
----@field on_exit fun(process: mcp-tools.bridge.Process, fault: string?) fault nil: it ended well, or was asked to
+---@field on_exit fun(process: mcp-tools.bridge.Process, fault: string?) fault nil: it was asked to end
 
 ---@class mcp-tools.bridge.Process
 ---@field pid integer
@@ -221,7 +221,8 @@ function Process:_maybe_finish()
   close(self._stdout)
   close(self._stderr)
   local fault = self._fault
-  if not fault and not asked and (self._exit.code ~= 0 or self._exit.signal ~= 0) then
+  if not fault and not asked then
+    -- Code 0 too: it was told to by somebody else, or took a lost connection for the end of the editor.
     local how = self._exit.signal ~= 0 and ('signal %d'):format(self._exit.signal)
       or ('code %d'):format(self._exit.code)
     fault = ('it ended with %s%s'):format(how, self.last_words and (': ' .. self.last_words) or '')

@@ -160,11 +160,8 @@ function Supervisor:_process_exited(process, fault)
   self:_clear_timer()
   if self.state == 'stopping' then
     self:_stopped()
-  elseif not fault then
-    log.info('the bridge ended by itself')
-    self:_stopped()
   else
-    self:_crashed(fault)
+    self:_crashed(fault or 'it ended')
   end
 end
 

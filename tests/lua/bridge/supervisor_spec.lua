@@ -185,19 +185,13 @@ describe('supervisor', function()
     t.eq('starting', supervisor.state)
   end)
 
-  it('takes an end without a fault as the wish to end', function()
-    new('ends')
-    local stopped
-    supervisor:start({
-      on_stop = function()
-        stopped = true
-      end,
-    })
+  it('starts again after an end that nobody here has asked for, however orderly', function()
+    new('ends-once')
+    supervisor:start()
     t.wait(function()
-      return stopped
+      return #starts() == 2 and supervisor.state == 'ready'
     end, 5000)
-    t.eq('stopped', supervisor.state)
-    t.eq(1, #starts())
+    t.eq('it ended with code 0', supervisor.last_error)
   end)
 
   it('does not start when the command was found only after stop()', function()

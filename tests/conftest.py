@@ -86,6 +86,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             )
             for minor in minors
         ],
+        scope="module",
     )
 
 

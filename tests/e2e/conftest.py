@@ -1,15 +1,24 @@
-"""Fixtures of the end-to-end tests: a bridge and a client, once per transport."""
+"""Fixtures of the end-to-end tests: one bridge for a module, and a client over each transport.
+
+The modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since the bridge's Neovim
+lives as long as the module; what it remembers is reset before each test.
+"""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
+from tests.conftest import nvims
 from tests.support import bridge as support
+from tests.support import nvim as editors
 from tests.support.bridge import ROOT_TOOLS, TRANSPORTS, Bridge, Transport
-from tests.support.nvim import Nvim
+from tests.support.nvim import Home, Nvim
 
 
 @pytest.fixture(params=TRANSPORTS)
@@ -21,7 +30,7 @@ def transport(request: pytest.FixtureRequest) -> Transport:
 
 @pytest.fixture
 def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
-    """Start a Neovim with a bridge: `bridge = await start_bridge(init="…", setup="{…}")`."""
+    """Start a Neovim with a bridge of this test's own: `bridge = await start_bridge(init="…", setup="{…}")`."""
 
     async def start(**options: Any) -> Bridge:
         return await support.start(spawn_nvim, **options)
@@ -29,7 +38,26 @@ def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Aw
     return start
 
 
-@pytest.fixture
-async def tools_bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> AsyncIterator[Bridge]:
-    """A bridge that offers the tools of tests/e2e/tools.lua."""
-    yield await start_bridge(init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_bridge(nvim_version: str) -> AsyncIterator[Bridge]:
+    """One Neovim and its bridge for all tests of a module."""
+    program = Path(nvims.read()["found"][nvim_version])
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        started: list[Nvim] = []
+
+        async def spawn(**options: Any) -> Nvim:
+            started.append(await editors.start(program, Home(Path(folder)), **options))
+            return started[-1]
+
+        try:
+            yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")
+        finally:
+            for nvim in started:
+                await nvim.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tools_bridge(module_bridge: Bridge) -> Bridge:
+    """A bridge that offers the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
+    await module_bridge.nvim.lua(ROOT_TOOLS)
+    return module_bridge

@@ -10,18 +10,11 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, Transport, connect
+from tests.support.bridge import Bridge, Transport, connect
+from tests.support.results import error_of, text_of
 
 
-def text_of(result: Any) -> str:
-    return "".join(block.text for block in result.content if block.type == "text")
-
-
-def error_of(result: Any) -> dict[str, Any]:
-    assert result.is_error, result
-    content: dict[str, Any] = result.structured_content
-    assert text_of(result) == f"Error: {content['message']}"
-    return content
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def value(client: Client, kind: str, later: bool = False) -> Any:
@@ -103,7 +96,10 @@ async def test_results_that_cannot_be_sent(tools_bridge: Bridge, transport: Tran
             error = error_of(await value(client, kind, later))
             assert error["code"] == "not_serializable", kind
             assert place in error["message"], kind
-        assert error_of(await value(client, "bytes_error", later))["code"] in ("tool_error", "not_serializable")
+        assert error_of(await value(client, "bytes_error", later))["code"] in (
+            "tool_error",
+            "not_serializable",
+        )
         assert text_of(await client.call_tool("nvim_echo", {"value": "fine"})) == "fine"
 
 
@@ -211,14 +207,6 @@ async def test_approval_is_refused_without_a_person(tools_bridge: Bridge, transp
         assert error["code"] == "access_denied"
         assert 'tools = { risky = "allow" }' in error["message"]
         assert await tools_bridge.nvim.lua("return Seen.late") == 0
-
-
-async def test_size_limit(start_bridge: Any, transport: Transport) -> None:
-    """A result at the limit passes; one byte more is refused."""
-    bridge = await start_bridge(init=ROOT_TOOLS, setup="{ limits = { tool_result = 2000 } }")
-    async with connect(bridge, transport) as client:
-        assert len(text_of(await client.call_tool("nvim_sized", {"bytes": 2000}))) == 2000
-        assert error_of(await client.call_tool("nvim_sized", {"bytes": 2001}))["code"] == "too_large"
 
 
 async def test_many_calls_at_once(tools_bridge: Bridge, transport: Transport) -> None:

@@ -1,7 +1,7 @@
 """Fixtures of the fault tests: a bridge with the tools of tests/e2e/tools.lua, and a raw client.
 
-Tests that end or hold up processes start their own (`bridge`, `raw`). Those that only misuse a bridge share one
-per file (`shared`, `client`), on the required Neovim, and must leave it as they found it:
+Tests that end or hold up processes start their own (`bridge`, `raw`). Those that only misuse a bridge share
+one per file (`shared`, `client`), on the required Neovim, and must leave it as they found it:
 `pytestmark = pytest.mark.asyncio(loop_scope="module")`, and options as Lua in a constant `SETUP`.
 """
 

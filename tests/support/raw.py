@@ -65,7 +65,9 @@ class Raw:
         ) as response:
             text = await response.text()
             if response.content_type == "text/event-stream":
-                lines = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()]
+                lines = [
+                    line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()
+                ]
                 return response.status, json.loads(lines[-1])
             try:
                 return response.status, json.loads(text)
@@ -74,7 +76,11 @@ class Raw:
 
     async def initialize(self, version: str = SESSION_VERSION) -> str:
         """Open a session and remember its id."""
-        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        params = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        }
         self.session = None
         async with self.http.post(
             f"{self.bridge.url}/mcp", json=self.message("initialize", params), headers=self.headers()

@@ -1,0 +1,18 @@
+"""What tests read of a tool result of the Python SDK's client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def text_of(result: Any) -> str:
+    """All text of a result."""
+    return "".join(block.text for block in result.content if block.type == "text")
+
+
+def error_of(result: Any) -> dict[str, Any]:
+    """The error of a failed call, which its text must say too."""
+    assert result.is_error, result
+    content: dict[str, Any] = result.structured_content
+    assert text_of(result) == f"Error: {content['message']}"
+    return content

@@ -16,6 +16,7 @@ local keywords = require('mcp-tools.schema.keywords')
 local pattern = require('mcp-tools.schema.pattern')
 local refs = require('mcp-tools.schema.refs')
 local Report = require('mcp-tools.schema.report')
+local shape = require('mcp-tools.schema.shape')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -84,7 +85,7 @@ function Validator:misfits()
   local out = {}
   value.strict = false
   each_schema(self.schema, '', function(schema, path)
-    local default = fill.shaped(schema.default, schema)
+    local default = shape(schema.default, schema)
     if default ~= nil and default ~= vim.NIL and not self.compiler:check(schema)(default) then
       local report = Report.new()
       self.compiler:check(schema)(default, report)

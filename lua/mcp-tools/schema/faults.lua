@@ -7,6 +7,7 @@
 
 local keywords = require('mcp-tools.schema.keywords')
 local nearest = require('mcp-tools.nearest')
+local utf8 = require('mcp-tools.utf8')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -38,6 +39,21 @@ local function all_strings(list)
   end
   return true
 end
+
+--- What other languages call the types.
+local ALIASES = {
+  int = 'integer',
+  float = 'number',
+  double = 'number',
+  str = 'string',
+  bool = 'boolean',
+  list = 'array',
+  dict = 'object',
+  map = 'object',
+  table = 'object',
+  ['nil'] = 'null',
+  none = 'null',
+}
 
 --- Why a value does not fit the form of its keyword; nil when it does. Maps and lists of schemas are looked into by
 --- the walk, here only whether they are maps and lists.
@@ -100,7 +116,7 @@ local form = {
         return 'must be a type (a string) or a list of types'
       end
       if not keywords.is_type[name] then
-        local near = nearest(name, keywords.types)
+        local near = ALIASES[name:lower()] or nearest(name, keywords.types)
         return ('%q is not a type%s (types: %s)'):format(
           name,
           near and (', did you mean "%s"?'):format(near) or '',
@@ -138,7 +154,11 @@ local function not_json(v, path, above)
       end
     end
     above[v] = nil
-  elseif v ~= NIL and kind ~= 'string' and kind ~= 'boolean' then
+  elseif kind == 'string' then
+    if utf8.invalid_at(v) then
+      return path, 'is not UTF-8'
+    end
+  elseif v ~= NIL and kind ~= 'boolean' then
     return path, ('is a %s, not data'):format(kind)
   end
 end
@@ -148,7 +168,8 @@ local function inspect(schema, path, out)
     return
   end
   if not is_map(schema) then
-    out[#out + 1] = { field = path, message = 'must be a schema, not a list' }
+    local hint = path:find('items$') and '; a list of schemas is `prefixItems`' or ''
+    out[#out + 1] = { field = path, message = 'must be a schema, not a list' .. hint }
     return
   end
   for keyword, v in pairs(schema) do
@@ -158,9 +179,6 @@ local function inspect(schema, path, out)
       out[#out + 1] = { field = at, message = keywords.unsupported[keyword] }
     elseif shape then
       local message = form[shape](v)
-      if message and keyword == 'items' and is_list(v) then
-        message = 'must be a schema; a list of schemas is `prefixItems`'
-      end
       if message then
         out[#out + 1] = { field = at, message = message }
       end
@@ -177,6 +195,14 @@ local function inspect(schema, path, out)
   end)
 end
 
+--- Why a value is not data that JSON can carry.
+---@param v any
+---@return mcp-tools.Fault?
+function M.data(v)
+  local at, message = not_json(v, '', {})
+  return at and { field = at == '' and '(root)' or at, message = message } or nil
+end
+
 --- Every fault of a schema, sorted by where it stands.
 ---@param schema any
 ---@return mcp-tools.Fault[]
@@ -185,10 +211,9 @@ function M.find(schema)
   if message then
     return { { field = '(root)', message = message } }
   end
-  local at
-  at, message = not_json(schema, '', {})
-  if at then
-    return { { field = at == '' and '(root)' or at, message = message } }
+  local not_data = M.data(schema)
+  if not_data then
+    return { not_data }
   end
   local out = {}
   inspect(schema, '', out)

@@ -7,6 +7,7 @@
 --- Plans are made when they are first run, so a recursive schema ends where the value ends.
 
 local keywords = require('mcp-tools.schema.keywords')
+local shape = require('mcp-tools.schema.shape')
 local union = require('mcp-tools.schema.union')
 local value = require('mcp-tools.schema.value')
 
@@ -48,25 +49,11 @@ function Filler:facets(schema, out, seen)
   return out
 end
 
---- An empty default is what the type of its schema says.
----@param default any
----@param schema table
----@return any
-function M.shaped(default, schema)
-  if type(default) ~= 'table' or next(default) ~= nil then
-    return default
-  end
-  if schema.type == 'object' or (schema.type == nil and schema.properties ~= nil) then
-    return vim.empty_dict()
-  end
-  return schema.type == 'array' and {} or default
-end
-
 --- The first default that its own schema accepts.
 function Filler:default_of(schemas)
   for _, schema in ipairs(schemas) do
     for _, facet in ipairs(self:facets(schema, {}, {})) do
-      local default = M.shaped(facet.default, facet)
+      local default = shape(facet.default, facet)
       if default ~= nil and self.compiler:check(schema)(default) then
         return default
       end

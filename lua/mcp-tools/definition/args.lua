@@ -1,0 +1,90 @@
+--- The short form of arguments → JSON Schema.
+---
+--- Receives: `args` of a tool: name → `{ type, description, required = true, default, enum, items, properties, … }`.
+--- Sends: a JSON Schema with the same content: `required` flags become lists, at every level; every other keyword
+--- stays as it is.
+--- Does not know about: whether the keywords are right (schema/faults.lua), the rest of a definition.
+
+local keywords = require('mcp-tools.schema.keywords')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+local convert
+
+--- Properties with their flags → the names that are required. One with a default is never missing.
+local function required_of(properties, listed)
+  local required, seen = {}, {}
+  local function add(name)
+    if not seen[name] then
+      seen[name] = true
+      required[#required + 1] = name
+    end
+  end
+  for _, name in ipairs(type(listed) == 'table' and listed or {}) do
+    add(name)
+  end
+  for _, name in ipairs(value.names(properties)) do
+    local property = properties[name]
+    if type(property) == 'table' and property.required == true then
+      if property.default == nil or property.default == vim.NIL then
+        add(name)
+      end
+    end
+  end
+  return #required > 0 and required or nil
+end
+
+local function convert_each(v)
+  if type(v) ~= 'table' then
+    return v
+  end
+  local copy = setmetatable({}, getmetatable(v))
+  for key, item in pairs(v) do
+    copy[key] = convert(item)
+  end
+  return copy
+end
+
+--- One schema of the short form. What is not a table is left for the check of the whole to name.
+convert = function(spec)
+  if type(spec) ~= 'table' then
+    return spec
+  end
+  local copy = {}
+  for keyword, v in pairs(spec) do
+    local shape = keywords.shapes[keyword]
+    if shape == 'schema' then
+      copy[keyword] = convert(v)
+    elseif shape == 'map' or shape == 'schemas' then
+      copy[keyword] = convert_each(v)
+    else
+      copy[keyword] = v
+    end
+  end
+  -- A flag belongs to the object around; a list to this one.
+  if type(copy.required) == 'boolean' then
+    copy.required = nil
+  end
+  if type(spec.properties) == 'table' then
+    local listed = copy.required
+    if listed == nil or type(listed) == 'table' then
+      copy.required = required_of(spec.properties, listed)
+    end
+  end
+  return copy
+end
+
+--- The schema of a tool's arguments.
+---@param args table<string, table> a tree: it has been looked at for tables within themselves
+---@return table schema shares no table with `args` that is changed
+function M.to_schema(args)
+  local properties = convert_each(args)
+  return {
+    type = 'object',
+    properties = next(properties) and properties or vim.empty_dict(),
+    required = required_of(args),
+  }
+end
+
+return M

@@ -1,4 +1,4 @@
-"""Connections that do not get to the end of a request's head in time; aiohttp itself waits for ever.
+"""Connections that do not get on: a head that never ends, an answer that nobody reads. aiohttp would wait.
 
 Receives: connections from the listening sockets, and word of each request whose head is complete.
 Sends: 408 and the end of the connection. Does not know about: what is requested.
@@ -14,6 +14,9 @@ from aiohttp import web
 
 HEAD_SECONDS = 10.0
 """From the first byte of a request (for the first one: from the connection) to the end of its head."""
+
+READ_SECONDS = 30.0
+"""A client that takes nothing of its answer for so long has lost it; an event stream itself goes on."""
 
 KEEP_ALIVE_SECONDS = 75.0
 """Idle connections between requests; longer than any known client keeps one."""
@@ -31,11 +34,17 @@ class Runner(web.AppRunner):
     Args:
         app: to serve.
         head_seconds: see `HEAD_SECONDS`.
+        read_seconds: see `READ_SECONDS`.
     """
 
     __slots__ = ("_deadlines",)
 
-    def __init__(self, app: web.Application, head_seconds: float = HEAD_SECONDS) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        head_seconds: float = HEAD_SECONDS,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
         super().__init__(
             app,
             handler_cancellation=False,  # a lost connection does not cancel a call of the session era
@@ -44,7 +53,7 @@ class Runner(web.AppRunner):
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=2.0,
         )
-        self._deadlines = _Deadlines(head_seconds)
+        self._deadlines = _Deadlines(head_seconds, read_seconds)
 
     @property
     def server(self) -> Any:
@@ -69,13 +78,20 @@ def request_is_done(request: web.Request) -> None:
     """With its next byte the connection's next request begins."""
     connection = _connection_of(request)
     if connection is not None:
-        connection.busy = False
+        # What is left of a refused body is no head; aiohttp reads it and ends the connection by itself.
+        connection.busy = not request.content.is_eof()
 
 
 class _Connection(asyncio.Protocol):
-    """Stands between the transport and aiohttp's protocol, and notes since when a head is incomplete."""
+    """Stands between the transport and aiohttp's protocol, and notes since when something is not getting on.
 
-    __slots__ = ("_inner", "_loop", "_open", "busy", "since", "transport")
+    Attributes:
+        busy: a request is being worked on.
+        since: when an incomplete head began; None without one.
+        unread: while the client reads slowly, how much waited for it at what time, when last that changed.
+    """
+
+    __slots__ = ("_inner", "_loop", "_open", "busy", "since", "transport", "unread")
 
     def __init__(
         self, inner: asyncio.Protocol, open_: set[_Connection], loop: asyncio.AbstractEventLoop
@@ -85,6 +101,7 @@ class _Connection(asyncio.Protocol):
         self._loop = loop
         self.busy = False
         self.since: float | None = None
+        self.unread: tuple[int, float] | None = None
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -106,17 +123,21 @@ class _Connection(asyncio.Protocol):
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
+        self.unread = (0, self._loop.time())
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
+        self.unread = None
         self._inner.resume_writing()
 
 
 class _Deadlines:
     """Looks at all connections twice a second: cheaper than a timer for each request."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, head_seconds: float, read_seconds: float) -> None:
+        self._head = head_seconds
+        self._read = read_seconds
+        self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
         self._open: set[_Connection] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -135,22 +156,31 @@ class _Deadlines:
             self._timer.cancel()
 
     def _sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = loop.call_later(min(_SWEEP_SECONDS, self._seconds / 4), self._sweep, loop)
+        self._timer = loop.call_later(self._pause, self._sweep, loop)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        oldest = loop.time() - self._seconds
+        now = loop.time()
         for connection in list(self._open):
-            if (
-                connection.since is not None
-                and connection.since < oldest
-                and connection.transport is not None
-            ):
-                connection.since = None
-                connection.transport.write(_TIMEOUT)
-                connection.transport.close()
+            self._look_at(connection, now)
         self._timer = None
         if self._open:
             self._sweep_later(loop)
+
+    def _look_at(self, connection: _Connection, now: float) -> None:
+        transport = connection.transport
+        if transport is None:
+            return
+        if connection.since is not None and now - connection.since > self._head:
+            connection.since = None
+            transport.write(_TIMEOUT)
+            transport.close()
+        elif connection.unread is not None:
+            waiting = transport.get_write_buffer_size()
+            before, at = connection.unread
+            if waiting != before:
+                connection.unread = (waiting, now)
+            elif now - at > self._read:
+                transport.abort()
 
 
 def _connection_of(request: web.Request) -> _Connection | None:

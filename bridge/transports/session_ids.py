@@ -70,7 +70,7 @@ class SessionIds:
     ) -> None:
         self._token = token
         self._tombstones = tombstones
-        self._now = now
+        self.now = now
 
     def seal(self, key: str, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> str:
         """The id of a session that has just been initialized. It keeps what fits of a long declaration.
@@ -79,7 +79,7 @@ class SessionIds:
             TooMuchError: not even the essentials fit.
         """
         name = {part: str(client.get(part, ""))[:_NAME_CHARS] for part in ("name", "version")}
-        sealed_at = int(self._now())
+        sealed_at = int(self.now())
         for kept in (capabilities, _essentials(capabilities)):
             id_ = self._write([_FORMAT, key, sealed_at, version, name, kept])
             if len(id_) <= MAX_ID_BYTES:
@@ -104,7 +104,7 @@ class SessionIds:
 
     def expired(self, sealed_at: int) -> bool:
         """Whether an id sealed then is too old now."""
-        return self._now() - sealed_at > MAX_AGE_SECONDS
+        return self.now() - sealed_at > MAX_AGE_SECONDS
 
     def bury(self, sealed: Sealed) -> None:
         """Makes the id worthless for good."""
@@ -134,7 +134,7 @@ class Tombstones:
         self._path = None if folder is None else folder / "deleted-sessions"
         self._now = now
         self._expiries: dict[str, int] = {}
-        self._seen: tuple[int, int] | None = None
+        self._seen = (0, 0)
 
     def __contains__(self, key: str) -> bool:
         self._read()
@@ -154,7 +154,9 @@ class Tombstones:
             if self._shrink():
                 self._rewrite(self._path)
             else:
-                self._append(self._path, f"{_digest(key)} {expiry}\n")
+                stat = self._append(self._path, line := f"{_digest(key)} {expiry}\n")
+                if stat.st_size == self._seen[1] + len(line):  # else somebody else wrote as well: read it
+                    self._seen = (stat.st_mtime_ns, stat.st_size)
         except OSError as failure:
             logger.warning("deleted sessions cannot be remembered in %s: %s", self._path, failure)
 
@@ -187,11 +189,12 @@ class Tombstones:
         self._expiries = {digest: expiry for digest, expiry in newest if expiry > now}
         return True
 
-    def _append(self, path: Path, line: str) -> None:
+    def _append(self, path: Path, line: str) -> os.stat_result:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, line.encode("ascii"))
+            return os.fstat(descriptor)
         finally:
             os.close(descriptor)
 

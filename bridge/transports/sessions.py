@@ -94,7 +94,7 @@ class Sessions:
         client, capabilities = session.peer.identity
         id_ = self._ids.seal(session.key, session.peer.version, client, capabilities)
         del self._by_id[session.id]
-        session.id, session.sealed_at = id_, int(time.time())
+        session.id, session.sealed_at = id_, int(self._ids.now())
         self._by_id[id_] = session
         self.identify(session)
         return id_

@@ -20,9 +20,6 @@ PING_SECONDS = 15.0
 RETRY_MS = 1500
 """A restart of the bridge takes about a second; the Python SDK gives up after two failed tries."""
 
-WRITE_SECONDS = 30.0
-"""A client that reads nothing for so long has lost its response; the stream itself goes on."""
-
 UNSENT_SOFT, UNSENT_HARD = 64, 256
 """Waiting events: beyond the first number, progress and logs make room; beyond the second, a reader that has
 fallen so far behind loses its response, and without a reader the oldest event goes."""
@@ -164,8 +161,8 @@ class EventStream:
                 first = self._ids.write(self._sent) + retry + b"data: \n\n" + first
                 retry = b""
             if first:
-                await self._write(request, response, first)
-            await self._write_events(request, response, turn, retry)
+                await response.write(first)
+            await self._write_events(response, turn, retry)
             await response.write_eof()
             if turn != self._turn and request.transport is not None:
                 # The request may still be worked on, and the client must not queue its next one behind it.
@@ -177,13 +174,11 @@ class EventStream:
                 self._reader = None
         return response
 
-    async def _write_events(
-        self, request: web.Request, response: web.StreamResponse, turn: int, retry: bytes
-    ) -> None:
+    async def _write_events(self, response: web.StreamResponse, turn: int, retry: bytes) -> None:
         while turn == self._turn:
             if self._unsent:
                 event = self._unsent[0]
-                await self._write(request, response, retry + self._frame(event))
+                await response.write(retry + self._frame(event))
                 retry = b""
                 if turn == self._turn and self._unsent and self._unsent[0] is event:
                     self._unsent.popleft()
@@ -197,17 +192,7 @@ class EventStream:
                         await self._wake.wait()
                 except TimeoutError:
                     if turn == self._turn:
-                        await self._write(request, response, b": ping\n\n")
-
-    @staticmethod
-    async def _write(request: web.Request, response: web.StreamResponse, frame: bytes) -> None:
-        try:
-            async with asyncio.timeout(WRITE_SECONDS):
-                await response.write(frame)
-        except TimeoutError:
-            if request.transport is not None:
-                request.transport.abort()
-            raise ConnectionResetError("the client does not read") from None
+                        await response.write(b": ping\n\n")
 
     def _frame(self, event: Event) -> bytes:
         head = self._ids.write(event.number) if self._ids else b""

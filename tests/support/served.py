@@ -171,7 +171,11 @@ async def next_event(stream: AsyncIterator[Any], seconds: float = 5.0) -> Any:
 
 @asynccontextmanager
 async def served(
-    settings: Settings | None = None, *, head_seconds: float = 10.0, boot: str = "boot"
+    settings: Settings | None = None,
+    *,
+    head_seconds: float = 10.0,
+    read_seconds: float = 30.0,
+    boot: str = "boot",
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
     settings = settings or Settings()
@@ -190,7 +194,7 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     context.report_sessions = reported.append
-    runner = Runner(create_app(context), head_seconds)
+    runner = Runner(create_app(context), head_seconds, read_seconds)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

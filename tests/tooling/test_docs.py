@@ -1,0 +1,185 @@
+"""The documentation: in step with the code, built without complaint, and every Lua example in it runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from tests.support.nvim import ROOT, Home, Nvim
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+HELP = ROOT / "doc" / "mcp-tools.txt"
+README = ROOT / "README.md"
+NEEDS_NETWORK = "vim.pack.add("
+"""Such an example is compiled, not run."""
+
+
+def markdown_blocks(text: str) -> list[str]:
+    """The Lua blocks of a Markdown file."""
+    return re.findall(r"^```lua\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def help_blocks(text: str) -> list[str]:
+    """The Lua blocks of a help file, from a line that ends in `>lua` to one that begins with `<`."""
+    return re.findall(r">lua\n(.*?)^<", text, re.MULTILINE | re.DOTALL)
+
+
+def examples() -> list[tuple[str, str]]:
+    """Every Lua example, after the place where it begins."""
+    found = []
+    for path, blocks in ((README, markdown_blocks), (HELP, help_blocks)):
+        text = path.read_text()
+        for block in blocks(text):
+            line = text[: text.index(block)].count("\n") + 1
+            found.append((f"{path.name}:{line}", block))
+    return found
+
+
+def first_tool() -> str:
+    """The block of the README that is marked as the first tool."""
+    found = re.search(
+        r"^<!-- first tool -->\n```lua\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert found
+    return found[1]
+
+
+def gen_doc(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the generator of a checkout."""
+    command = [sys.executable, str(root / "scripts" / "gen_doc"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_generated_chapters_are_in_step() -> None:
+    """Nothing would change if the documentation were generated now."""
+    done = gen_doc("--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
+    """The check fails with a diff when an option is not the one of the help; generating mends it."""
+    (tmp_path / ".deps").symlink_to(ROOT / ".deps")
+    for name in ("bridge", "doc", "lua", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(README, tmp_path)
+    options = tmp_path / "lua" / "mcp-tools" / "options.lua"
+    options.write_text(options.read_text().replace("default = 'nvim_'", "default = 'vim_'"))
+
+    done = gen_doc("--check", root=tmp_path)
+
+    assert done.returncode == 1
+    assert '+    Type: `string`, default: `"vim_"`' in done.stdout
+    assert "make docs" in done.stdout
+    assert gen_doc(root=tmp_path).returncode == 0
+    assert gen_doc("--check", root=tmp_path).returncode == 0
+
+
+def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
+    """`:helptags` accepts the help: no tag twice, and every chapter has one."""
+    folder = home.make("doc")
+    (folder / HELP.name).write_text(HELP.read_text())
+    command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", f"+helptags {folder}", "+qall"]
+    done = subprocess.run(command, capture_output=True, text=True, env=home.environment())
+
+    assert "E154" not in done.stderr
+    tags = [line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()]
+    assert len(tags) == len(set(tags))
+    assert {"mcp-tools.txt", "mcp-tools", "mcp-tools-options", "mcp-tools.setup()", ":McpTools"} <= set(tags)
+
+
+def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
+    """Every `|link|` of the help is a tag of it or of Neovim's own help."""
+    text = re.sub(r">\w*\n.*?^<", "", HELP.read_text(), flags=re.MULTILINE | re.DOTALL)
+    own = set(re.findall(r"(?<!\S)\*(\S+)\*(?!\S)", text))
+    links = set(re.findall(r"(?<![\w|`])\|([\w:()'.-]+)\|(?![\w|`])", text)) - own
+    script = (
+        "for _, link in ipairs(vim.split(vim.env.LINKS, ' ')) do"
+        " if not pcall(vim.cmd.help, link) then io.stderr:write(link, '\\n') end end"
+    )
+    done = subprocess.run(
+        [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", f"+lua {script}", "+qall!"],
+        capture_output=True,
+        text=True,
+        env=home.environment() | {"LINKS": " ".join(sorted(links))},
+    )
+    missing = {line for line in done.stderr.split() if line in links}
+    assert not missing, f"links that lead nowhere: {sorted(missing)}"
+
+
+def test_help_fits_the_screen() -> None:
+    """No line of the help is longer than 78 columns or ends in blanks."""
+    for number, line in enumerate(HELP.read_text().splitlines(), 1):
+        assert len(line) <= 78, f"line {number} has {len(line)} columns: {line}"
+        assert line == line.rstrip(), f"line {number} ends in blanks"
+
+
+def test_examples_are_found() -> None:
+    """Both files have Lua examples, so the test of them tests something."""
+    assert len(markdown_blocks(README.read_text())) >= 4
+    assert len(help_blocks(HELP.read_text())) >= 10
+
+
+async def test_examples_run(spawn_nvim: Spawn) -> None:
+    """Every Lua example of README and help compiles and runs, one after the other in one Neovim."""
+    nvim = await spawn_nvim()
+    for place, block in examples():
+        fault = await nvim.lua(
+            "local code, run = ..."
+            " local chunk, fault = loadstring(code)"
+            " if chunk and run then fault = select(2, xpcall(chunk, debug.traceback)) end"
+            " return type(fault) == 'string' and fault or nil",
+            block,
+            NEEDS_NETWORK not in block,
+        )
+        assert fault is None, f"{place}: {fault}\n{block}"
+    assert await nvim.lua("return require('mcp-tools.registry').has('count_down')")
+
+
+async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """The README's first tool has at most twelve lines and does what it says when it is called."""
+    block = first_tool()
+    assert len(block.splitlines()) <= 12
+    file = tmp_path / "poem.txt"
+    file.write_text("one\ntwo\nthree\n")
+    nvim = await spawn_nvim(args=[str(file), "+2"], init_lua=f"require('mcp-tools').setup({{}})\n{block}")
+
+    result = await call(nvim, "cursor", {"lines": 1})
+
+    assert result == {"file": str(file), "line": 2, "text": ["two"]}
+    assert (await call(nvim, "cursor", {}))["text"] == ["two", "three"]
+    assert (await call(nvim, "cursor", {"lines": 0}))["code"] == "validation_error"
+
+
+async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """The tools that the help's chapter on writing them defines do what their descriptions say."""
+    subprocess.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)
+    (tmp_path / "logo.png").write_bytes(b"\x89PNG\xff")
+    nvim = await spawn_nvim(cwd=tmp_path)
+    for block in help_blocks(HELP.read_text()):
+        if ".register({" in block:
+            await nvim.lua(block)
+
+    assert await call(nvim, "word_count", {"text": " a  b "}) == {"words": 2}
+    assert await call(nvim, "git_branch", {}) == "trunk"
+    assert (await call(nvim, "mark_position", {"mark": "q"}))["code"] == "not_found"
+    assert (await call(nvim, "mark_position", {"mark": "Q"}))["code"] == "validation_error"
+    assert len(await call(nvim, "logo", {"path": "logo.png"})) == 2
+    assert (await call(nvim, "logo", {"path": "nowhere.png"}))["code"] == "not_found"
+    assert await call(nvim, "count_down", {"from": 1}) == "lift-off"
+
+
+async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
+    """Call a tool from Lua; its result, or its error."""
+    await nvim.lua(
+        "local name, args = ... Called = nil"
+        " require('mcp-tools').call(name, args, function(result, err) Called = { err or result } end)",
+        name,
+        arguments,
+    )
+    return (await nvim.wait_for("return Called"))[0]

@@ -1,0 +1,120 @@
+"""Somebody else has the wanted port: another editor of the same project, or a stranger."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.bridge import start as start_bridge
+from tests.support.nvim import Nvim
+from tests.support.raw import Raw, text_of, within
+
+pytestmark = pytest.mark.nvim("0.11")
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+TAKEN_OVER = 5_000
+"""ms: the promise."""
+
+
+async def takes_over(bridge: Bridge, port: int) -> Bridge:
+    """Waits until the editor names `port`; both ports are served from then on."""
+    await bridge.nvim.wait_for("return mcp_tools.get_port() == ...", port, timeout=TAKEN_OVER)
+    now = await ready(bridge.nvim)
+    assert now == Bridge(bridge.nvim, port, bridge.token)
+    async with Raw(now) as new, Raw(bridge) as old:
+        await new.initialize()
+        await old.initialize()
+        assert text_of(await new.call("echo", {"value": "new"})) == "new"
+        assert text_of(await old.call("echo", {"value": "old"})) == "old"
+    return now
+
+
+async def test_second_editor_of_a_project(spawn_nvim: Spawn) -> None:
+    """It takes the next free port and the same token, then the wanted port with the first one's clients."""
+    first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
+    second = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
+    status = await second.nvim.lua("return mcp_tools.status()")
+    assert second.port == first.port + 1
+    assert second.token == first.token
+    assert (status["wanted_port"], status["port_holder"]) == (first.port, "ours")
+    assert "note" not in status
+
+    async with Raw(first) as raw:
+        await raw.initialize()
+        await first.nvim.stop()
+        await takes_over(second, first.port)
+        # A client of the first editor goes on with the second one: port, token and session are the same.
+        assert text_of(await raw.call("echo", {"value": "moved"})) == "moved"
+
+
+@contextlib.asynccontextmanager
+async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
+    """Somebody else's server, and what it is told."""
+    heard: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(65536))
+        if answer:
+            writer.write(answer)
+            writer.close()
+        else:
+            await reader.read()
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    try:
+        yield heard
+    finally:
+        server.close()
+
+
+STORED_TOKEN = """
+local identity = require('mcp-tools.bridge.identity')
+return identity.load(identity.root()).token
+"""
+
+OTHER = b'HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{"status":"ok","proof":"00"}\r\n'
+
+
+@pytest.mark.parametrize("answer", [OTHER, b""], ids=["answers", "silent"])
+async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer: bytes) -> None:
+    """It is told no token; a new one is made, the person learns why; the port is taken when it is free."""
+    port = free_port()
+    init = f"""
+    _G.Said = {{}}
+    vim.notify = function(text) table.insert(Said, text) end
+    _G.mcp_tools = require('mcp-tools')
+    mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
+    {ROOT_TOOLS}
+    """
+    async with stranger(port, answer) as heard:
+        nvim = await spawn_nvim(init_lua=init)
+        before = await nvim.lua(STORED_TOKEN)
+        await nvim.lua("mcp_tools.start()")
+        bridge = await ready(nvim)
+
+        assert bridge.port != port
+        assert bridge.token != before
+        assert await nvim.lua(STORED_TOKEN) == bridge.token
+        assert not any(secret.encode() in b"".join(heard) for secret in (before, bridge.token))
+        status = await nvim.lua("return mcp_tools.status()")
+        assert (status["wanted_port"], status["port_holder"]) == (port, "stranger")
+        assert f"port {port} is held by a program that is not ours" in status["note"]
+        assert [said for said in await nvim.lua("return Said") if "a new token" in said]
+        await nvim.lua("vim.cmd('checkhealth mcp-tools')")
+        assert status["note"] in "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+        await refuses(bridge, before)
+    await takes_over(bridge, port)
+
+
+async def refuses(bridge: Bridge, token: str) -> None:
+    """The old token opens nothing any more."""
+    async with Raw(Bridge(bridge.nvim, bridge.port, token)) as raw:
+        status, _ = await within(3, raw.send(raw.message("ping")))
+    assert status == 401

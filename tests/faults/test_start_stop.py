@@ -1,0 +1,238 @@
+"""Starting and stopping in every wrong order, and bridges that do not start: the outcome, and one process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridge import Bridge, ready
+from tests.support.leaks import descendants
+from tests.support.nvim import Nvim
+from tests.support.raw import Raw
+
+pytestmark = pytest.mark.nvim("0.11")
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+# Said: what a person sees. Told: what callbacks heard, in order.
+INIT = """
+_G.mcp_tools = require('mcp-tools')
+_G.Said, _G.Told = {{}}, {{}}
+vim.notify = function(text, level)
+  table.insert(Said, {{ text, level }})
+end
+mcp_tools.setup({setup})
+_G.start = function(name)
+  mcp_tools.start({{
+    on_ready = function(port)
+      assert(port == mcp_tools.get_port())
+      table.insert(Told, 'ready ' .. name)
+    end,
+    on_stop = function()
+      table.insert(Told, 'stop ' .. name)
+    end,
+  }})
+end
+"""
+
+
+async def spawn_with(
+    spawn_nvim: Spawn, setup: str = f"{{ bridge = {{ python = [[{sys.executable}]] }} }}"
+) -> Nvim:
+    """A Neovim in which nothing was started yet."""
+    return await spawn_nvim(init_lua=INIT.format(setup=setup))
+
+
+def bridges() -> list[int]:
+    """The bridge processes of this run."""
+    return [pid for pid, command in descendants().items() if command.endswith("-m bridge")]
+
+
+async def told(nvim: Nvim, *lines: str) -> None:
+    """Waits until the callbacks heard as much as that, and checks that it is exactly that."""
+    await nvim.wait_for("return #Told >= ...", len(lines), timeout=15_000)
+    assert await nvim.lua("return Told") == list(lines)
+
+
+async def answers(nvim: Nvim) -> None:
+    """The one bridge that is left serves clients."""
+    bridge = await ready(nvim)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+    assert bridges() == [await bridge.pid()]
+
+
+async def test_stop_and_start_twice_at_once(spawn_nvim: Spawn) -> None:
+    """`stop(); start()` twice while it runs: the old one ends, the last one is there, nobody is forgotten."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a')")
+    await told(nvim, "ready a")
+    await nvim.lua("mcp_tools.stop() start('b') mcp_tools.stop() start('c')")
+
+    await told(nvim, "ready a", "stop a", "stop b", "ready c")
+    await answers(nvim)
+    assert await nvim.lua("return mcp_tools.status().tries") == 0
+
+
+async def test_stop_and_start_while_it_starts(spawn_nvim: Spawn) -> None:
+    """The same before it was ready even once: the first hears that it ended, the last that it is ready."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a') mcp_tools.stop() start('b') mcp_tools.stop() start('c')")
+
+    await told(nvim, "stop a", "stop b", "ready c")
+    await answers(nvim)
+
+
+async def test_every_starter_is_told(spawn_nvim: Spawn) -> None:
+    """Those who start it together, and one who comes when it runs, share a bridge and each hear once."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a') start('b')")
+    await told(nvim, "ready a", "ready b")
+    await nvim.lua("start('c')")
+    await told(nvim, "ready a", "ready b", "ready c")
+    await answers(nvim)
+
+    await nvim.lua("mcp_tools.stop()")
+    await told(nvim, "ready a", "ready b", "ready c", "stop a", "stop b", "stop c")
+    assert await nvim.lua("return { mcp_tools.is_running(), mcp_tools.get_port() == nil }") == [False, True]
+    assert bridges() == []
+
+
+def program(path: Path, text: str) -> Path:
+    """An executable script."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+async def given_up(nvim: Nvim, timeout: int = 8_000) -> tuple[dict[str, Any], str]:
+    """Starts it, waits until it is given up, and returns the status and the one thing that was said."""
+    await nvim.lua("start('a')")
+    await nvim.wait_for("return mcp_tools.status().state == 'failed'", timeout=timeout)
+    await told(nvim, "stop a")
+    status: dict[str, Any] = await nvim.lua("return mcp_tools.status()")
+    ((said, level),) = await nvim.lua("return Said")
+    assert level == await nvim.lua("return vim.log.levels.ERROR")
+    assert status["fault"]["advice"] in said
+    assert not status["running"]
+    assert bridges() == []
+    return status, said
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (None, "/python is no program"),
+        ("echo 3.9.18", "is Python 3.9.18, too old: the bridge needs 3.11 or newer"),
+        ("echo 'no libpython' >&2; exit 127", "does not run: no libpython"),
+        ("echo hello", "does not run"),
+    ],
+    ids=["missing", "old", "broken", "no Python"],
+)
+async def test_a_python_that_cannot_be_used(
+    spawn_nvim: Spawn, tmp_path: Path, text: str | None, wanted: str
+) -> None:
+    """It is named with what is wrong and what to do, once, and nothing is started or tried again."""
+    path = tmp_path / "python"
+    if text is not None:
+        program(path, text)
+    nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ python = [[{path}]] }} }}")
+
+    status, said = await given_up(nvim)
+
+    assert wanted in status["last_error"]
+    assert wanted in said
+    assert "Set bridge.python to Python 3.11 or newer" in said
+    assert status["tries"] == 0
+
+
+async def test_no_environment(spawn_nvim: Spawn) -> None:
+    """Without options and without an environment the line to type is named; nothing is downloaded."""
+    nvim = await spawn_with(spawn_nvim, "{}")
+
+    status, said = await given_up(nvim)
+
+    assert ":McpTools install" in said
+    assert status["tries"] == 0
+    assert not (nvim.home.path / "data" / "nvim" / "mcp-tools").exists()
+
+
+async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """`bridge.command` runs as it is, with the environment of the contract and no token on a command line."""
+    seen = tmp_path / "seen"
+    wrapper = program(
+        tmp_path / "wrapper",
+        f'echo "$@ $MCP_PORT $NVIM_LISTEN_ADDRESS ${{NVIM:-none}}" > {seen}; exec {sys.executable} -m bridge',
+    )
+    nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ command = {{ [[{wrapper}]], 'an argument' }} }} }}")
+    await nvim.lua("start('a')")
+    await told(nvim, "ready a")
+
+    await answers(nvim)
+    bridge = await ready(nvim)
+    assert seen.read_text().split() == ["an", "argument", str(bridge.port), str(nvim.socket), "none"]
+    assert not any(bridge.token in command for command in descendants().values())
+
+
+async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """A program that crashes twice is tried again after 0.25 and 0.5 s; who waited for it hears only of success."""
+    tries = tmp_path / "tries"
+    flaky = program(
+        tmp_path / "flaky",
+        f"echo x >> {tries}; [ $(wc -l < {tries}) -gt 2 ] && exec {sys.executable} -m bridge; "
+        'echo "ERROR the cellar is flooded" >&2; exit 3',
+    )
+    nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ command = {{ [[{flaky}]] }} }} }}")
+    begin = time.monotonic()
+    await nvim.lua("start('a')")
+    await told(nvim, "ready a")
+
+    assert time.monotonic() - begin >= 0.75
+    assert tries.read_text().count("x") == 3
+    status = await nvim.lua("return mcp_tools.status()")
+    assert (status["tries"], status["last_error"]) == (2, "it ended with code 3: the cellar is flooded")
+    assert await nvim.lua("return Said") == []
+    await answers(nvim)
+
+
+@pytest.mark.slow
+async def test_given_up_after_five_tries(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """After five new tries the reason is told once, with what to do; `start()` begins anew."""
+    tries = tmp_path / "tries"
+    broken = program(
+        tmp_path / "broken", f'echo x >> {tries}; echo "ERROR the cellar is flooded" >&2; exit 1'
+    )
+    nvim = await spawn_with(spawn_nvim, f"{{ bridge = {{ command = {{ [[{broken}]] }} }} }}")
+
+    status, said = await given_up(nvim, timeout=20_000)
+
+    assert "the cellar is flooded" in said
+    assert (status["tries"], tries.read_text().count("x")) == (5, 6)
+    await nvim.lua("start('b') mcp_tools.stop()")
+    await told(nvim, "stop a", "stop b")
+
+
+async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
+    """A bridge started by hand on a port that is taken ends with code 1 and says why."""
+    variables = {
+        "NVIM_LISTEN_ADDRESS": str(bridge.nvim.socket),
+        "MCP_PORT": str(bridge.port),
+        "MCP_AUTH_TOKEN": "a" * 64,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "bridge"),
+        env=bridge.nvim.home.environment() | variables | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, errors = await asyncio.wait_for(process.communicate(), 10)
+    assert (process.returncode, output) == (1, b"")
+    assert f"port {bridge.port} is taken" in errors.decode().splitlines()[-1]
+    assert "MCP_PORT" in errors.decode().splitlines()[-1]

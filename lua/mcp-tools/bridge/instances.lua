@@ -137,7 +137,7 @@ function M.remove()
   end
   uv.fs_unlink(path_of(current.pid))
   current = nil
-  pcall(vim.api.nvim_del_augroup_by_name, 'mcp-tools.instances') -- absent when the editor cleared it: nothing to do
+  vim.api.nvim_create_augroup('mcp-tools.instances', { clear = true }) -- its handlers go
 end
 
 ---@return mcp-tools.Instance?

@@ -18,7 +18,7 @@ from tests.support.nvim import Home, Nvim, start
 # The clients talk to the bridge, which is the same for every Neovim.
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def bridge() -> AsyncIterator[Bridge]:
-    """A bridge that offers the tools of tests/e2e/tools.lua."""
+    """A bridge that offers all bundled tools and those of tests/e2e/tools.lua."""
     program = Path(nvims.read()["found"][nvims.REQUIRED])
     started: list[Nvim] = []
 
@@ -28,7 +28,7 @@ async def bridge() -> AsyncIterator[Bridge]:
 
     with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
         try:
-            yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = { 'test', 'buffer' } }")
+            yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = 'all' }")
         finally:
             for nvim in started:
                 await nvim.stop()

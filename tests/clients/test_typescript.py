@@ -19,11 +19,11 @@ SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
     ("version", "transport", "mode", "protocol"),
     [
         ("v1", "http", "legacy", SESSIONS),
-        ("v1", "sse", "legacy", None),
-        ("v2", "http", "legacy", SESSIONS),
+        pytest.param("v1", "sse", "legacy", None, marks=pytest.mark.slow),
+        pytest.param("v2", "http", "legacy", SESSIONS, marks=pytest.mark.slow),
         ("v2", "http", "auto", STATELESS),
-        ("v2", "http", "pin", STATELESS),
-        ("v2", "sse", "legacy", SESSIONS),
+        pytest.param("v2", "http", "pin", STATELESS, marks=pytest.mark.slow),
+        pytest.param("v2", "sse", "legacy", SESSIONS, marks=pytest.mark.slow),
     ],
 )
 async def test_typescript(

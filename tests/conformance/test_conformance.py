@@ -13,8 +13,10 @@ from tests.support.nvim import Nvim
 from tests.support.proxy import proxied
 
 FIXTURE = Path(__file__).with_name("fixture.lua")
+OLDER = ["--spec-version", "2025-06-18"]
 # (suite, which scenarios, how to list these)
 RUNS = {
+    "2025-06-18": (suite.ALPHA, ["--suite", "all", *OLDER], ["--server", *OLDER]),
     "0.1.16": (suite.STABLE, ["--suite", "all"], ["--server"]),
     "2025-11-25": (suite.ALPHA, ["--requirements", "2025-11-25"], ["--requirements", "2025-11-25"]),
     "2026-07-28": (suite.ALPHA, ["--requirements", "2026-07-28"], ["--requirements", "2026-07-28"]),
@@ -23,7 +25,15 @@ RUNS = {
 
 # The suites are about the bridge, which is the same for every Neovim.
 @pytest.mark.nvim("0.11")
-@pytest.mark.parametrize("run", [pytest.param("0.1.16", marks=pytest.mark.slow), "2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param("0.1.16", marks=pytest.mark.slow),
+        pytest.param("2025-06-18", marks=pytest.mark.slow),
+        "2025-11-25",
+        "2026-07-28",
+    ],
+)
 async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
     """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
     program, args, listing = RUNS[run]

@@ -28,7 +28,7 @@ local function settings()
 end
 
 local function root()
-  return require('mcp-tools.bridge.identity').root()
+  return require('mcp-tools.bridge').root()
 end
 
 ---@return mcp-tools.Core

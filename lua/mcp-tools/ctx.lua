@@ -43,7 +43,7 @@ local Ctx = {}
 
 local LAZY = {
   root = function()
-    return require('mcp-tools.bridge.identity').root()
+    return require('mcp-tools.bridge').root()
   end,
   cwd = function()
     return vim.uv.cwd()

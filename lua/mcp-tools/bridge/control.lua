@@ -4,6 +4,7 @@
 local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
 local config = require('mcp-tools.config')
+local identity = require('mcp-tools.bridge.identity')
 local instances = require('mcp-tools.bridge.instances')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
@@ -184,6 +185,13 @@ end
 ---@return string?
 function M.get_auth_token()
   return M.is_running() and found and found.identity.token or nil
+end
+
+--- Root of the project that this editor stands for: of the start of its bridge, so that going to a file elsewhere does
+--- not move it; before that, of the current file.
+---@return string
+function M.root()
+  return found and found.identity.root or identity.root()
 end
 
 --- Where clients connect; nil until the bridge is ready.

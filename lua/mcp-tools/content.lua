@@ -106,11 +106,13 @@ function M.result(spec)
   )
 end
 
+---@package
 ---@return boolean
 function M.is_block(value)
   return type(value) == 'table' and getmetatable(value) == Block
 end
 
+---@package
 --- The blocks of a value that is content: one block, a non-empty list of blocks, or a `content.result`.
 ---@param value any
 ---@return mcp-tools.ContentResult? result nil when the value is plain data

@@ -11,6 +11,7 @@
 ---@field item_enum? string[] allowed values of string items
 ---@field min? integer
 ---@field max? integer
+---@field planned? boolean checked, but nothing reads it yet
 
 local DECISIONS = { 'allow', 'ask', 'deny' }
 local KIB, MIB, SECOND = 1024, 1024 * 1024, 1000
@@ -27,6 +28,7 @@ return {
   },
   {
     path = 'integrations',
+    planned = true,
     type = 'map',
     default = {},
     items = { 'boolean', 'map' },
@@ -121,6 +123,7 @@ return {
   },
   {
     path = 'limits.resource',
+    planned = true,
     type = 'integer',
     default = 10 * MIB,
     min = KIB,
@@ -128,6 +131,7 @@ return {
   },
   {
     path = 'limits.resource_rate',
+    planned = true,
     type = 'integer',
     default = 100,
     min = 1,
@@ -135,6 +139,7 @@ return {
   },
   {
     path = 'limits.resource_burst',
+    planned = true,
     type = 'integer',
     default = 1000,
     min = 1,
@@ -177,6 +182,7 @@ return {
   },
   {
     path = 'limits.parked',
+    planned = true,
     type = 'integer',
     default = 600 * SECOND,
     min = SECOND,
@@ -198,6 +204,7 @@ return {
   },
   {
     path = 'approval.ask_in',
+    planned = true,
     type = 'string',
     default = 'editor',
     enum = { 'editor', 'client', 'both' },
@@ -272,6 +279,7 @@ return {
   },
   {
     path = 'python.modules',
+    planned = true,
     type = 'list',
     default = {},
     items = 'string',
@@ -279,6 +287,7 @@ return {
   },
   {
     path = 'mounts',
+    planned = true,
     type = 'map',
     default = {},
     items = 'map',
@@ -291,6 +300,7 @@ return {
   },
   {
     path = 'ui.approval_focus',
+    planned = true,
     type = 'boolean',
     default = false,
     description = 'Move the cursor into the approval window when it opens.',

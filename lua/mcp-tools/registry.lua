@@ -80,7 +80,7 @@ function Registry:add_tool(def, source)
   if self.entries.tools[name] then
     log.info("tool '%s' registered again; the new definition replaces the old one", name)
   end
-  for _, note in ipairs(normalised.lint or {}) do
+  for _, note in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
     log.info("tool '%s': %s", name, note)
   end
   normalised.source = source or { origin = 'registered' }

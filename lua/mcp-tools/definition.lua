@@ -35,15 +35,21 @@ local M = {}
 ---@field lint string[] what should be changed
 ---@field repairs string[] what was changed before publishing
 
+--- A path below another.
+local function below(base, path)
+  if path == '(root)' or path == '' then
+    return base
+  end
+  return path:sub(1, 1) == '[' and base .. path or base .. '.' .. path
+end
+
 --- A path within a schema, as seen from the definition.
 local function place(field, path)
-  if path == '(root)' or path == '' then
-    return field
-  elseif field == 'args' and path:find('^properties') then
+  if field == 'args' and path:find('^properties') then
     -- The short form leaves `properties` of the top out.
     return 'args' .. path:sub(#'properties' + 1)
   end
-  return path:sub(1, 1) == '[' and field .. path or field .. '.' .. path
+  return below(field, path)
 end
 
 ---@param list mcp-tools.Fault[]
@@ -77,7 +83,7 @@ local function take_schema(intake, field, raw)
     return nil
   end
   local published, repairs = prepare(raw)
-  local validator, faults = schema.compile(published)
+  local validator, faults = schema.compile_sound(published)
   if not validator then
     add_all(intake.faults, field, faults or {})
     return nil
@@ -102,7 +108,7 @@ local function take_arguments(intake, def)
   local args = type(def.args) == 'table' and def.args or {}
   local broken = schema_faults.data(args)
   if broken then
-    add_all(intake.faults, 'args', { broken })
+    table.insert(intake.faults, { field = below('args', broken.field), message = broken.message })
     return nil
   end
   if args[1] ~= nil then

@@ -119,6 +119,24 @@ local function unchecked_of(schema)
   return out
 end
 
+--- Compiles a schema whose own form has been checked already.
+---@param sound table|boolean never changed, and not to be changed after
+---@return mcp-tools.Validator?
+---@return mcp-tools.Fault[]? faults of its references
+function M.compile_sound(sound)
+  local resolved, unresolved = refs.resolve(sound)
+  if not resolved then
+    return nil, unresolved
+  end
+  local compiler = compile.new(resolved)
+  return setmetatable({
+    schema = sound,
+    unchecked = unchecked_of(sound),
+    compiler = compiler,
+    filler = fill.new(compiler),
+  }, Validator)
+end
+
 --- Compiles a schema.
 ---@param json_schema table|boolean never changed, and not to be changed after
 ---@return mcp-tools.Validator?
@@ -128,17 +146,7 @@ function M.compile(json_schema)
   if #found > 0 then
     return nil, found
   end
-  local resolved, unresolved = refs.resolve(json_schema)
-  if not resolved then
-    return nil, unresolved
-  end
-  local compiler = compile.new(resolved)
-  return setmetatable({
-    schema = json_schema,
-    unchecked = unchecked_of(json_schema),
-    compiler = compiler,
-    filler = fill.new(compiler),
-  }, Validator)
+  return M.compile_sound(json_schema)
 end
 
 --- Checks one value against one schema, for one-off use.

@@ -52,8 +52,6 @@ local function named(allowed)
       set[item] = true
     end
   end
-  local message = (#allowed == 1 and 'must be ' or 'must be one of ') .. value.show_list(allowed)
-  message = #allowed == 0 and 'has no allowed value' or message
   return function(v, report)
     if set[v] then
       return true
@@ -66,7 +64,8 @@ local function named(allowed)
       end
     end
     if report then
-      report:add(message)
+      local words = #allowed == 1 and 'must be ' or 'must be one of '
+      report:add(#allowed == 0 and 'has no allowed value' or words .. value.show_list(allowed))
     end
     return false
   end
@@ -107,7 +106,6 @@ local function typed(types)
       return false
     end
   end
-  local wanted = table.concat(types, ' or ')
   return function(v, report)
     if test(v) then
       return true
@@ -115,7 +113,7 @@ local function typed(types)
     if report then
       local got = value.kind(v)
       got = got == 'number' and value.show(v) or got
-      report:add(('must be %s, got %s'):format(wanted, got))
+      report:add(('must be %s, got %s'):format(table.concat(types, ' or '), got))
     end
     return false
   end

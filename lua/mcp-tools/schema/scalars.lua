@@ -30,62 +30,118 @@ local function count(n, what)
   return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
 end
 
---- Each keyword: what a value must pass, and what to say if not.
----@type table<string, fun(limit: any): (fun(v: any): boolean)?, string?>
-local numbers = {
-  minimum = function(limit)
-    return function(v)
-      return v >= limit
-    end, 'must be at least ' .. value.show(limit)
-  end,
-  maximum = function(limit)
-    return function(v)
-      return v <= limit
-    end, 'must be at most ' .. value.show(limit)
-  end,
-  exclusiveMinimum = function(limit)
-    return function(v)
-      return v > limit
-    end, 'must be more than ' .. value.show(limit)
-  end,
-  exclusiveMaximum = function(limit)
-    return function(v)
-      return v < limit
-    end, 'must be less than ' .. value.show(limit)
-  end,
-  multipleOf = function(divisor)
-    return function(v)
-      return is_multiple(v, divisor)
-    end, 'must be a multiple of ' .. value.show(divisor)
-  end,
+---@class mcp-tools.schema.ScalarRule
+---@field keyword string
+---@field make fun(limit: any): (fun(v: any): boolean)? nil: cannot be tried
+---@field say fun(limit: any): string
+
+--- In the order of their faults.
+---@type mcp-tools.schema.ScalarRule[]
+local NUMBERS = {
+  {
+    keyword = 'minimum',
+    make = function(limit)
+      return function(v)
+        return v >= limit
+      end
+    end,
+    say = function(limit)
+      return 'must be at least ' .. value.show(limit)
+    end,
+  },
+  {
+    keyword = 'maximum',
+    make = function(limit)
+      return function(v)
+        return v <= limit
+      end
+    end,
+    say = function(limit)
+      return 'must be at most ' .. value.show(limit)
+    end,
+  },
+  {
+    keyword = 'exclusiveMinimum',
+    make = function(limit)
+      return function(v)
+        return v > limit
+      end
+    end,
+    say = function(limit)
+      return 'must be more than ' .. value.show(limit)
+    end,
+  },
+  {
+    keyword = 'exclusiveMaximum',
+    make = function(limit)
+      return function(v)
+        return v < limit
+      end
+    end,
+    say = function(limit)
+      return 'must be less than ' .. value.show(limit)
+    end,
+  },
+  {
+    keyword = 'multipleOf',
+    make = function(divisor)
+      return function(v)
+        return is_multiple(v, divisor)
+      end
+    end,
+    say = function(divisor)
+      return 'must be a multiple of ' .. value.show(divisor)
+    end,
+  },
 }
 
-local strings = {
-  minLength = function(limit)
-    return function(v)
-      -- A character has at most 4 bytes, so most texts need not be counted.
-      return #v >= limit and (#v >= 4 * limit or value.length(v) >= limit)
-    end, 'must have at least ' .. count(limit, 'character')
-  end,
-  maxLength = function(limit)
-    return function(v)
-      return #v <= limit or (#v <= 4 * limit and value.length(v) <= limit)
-    end, 'must have at most ' .. count(limit, 'character')
-  end,
-  pattern = function(source)
-    local matches = pattern.compile(source)
-    return matches, 'must match the pattern ' .. source
-  end,
+---@type mcp-tools.schema.ScalarRule[]
+local STRINGS = {
+  {
+    keyword = 'minLength',
+    make = function(limit)
+      return function(v)
+        -- A character has at most 4 bytes, so most texts need not be counted.
+        return #v >= limit and (#v >= 4 * limit or value.length(v) >= limit)
+      end
+    end,
+    say = function(limit)
+      return 'must have at least ' .. count(limit, 'character')
+    end,
+  },
+  {
+    keyword = 'maxLength',
+    make = function(limit)
+      return function(v)
+        return #v <= limit or (#v <= 4 * limit and value.length(v) <= limit)
+      end
+    end,
+    say = function(limit)
+      return 'must have at most ' .. count(limit, 'character')
+    end,
+  },
+  {
+    keyword = 'pattern',
+    make = function(source)
+      return (pattern.compile(source))
+    end,
+    say = function(source)
+      return 'must match the pattern ' .. source
+    end,
+  },
 }
 
-local function collect(schema, keywords)
+--- The tests of a schema, and what to say when one fails.
+local function collect(schema, rules)
   local tests, messages = {}, {}
-  for keyword, make in vim.spairs(keywords) do
-    if schema[keyword] ~= nil then
-      local test, message = make(schema[keyword])
-      if test then
-        tests[#tests + 1] = test
-        messages[#messages + 1] = message
+  for i = 1, #rules do
+    local rule = rules[i]
+    local limit = schema[rule.keyword]
+    local test = limit ~= nil and rule.make(limit)
+    if test then
+      tests[#tests + 1] = test
+      messages[#messages + 1] = function()
+        return rule.say(limit)
       end
     end
   end
@@ -95,8 +151,8 @@ end
 ---@param schema table
 ---@return mcp-tools.schema.Check?
 return function(_, schema)
-  local number_tests, number_messages = collect(schema, numbers)
-  local string_tests, string_messages = collect(schema, strings)
+  local number_tests, number_messages = collect(schema, NUMBERS)
+  local string_tests, string_messages = collect(schema, STRINGS)
   if #number_tests + #string_tests == 0 then
     return nil
   end
@@ -116,7 +172,7 @@ return function(_, schema)
         if not report then
           return false
         end
-        report:add(messages[i])
+        report:add(messages[i]())
         ok = false
       end
     end

@@ -1,0 +1,115 @@
+"""`make demo` and `make run`, as a person starts them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.nvim import ROOT, Home, Nvim, connect
+
+ENV_FILE = ROOT / ".deps" / "run.env"
+
+
+@pytest.mark.slow
+def test_demo_goes_well(home: Home) -> None:
+    """`make demo` ends with exit code 0 after every step, each with its time."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "demo")],
+        capture_output=True,
+        text=True,
+        env=home.environment(),
+        timeout=50,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 of 10 steps" in done.stdout
+    assert len(re.findall(r"✓ [\d.]+ ms", done.stdout)) == 10
+
+
+def drain(terminal: int) -> None:
+    """Take what a screen would show; at the end there is nobody left to write."""
+    with contextlib.suppress(OSError):
+        os.read(terminal, 65536)
+
+
+@pytest.fixture
+async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
+    """Neovim as `make run` opens it: in a terminal, first on PATH, with the person's configuration."""
+    program_first = os.pathsep.join([str(nvim_program.parent), os.environ["PATH"]])
+    config = home.make("config") / "nvim"
+    config.mkdir()
+    (config / "init.lua").write_text("vim.g.configured = true\nvim.opt.runtimepath:remove(vim.fn.getcwd())\n")
+    ours, theirs = pty.openpty()
+    socket = home.path / "run.sock"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(ROOT / "scripts" / "run"),
+        *("-i", "NONE", "-n", "--listen", str(socket)),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        env=home.environment() | {"PATH": program_first, "TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    asyncio.get_running_loop().add_reader(ours, drain, ours)
+    try:
+        nvim = Nvim(process, await connect(process, socket), socket, home)
+        yield nvim
+        await nvim.stop()
+    finally:
+        asyncio.get_running_loop().remove_reader(ours)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
+
+
+async def test_run_is_ready_for_a_client(run_nvim: Nvim) -> None:
+    """`make run` shows how to reach the bridge, and a shell can read it; both are gone when Neovim is."""
+    shown = await run_nvim.wait_for(
+        "local b = vim.fn.bufnr('mcp-tools://endpoint')"
+        " return b > 0 and table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, false), '\\n')",
+        timeout=15_000,
+    )
+    endpoint = await run_nvim.lua("return require('mcp-tools').endpoint()")
+
+    assert endpoint["url"] in shown
+    assert await run_nvim.lua("return vim.g.configured")
+    assert (
+        ENV_FILE.read_text() == f"export NVIM_MCP_URL={endpoint['url']} NVIM_MCP_TOKEN={endpoint['token']}\n"
+    )
+    assert ENV_FILE.stat().st_mode & 0o077 == 0
+    health = endpoint["url"].removesuffix("/mcp") + "/health"
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        assert (await client.get(health)).json() == {"status": "ok"}
+
+    await run_nvim.stop()
+
+    assert not ENV_FILE.exists()
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        with pytest.raises(httpx2.ConnectError):
+            await client.get(health)
+
+
+def test_run_needs_a_terminal() -> None:
+    """Without a terminal `make run` says so instead of filling a pipe with escape codes."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "run")],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 1
+    assert "needs a terminal" in done.stderr

@@ -64,7 +64,7 @@ def create_runner(app: web.Application) -> web.AppRunner:
 def _gate(public: list[Guard], private: list[Guard]) -> Middleware:
     @web.middleware
     async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
-        head_is_complete(request)
+        connection = head_is_complete(request)
         try:
             refused = _refused(request, public, private)
             if refused is not None:
@@ -78,7 +78,7 @@ def _gate(public: list[Guard], private: list[Guard]) -> Middleware:
             logger.exception("%s %s failed", request.method, request.path)
             return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
-            request_is_done(request)
+            request_is_done(request, connection)
 
     return gate
 

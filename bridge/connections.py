@@ -7,10 +7,12 @@ Sends: 408 and the end of the connection. Does not know about: what is requested
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 HEAD_SECONDS = 10.0
 """From the first byte of a request (for the first one: from the connection) to the end of its head."""
@@ -23,6 +25,9 @@ KEEP_ALIVE_SECONDS = 75.0
 
 SHUTDOWN_SECONDS = 1.0
 """What handlers get at the end, after everything that they wait for was told to end."""
+
+logger = logging.getLogger(__name__)
+logger.addFilter(lambda record: not _is_of_the_client(record))
 
 _SWEEP_SECONDS = 0.5
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -52,6 +57,7 @@ class Runner(web.AppRunner):
             shutdown_timeout=SHUTDOWN_SECONDS,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=2.0,
+            logger=logger,
         )
         self._deadlines = _Deadlines(head_seconds, read_seconds)
 
@@ -67,19 +73,25 @@ class Runner(web.AppRunner):
         await super().cleanup()
 
 
-def head_is_complete(request: web.Request) -> None:
+def head_is_complete(request: web.Request) -> _Connection | None:
     """Its deadline is met; until `request_is_done` the connection has none."""
-    connection = _connection_of(request)
-    if connection is not None:
-        connection.since, connection.busy = None, True
+    protocol = request.transport.get_protocol() if request.transport is not None else None
+    if not isinstance(protocol, _Connection):
+        return None
+    protocol.since, protocol.busy = None, True
+    return protocol
 
 
-def request_is_done(request: web.Request) -> None:
+def request_is_done(request: web.Request, connection: _Connection | None) -> None:
     """With its next byte the connection's next request begins."""
-    connection = _connection_of(request)
     if connection is not None:
         # What is left of a refused body is no head; aiohttp reads it and ends the connection by itself.
         connection.busy = not request.content.is_eof()
+
+
+def _is_of_the_client(record: logging.LogRecord) -> bool:
+    """aiohttp logs a trace for what is no HTTP; it was answered with 400, and says nothing about us."""
+    return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
 
 
 class _Connection(asyncio.Protocol):
@@ -181,8 +193,3 @@ class _Deadlines:
                 connection.unread = (waiting, now)
             elif now - at > self._read:
                 transport.abort()
-
-
-def _connection_of(request: web.Request) -> _Connection | None:
-    protocol = request.transport.get_protocol() if request.transport is not None else None
-    return protocol if isinstance(protocol, _Connection) else None

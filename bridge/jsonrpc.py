@@ -26,6 +26,14 @@ MAX_DEPTH = 100
 RequestId = int | str
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+# Made once: a decoder for each text costs more than reading a short one.
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -78,7 +86,7 @@ def parse(body: bytes) -> Message | Batch | Fault:
     """Reads one body. Of equal keys in an object the last counts."""
     try:
         text = body.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _decode(text)
     except UnicodeDecodeError:
         return Fault(PARSE_ERROR, "Parse error: not UTF-8")
     except (ValueError, RecursionError):
@@ -158,10 +166,6 @@ def _call(value: dict[str, Any], id_: RequestId | None) -> Message | Fault:
     if params is not None and not isinstance(params, dict):
         return Fault(INVALID_PARAMS, "Invalid params: must be an object", id_)
     return Notification(method, params) if id_ is None else Request(id_, method, params)
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _deeper_than(value: Any, limit: int) -> bool:

@@ -2,6 +2,7 @@
 
 Receives: checked JSON-RPC messages and what a transport can do with answers. Sends: results as plain dicts.
 Does not know about: HTTP responses, the editor. Imported late (about a second); see `loading.py`.
+Longer than other files, because no other one may import what these names are.
 """
 
 from __future__ import annotations

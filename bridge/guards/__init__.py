@@ -5,6 +5,7 @@ A guard is a class with one method; the list of them, in order, stands in `app.p
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol
 
 from aiohttp import web
@@ -31,6 +32,7 @@ def refusal(
     )
 
 
+@lru_cache(maxsize=64)
 def names_loopback(host: str) -> bool:
     """Whether a lower-case host, with or without a port, is this machine by name."""
     return _without_port(host) in ("127.0.0.1", "localhost", "[::1]")

@@ -44,16 +44,22 @@ def wrong_content_type(request: web.Request) -> web.Response | None:
 
 def not_acceptable(request: web.Request, *wanted: str) -> web.Response | None:
     """406, unless the client accepts each of the wanted types."""
-    accepted = _accepted(",".join(request.headers.getall("Accept", ["*/*"])))
+    if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), wanted):
+        return None
+    return refusal(406, f"Accept must include {' and '.join(wanted)}")
+
+
+@lru_cache(maxsize=64)
+def _accepts(header: str, wanted: tuple[str, ...]) -> bool:
+    accepted = _accepted(header)
     for media_type in wanted:
         ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
         # The most specific range decides.
         if not next((accepted[range_] for range_ in ranges if range_ in accepted), False):
-            return refusal(406, f"Accept must include {' and '.join(wanted)}")
-    return None
+            return False
+    return True
 
 
-@lru_cache(maxsize=64)
 def _accepted(header: str) -> dict[str, bool]:
     ranges: dict[str, bool] = {}
     for part in header.split(","):

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 KEPT_STREAMS = 16
 """Ended response streams that a client may still ask for after it lost its connection."""
 
+KEPT_BYTES = 16 * 1024 * 1024
+"""All of them together, but for the newest: room for one result of the largest size and its stream."""
+
 KEPT_SECONDS = 300.0
 """As long as the editor keeps a result that nobody fetched."""
 
@@ -130,7 +133,7 @@ class Session:
             self._open.discard(response)
             response.close()
             if response.streaming:
-                self._streams.append((time.monotonic(), response.stream))
+                self._keep(response.stream)
 
     def answer_later(
         self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]
@@ -220,6 +223,11 @@ class Session:
         for asked in self._asked.values():
             asked.cancel()
         await self.peer.close()
+
+    def _keep(self, stream: EventStream) -> None:
+        self._streams.append((time.monotonic(), stream))
+        while len(self._streams) > 1 and sum(kept.size for _, kept in self._streams) > KEPT_BYTES:
+            self._streams.popleft()
 
     async def _answer_later(
         self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]

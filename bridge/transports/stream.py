@@ -85,6 +85,11 @@ class EventStream:
         """Whether a response is attached whose connection still stands."""
         return self._reader is not None and is_connected(self._reader)
 
+    @property
+    def size(self) -> int:
+        """Bytes that are kept for who resumes it."""
+        return self._kept_bytes
+
     def push(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
         """Sends a message as soon as somebody reads; never waits.
 
@@ -116,11 +121,6 @@ class EventStream:
     def knows(self, number: int) -> bool:
         """Whether the stream can be taken up after this event."""
         return number == self._floor or any(event.number == number for event in self._kept)
-
-    def forget(self) -> None:
-        """Gives up the memory of an ended stream."""
-        self._kept.clear()
-        self._unsent.clear()
 
     def attach(self, request: web.Request) -> int:
         """Makes `request` the one that is written to, in place of any other; its turn is for `serve`."""

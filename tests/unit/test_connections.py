@@ -113,7 +113,7 @@ async def test_a_body_that_breaks_off(bridge: Served) -> None:
 
 @pytest.mark.parametrize("streams", [False, True])
 async def test_an_answer_that_nobody_reads(streams: bool) -> None:
-    """The connection goes after a while, whether the answer is plain or a stream; slow readers are not hurt."""
+    """The connection goes after a while, with a plain answer or a stream; slow readers are not hurt."""
 
     async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         if streams:

@@ -162,8 +162,9 @@ async def test_without_the_token(bridge: Served, value: str | None) -> None:
 async def test_the_scheme_has_any_case_and_the_header_comes_once(bridge: Served) -> None:
     """`bearer` is `Bearer`; two headers are none."""
     assert await status(bridge, "GET", "/mcp", {"Authorization": f"bearer {TOKEN}"}) == 400
-    twice = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{f'Authorization: Bearer {TOKEN}' + chr(13) + chr(10)}"
-    answer = await raw(bridge.port, (twice + f"Authorization: Bearer {TOKEN}\r\n\r\n").encode())
+    head = "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    twice = f"Authorization: Bearer {TOKEN}\r\n" * 2
+    answer = await raw(bridge.port, f"{head}{twice}\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 401")
 
 

@@ -337,8 +337,5 @@ async def test_a_long_list_is_cheap() -> None:
         legacy = await best(bridge, lambda: bridge.post(body, session))
         stateless = await best(bridge, lambda: bridge.post_stateless("tools/list"))
         await runner.cleanup()
-        print(
-            f"{len(answer)} bytes: bare {floor * 1e3:.2f} legacy {legacy * 1e3:.2f} stateless {stateless * 1e3:.2f} ms"
-        )
     assert legacy <= 3 * floor
     assert stateless <= 3 * floor

@@ -10,6 +10,7 @@ import pytest
 from bridge.transports import session_ids
 from bridge.transports.session_ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, Tombstones, TooMuchError
 
+TOKEN = "token"
 CLIENT = {"name": "client", "version": "1"}
 
 
@@ -23,7 +24,7 @@ class Clock:
         return self.now
 
 
-def make(token: str = "token", folder: Path | None = None, clock: Clock | None = None) -> SessionIds:
+def make(token: str = TOKEN, folder: Path | None = None, clock: Clock | None = None) -> SessionIds:
     clock = clock or Clock()
     return SessionIds(lambda: token, Tombstones(folder, clock), clock)
 

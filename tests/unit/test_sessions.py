@@ -63,7 +63,7 @@ async def table(limits: Limits | None = None, idle: float = 1800.0) -> AsyncIter
 
 
 async def test_revival_after_a_restart(tmp_path: Path) -> None:
-    """A client that never initializes again just goes on with another bridge, and hears that lists changed."""
+    """A client that never initializes again goes on with another bridge, and hears that lists changed."""
     settings = Settings(state_dir=str(tmp_path))
     async with served(settings, boot="first") as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: "before")
@@ -147,7 +147,7 @@ async def test_sessions_in_use_do_not_give_way() -> None:
 
 
 async def test_a_client_that_is_gone() -> None:
-    """Without a connection and silent for the grace, its calls hear `client_gone`; one that polls keeps them."""
+    """Without a connection and silent for the grace, its calls hear `client_gone`; a stream keeps them."""
     async with served(Settings(limits=Limits(orphan_grace=300))) as bridge:
         _, running = bridge.add_gate()
         gone, present = await bridge.initialize(), await bridge.initialize()

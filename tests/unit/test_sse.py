@@ -113,7 +113,7 @@ async def test_what_is_refused(bridge: Served) -> None:
 
 
 async def test_the_message_counts_although_the_client_resets(bridge: Served) -> None:
-    """Some clients reset the connection with the first bytes of the 202; the message is processed all the same."""
+    """Some clients reset the connection with the first bytes of the 202; the message is processed anyway."""
     client = await connect(bridge)
     for n in range(5):
         body = json.dumps(bridge.call_message("echo", {"text": str(n)})).encode()

@@ -164,7 +164,7 @@ async def test_a_half_closed_client_is_served(bridge: Served) -> None:
 
 
 async def test_subscriptions(bridge: Served) -> None:
-    """`subscriptions/listen` acknowledges, announces changes, and ends when the client goes or the bridge ends."""
+    """`subscriptions/listen` acknowledges, announces changes, and ends with the client or the bridge."""
     params = {"notifications": {"toolsListChanged": True}}
     async with await bridge.post_stateless("subscriptions/listen", params) as response:
         stream = events(response)

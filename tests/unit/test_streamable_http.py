@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from mcp.types import RequestParams
 
+from bridge.app import FRONT
 from bridge.editor.memory import FailError, ToolContext
 from bridge.errors import Code
 from bridge.model import FieldError
@@ -104,7 +106,7 @@ async def test_results_and_errors_of_tools(bridge: Served) -> None:
 
 
 async def test_what_is_wrong_with_a_call(bridge: Served) -> None:
-    """Unknown tools and malformed parameters are JSON-RPC errors; numbers that Lua would round are the tool's."""
+    """Unknown tools and malformed parameters are JSON-RPC errors; numbers that Lua would round are not."""
     session = await bridge.initialize()
     for params in ({"name": "nvim_none"}, {}, {"name": 5}, {"name": "nvim_echo", "arguments": [1]}):
         assert (await bridge.ask(session, "tools/call", params))["error"]["code"] == -32602, params
@@ -440,6 +442,52 @@ async def test_large_results(bridge: Served) -> None:
     bridge.editor.add_tool("large", lambda ctx, arguments: "ä" * (5 * 1024 * 1024))
     session = await bridge.initialize()
     assert len((await bridge.call(session, "large"))["content"][0]["text"]) == 5 * 1024 * 1024
+
+
+async def test_requests_to_the_client(bridge: Served) -> None:
+    """A handler may ask the client over its request's stream; answers that nobody waits for are ignored."""
+    kernel = await bridge.runner.app[FRONT]._loader.load()
+
+    async def ask(context: Any, params: Any) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {}}
+        answer = await context.session.elicit_form("Sure?", schema, related_request_id=context.request_id)
+        return {"action": answer.action}
+
+    kernel.server.add_request_handler("test/ask", RequestParams, ask)
+    session = await bridge.initialize(capabilities={"elicitation": {}})
+    for reply, expected in (
+        ({"result": {"action": "accept", "content": {}}}, {"action": "accept"}),
+        ({"error": {"code": -1, "message": "no"}}, None),
+    ):
+        message = bridge.message("test/ask")
+        async with await bridge.post(message, session) as response:
+            stream = events(response)
+            await next_event(stream)
+            request = (await next_event(stream))[2]
+            assert request["method"] == "elicitation/create"
+            for _ in range(2):
+                async with await bridge.post(
+                    {"jsonrpc": "2.0", "id": request["id"]} | reply, session
+                ) as taken:
+                    assert taken.status == 202
+            answer = (await next_event(stream))[2]
+        assert answer["id"] == message["id"]
+        assert answer.get("result") == expected
+        assert (answer.get("error") or {}).get("code") == (None if expected else -1)
+    message = bridge.message("test/ask")
+    async with await bridge.post(message, session) as response:
+        stream = events(response)
+        await next_event(stream)
+        request = (await next_event(stream))[2]
+        cancel = {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": message["id"]},
+        }
+        (await bridge.post(cancel, session)).close()
+        told = (await next_event(stream))[2]
+        assert (told["method"], told["params"]["requestId"]) == ("notifications/cancelled", request["id"])
+        assert (await next_event(stream))[2]["error"]["code"] == -32800
 
 
 async def test_the_end_answers_calls_in_flight() -> None:

@@ -181,7 +181,7 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
 
 
 async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """A program that crashes twice is tried again after 0.25 and 0.5 s; who waited for it hears only of success."""
+    """A program that crashes twice is tried again after 0.25 and 0.5 s; who waits hears only of success."""
     tries = tmp_path / "tries"
     flaky = program(
         tmp_path / "flaky",

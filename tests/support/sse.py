@@ -1,0 +1,68 @@
+"""A client of the legacy transport that does only what it is told.
+
+Receives: a bridge. Sends: messages, and what came over the stream. Does not know about: what should come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+
+from .bridge import Bridge
+
+
+class LegacyStream:
+    """An open stream; `path` is where it wants its messages."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.path = ""
+
+    async def __aenter__(self) -> Self:
+        self.http = aiohttp.ClientSession(
+            headers=self.bridge.headers,
+            timeout=aiohttp.ClientTimeout(total=60),
+            connector=aiohttp.TCPConnector(limit=0),
+        )
+        self.response = await self.http.get(f"{self.bridge.url}/sse", headers={"Accept": "text/event-stream"})
+        assert self.response.status == 200, await self.response.text()
+        self.path = await self._data()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.response.close()
+        await self.http.close()
+
+    async def post(self, body: Any) -> int:
+        """The status of one message."""
+        async with self.http.post(self.bridge.url + self.path, json=body) as response:
+            return response.status
+
+    async def next(self, seconds: float = 3.0) -> dict[str, Any]:
+        """The next message that comes over the stream."""
+        async with asyncio.timeout(seconds):
+            message: dict[str, Any] = json.loads(await self._data())
+            return message
+
+    async def initialize(self) -> None:
+        """Greets, and waits for the answer."""
+        who = {"name": "sse", "version": "1"}
+        params = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": who}
+        assert (
+            await self.post({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}) == 202
+        )
+        assert (await self.next())["id"] == "init"
+        assert await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}) == 202
+
+    async def _data(self) -> str:
+        while True:
+            line = await self.response.content.readline()
+            assert line, "the stream has ended"
+            if line.startswith(b"data: "):
+                return line[6:].decode().rstrip("\r\n")

@@ -137,10 +137,14 @@ function M.bridge_settings()
   }
 end
 
---- Definitions that could not be loaded, for health.
+--- Definitions that could not be loaded or were refused, for health.
 ---@return { source: string, error: string }[]
 function M.loader_failures()
-  return require('mcp-tools.tools').failures
+  local list = vim.list_extend({}, require('mcp-tools.tools').failures)
+  for name, fault in vim.spairs(M.get().registry.refused) do
+    table.insert(list, { source = name, error = fault })
+  end
+  return list
 end
 
 return M

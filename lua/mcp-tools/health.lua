@@ -141,8 +141,9 @@ local function bridge()
   end
   local sessions = status.sessions
   if sessions then
-    health.info(('sessions: %d, calls in flight: %d'):format(sessions.count or 0, sessions.calls or 0))
+    health.info(('sessions: %d'):format(sessions.count or 0))
   end
+  health.info(('calls in flight: %d'):format(#require('mcp-tools.core').get().executor:pending()))
 end
 
 local function files()

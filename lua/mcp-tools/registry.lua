@@ -21,6 +21,7 @@ local M = {}
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>
 ---@field revisions table<mcp-tools.Kind, integer>
+---@field refused table<string, string> name → the faults of its last definition that was not taken in
 local Registry = {}
 Registry.__index = Registry
 
@@ -36,6 +37,7 @@ function M.new(opts)
     revisions = { tools = 0, resources = 0, prompts = 0 },
     by_folded = {},
     listeners = {},
+    refused = {},
   }, Registry)
 end
 
@@ -62,21 +64,34 @@ local function file_of(handler)
   return source:sub(1, 1) == '@' and source:sub(2) or nil
 end
 
+---@return table? normalised
+---@return string? fault
+local function accepted(self, def)
+  local normalised, fault = definition.normalise(def)
+  if not normalised then
+    return nil, fault
+  end
+  local twin = self.by_folded[folded(normalised.name)]
+  if twin and twin ~= normalised.name then
+    local text = "tool '%s': name: clients cannot tell it from '%s', which is registered already"
+    return nil, text:format(normalised.name, twin)
+  end
+  return normalised
+end
+
 --- Takes in a tool, or replaces the one of that name.
 ---@param def mcp-tools.Tool
 ---@param source? mcp-tools.Source
 ---@return table? normalised
 ---@return string? fault every fault of the definition, a line each; nothing has changed then
 function Registry:add_tool(def, source)
-  local normalised, fault = definition.normalise(def)
+  local normalised, fault = accepted(self, def)
   if not normalised then
+    self.refused[type(def) == 'table' and tostring(def.name) or '?'] = fault
     return nil, fault
   end
   local name = normalised.name
-  local twin = self.by_folded[folded(name)]
-  if twin and twin ~= name then
-    return nil, ("tool '%s': name: clients cannot tell it from '%s', which is registered already"):format(name, twin)
-  end
+  self.refused[name] = nil
   if self.entries.tools[name] then
     log.info("tool '%s' registered again; the new definition replaces the old one", name)
   end
@@ -139,6 +154,9 @@ end
 --- Takes out everything of a kind.
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
+  if kind == 'tools' then
+    self.refused = {}
+  end
   if next(self.entries[kind]) then
     self.entries[kind] = {}
     if kind == 'tools' then

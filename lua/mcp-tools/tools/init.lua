@@ -88,8 +88,7 @@ end
 local function add(registry, def, source)
   local _, fault = registry:add_tool(def, source)
   if fault then
-    table.insert(M.failures, { source = source.file or 'setup{tools}', error = fault })
-    log.error('%s', fault)
+    log.error('%s', fault) -- the registry keeps it for health
   else
     ours[def.name] = true
   end

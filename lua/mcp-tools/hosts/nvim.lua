@@ -69,7 +69,7 @@ end
 ---@return any result, mcp-tools.Error? err
 function M.await(name, args, opts)
   local co = coroutine.running()
-  if not co then
+  if not co or not coroutine.isyieldable() then
     error('call() without a callback works in a coroutine only; give it cb(result, err)', 3)
   end
   -- A `run` tool's coroutine belongs to the call that drives it; any other is resumed as it is.

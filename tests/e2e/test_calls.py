@@ -13,7 +13,6 @@ from mcp import Client, MCPError
 from tests.support.bridge import Bridge, Transport, connect
 from tests.support.results import error_of, text_of
 
-
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 

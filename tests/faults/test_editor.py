@@ -1,4 +1,4 @@
-"""The editor dies, stops or is held up while a call is under way: the exact outcome, and nothing runs late."""
+"""The editor dies, stops or is held up while a call is under way: exact outcomes, and nothing runs late."""
 
 from __future__ import annotations
 

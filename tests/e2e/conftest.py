@@ -1,7 +1,7 @@
 """Fixtures of the end-to-end tests: one bridge for a module, and a client over each transport.
 
-The modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since the bridge's Neovim
-lives as long as the module; what it remembers is reset before each test.
+The modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since the bridge's
+Neovim lives as long as the module; what it remembers is reset before each test.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def transport(request: pytest.FixtureRequest) -> Transport:
 
 @pytest.fixture
 def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
-    """Start a Neovim with a bridge of this test's own: `bridge = await start_bridge(init="…", setup="{…}")`."""
+    """Start a Neovim and a bridge of this test's own: `await start_bridge(init="…", setup="{…}")`."""
 
     async def start(**options: Any) -> Bridge:
         return await support.start(spawn_nvim, **options)

@@ -82,6 +82,17 @@ async def test_answers_find_their_requests_in_any_order(line: Line) -> None:
     assert await asyncio.gather(first, second) == [11, "22"]
 
 
+async def test_what_is_written_together_arrives_in_order(line: Line) -> None:
+    """Requests and notifications of one turn of the loop; also when the channel closes in the same turn."""
+    asked = [line.channel.request("a", (0,), soon()), line.channel.request("a", (1,), soon())]
+    line.channel.notify("b", (2,))
+    line.channel.close()
+    assert [(await line.peer.read())[-1] for _ in range(3)] == [[0], [1], [2]]
+    assert [type(fault) for fault in await asyncio.gather(*asked, return_exceptions=True)] == [
+        EditorGoneError
+    ] * 2
+
+
 async def test_an_error_is_raised(line: Line) -> None:
     """Neovim's `[type, text]` becomes a LuaError with the text; so does any other shape."""
     for error in ([0, "no such thing"], "no such thing"):

@@ -99,6 +99,42 @@ local function walk(survey, value, depth)
   return true
 end
 
+--- The same look for what is nearly always there, a value without fault: no path is kept, and a cycle is found by its
+--- depth. `true` when `walk` would accept the value and no number needs the slow encoder.
+---@param value table
+---@param depth integer
+---@return boolean plain
+local function is_plain(value, depth)
+  if depth > MAX_DEPTH then
+    return false
+  end
+  local numbered, max, named = 0, 0, false
+  for key, item in pairs(value) do
+    local kind = type(key)
+    if kind == 'string' then
+      named = true
+    elseif kind == 'number' then
+      numbered = numbered + 1
+      max = key > max and key or max
+    else
+      return false
+    end
+    kind = type(item)
+    if kind == 'table' then
+      if not is_plain(item, depth + 1) then
+        return false
+      end
+    elseif kind == 'number' then
+      if not (item < 1e14 and item > -1e14 and item == floor(item)) then
+        return false
+      end
+    elseif kind ~= 'string' and kind ~= 'boolean' and item ~= NIL then
+      return false
+    end
+  end
+  return numbered == 0 or not (named or max > SPARSE_SAFE and max > SPARSE_RATIO * numbered)
+end
+
 --- A dotted path for people: `result.lines[3].text`.
 ---@param root string
 ---@param keys any[]
@@ -181,6 +217,9 @@ end
 ---@return string? text
 ---@return mcp-tools.Error? err `not_serializable`, naming the path
 function M.encode(value, root)
+  if type(value) == 'table' and is_plain(value, 1) then
+    return json_encode(value)
+  end
   local survey = { path = {}, seen = {}, exact = false }
   if not walk(survey, value, 1) then
     local path = M.path(root or 'result', survey.path)

@@ -242,7 +242,10 @@ end
 ---@return any
 function M.get(path)
   local node = values
-  for key in (path or ''):gmatch('[^.]+') do
+  if not path then
+    return node
+  end
+  for key in path:gmatch('[^.]+') do
     if type(node) ~= 'table' then
       return nil
     end

@@ -111,9 +111,7 @@ local function typed(types)
       return true
     end
     if report then
-      local got = value.kind(v)
-      got = got == 'number' and value.show(v) or got
-      report:add(('must be %s, got %s'):format(table.concat(types, ' or '), got))
+      report:add(('must be %s, got %s'):format(table.concat(types, ' or '), value.describe(v)))
     end
     return false
   end

@@ -10,6 +10,21 @@ local value = require('mcp-tools.schema.value')
 --- Surplus properties are answered with the names that exist, when they are this many at most.
 local MAX_NAMES = 12
 
+--- The properties of an object; in order when faults are collected, so that they come out the same each time.
+local function each(object, ordered)
+  if not ordered then
+    return pairs(object)
+  end
+  local names, i = value.names(object), 0
+  return function()
+    i = i + 1
+    local name = names[i]
+    if name ~= nil then
+      return name, object[name]
+    end
+  end
+end
+
 local function count(n)
   return ('%d propert%s'):format(n, n == 1 and 'y' or 'ies')
 end
@@ -95,7 +110,7 @@ local function by_name(compiler, schema)
   local message = surplus(value.names(known))
   return function(v, report)
     local ok = true
-    for name, item in pairs(v) do
+    for name, item in each(v, report) do
       local claimed = known[name] ~= nil
       for i = 1, #groups do
         local group = groups[i]
@@ -138,7 +153,7 @@ local function property_names(compiler, schema)
   local check = compiler:check(schema.propertyNames)
   return function(v, report)
     local ok = true
-    for name in pairs(v) do
+    for name in each(v, report) do
       if not check(name) then
         if not report then
           return false
@@ -184,7 +199,7 @@ local function dependent(compiler, schema)
   end
   return function(v, report)
     local ok = true
-    for name, names in pairs(lists) do
+    for name, names in each(lists, report) do
       for i = 1, v[name] ~= nil and #names or 0 do
         if v[names[i]] == nil then
           if not report then
@@ -195,7 +210,7 @@ local function dependent(compiler, schema)
         end
       end
     end
-    for name, check in pairs(schemas) do
+    for name, check in each(schemas, report) do
       if v[name] ~= nil and not check(v, report) then
         if not report then
           return false

@@ -140,7 +140,11 @@ local function summary(checks, indexes, v, report)
     for i = 1, math.min(#branch.errors, MAX_FAULTS) do
       faults[i] = branch.errors[i].field .. ' ' .. branch.errors[i].message
     end
-    parts[n] = ('(%d) %s%s'):format(indexes[n], table.concat(faults, ', '), #branch.errors > MAX_FAULTS and ', …' or '')
+    parts[n] = ('(%d) %s%s'):format(
+      indexes[n],
+      table.concat(faults, ', '),
+      #branch.errors > MAX_FAULTS and ', …' or ''
+    )
   end
   local rest = #indexes > MAX_ALTERNATIVES and ' …' or ''
   return ('fits none of %d alternatives: %s%s'):format(#checks, table.concat(parts, ' '), rest)
@@ -172,7 +176,7 @@ function M.explainer(compiler, list, checks)
     end
     local indexes, branches = M.fitting(compiler, list, v)
     if #indexes == 0 then
-      report:add(('must be %s, got %s'):format(table.concat(types_of(compiler, list), ' or '), value.kind(v)))
+      report:add(('must be %s, got %s'):format(table.concat(types_of(compiler, list), ' or '), value.describe(v)))
       return
     end
     local meant = #indexes == 1 and indexes[1] or nil

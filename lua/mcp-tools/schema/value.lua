@@ -167,6 +167,13 @@ function M.show(value)
   return text
 end
 
+--- What a value is, for a message: a number itself, else its kind.
+---@param value any
+---@return string
+function M.describe(value)
+  return type(value) == 'number' and M.show(value) or M.kind(value)
+end
+
 --- Values for a message: `"a", "b", 3`.
 ---@param values any[]
 ---@return string

@@ -1,0 +1,237 @@
+-- The schema check beyond the official suite: faults of schemas, words of errors, unions, empty tables.
+
+local schema = require('mcp-tools.schema')
+local t = require('helpers')
+
+---@return mcp-tools.Validator
+local function compile(json_schema)
+  local validator, faults = schema.compile(json_schema)
+  return t.ok(validator, vim.inspect(faults))
+end
+
+--- Errors as `field: message` lines.
+local function errors_of(json_schema, value)
+  local _, errors = compile(json_schema):check(value)
+  return vim.tbl_map(function(e)
+    return e.field .. ': ' .. e.message
+  end, errors or {})
+end
+
+local function faults_of(json_schema)
+  local validator, faults = schema.compile(json_schema)
+  t.eq(nil, validator)
+  return vim.tbl_map(function(f)
+    return f.field .. ': ' .. f.message
+  end, faults)
+end
+
+describe('errors', function()
+  it('are listed all at once, each property for itself', function()
+    local s = {
+      type = 'object',
+      properties = {
+        items = { type = 'array', items = { type = 'object', properties = { name = { type = 'string' } } } },
+        mode = { enum = { 'a', 'b' } },
+        n = { type = 'integer', minimum = 1 },
+        s = { type = 'string', maxLength = 2 },
+      },
+      required = { 'n', 'path', 'line' },
+      additionalProperties = false,
+    }
+    t.eq(
+      {
+        'path: is required',
+        'line: is required',
+        'items[1].name: must be string, got 5',
+        'mode: must be one of "a", "b"',
+        'n: must be at least 1',
+        's: must have at most 2 characters',
+        'mood: is not allowed, did you mean mode?',
+        'zzzzzzzz: is not allowed (allowed: items, mode, n, s)',
+      },
+      errors_of(s, {
+        items = { { name = 'x' }, { name = 5 } },
+        mode = 'c',
+        mood = 1,
+        zzzzzzzz = 1,
+        n = 0,
+        s = 'äöü',
+      })
+    )
+  end)
+
+  it('name the root and odd properties', function()
+    t.eq({ '(root): must be object, got array' }, errors_of({ type = 'object' }, { 1 }))
+    t.eq(
+      { '["a.b"].c: is required' },
+      errors_of({ properties = { ['a.b'] = { required = { 'c' } } } }, { ['a.b'] = { x = 1 } })
+    )
+  end)
+
+  it('say one thing about a value of the wrong type or name', function()
+    local s = { type = 'string', enum = { 'x' }, minLength = 3 }
+    t.eq({ '(root): must be "x"' }, errors_of(s, 5))
+    t.eq({ '(root): must be integer or null, got 1.5' }, errors_of({ type = { 'integer', 'null' } }, 1.5))
+  end)
+
+  it('come once', function()
+    local part = { required = { 'a' } }
+    t.eq({ 'a: is required' }, errors_of({ allOf = { part, { required = { 'a' } } }, required = { 'a' } }, { b = 1 }))
+  end)
+
+  it('are bounded in number', function()
+    local many = {}
+    for i = 1, 150 do
+      many[i] = i
+    end
+    local lines = errors_of({ items = { type = 'string' } }, many)
+    t.eq(101, #lines)
+    t.eq('(root): 50 more faults', lines[101])
+  end)
+
+  it('survive a value that contains itself', function()
+    local value = {}
+    value.child = value
+    local ok, errors = compile({ properties = { child = { ['$ref'] = '#' } } }):check(value)
+    t.eq(false, ok)
+    t.matches('nested deeper than', errors[1].message)
+  end)
+end)
+
+describe('unions', function()
+  local circle = {
+    type = 'object',
+    properties = { kind = { const = 'circle' }, r = { type = 'number' } },
+    required = { 'kind', 'r' },
+  }
+  local square = {
+    type = 'object',
+    properties = { kind = { enum = { 'square', 'box' } }, side = { type = 'number' } },
+    required = { 'kind', 'side' },
+    additionalProperties = false,
+  }
+  for _, keyword in ipairs({ 'anyOf', 'oneOf' }) do
+    local s = {
+      [keyword] = { { ['$ref'] = '#/$defs/circle' }, square, { type = 'null' } },
+      ['$defs'] = { circle = circle },
+    }
+
+    it(keyword .. ' with a discriminator reports the branch that was meant', function()
+      t.eq({ 'r: is required' }, errors_of(s, { kind = 'circle', side = 1 }))
+      t.eq(
+        { 'side: must be number, got string', 'colour: is not allowed (allowed: kind, side)' },
+        errors_of(s, { kind = 'box', side = 'x', colour = 'red' })
+      )
+    end)
+
+    it(keyword .. ' names the allowed values of a discriminator', function()
+      t.eq({ 'kind: must be one of "circle", "square", "box"' }, errors_of(s, { kind = 'line' }))
+      t.eq({ 'kind: is required, one of "circle", "square", "box"' }, errors_of(s, { r = 1 }))
+    end)
+
+    it(keyword .. ' reports the only branch of that type, else the types', function()
+      t.eq(
+        { '[0]: must be number, got string' },
+        errors_of({
+          [keyword] = { { type = 'string' }, { type = 'array', items = { type = 'number' } } },
+        }, { 'x' })
+      )
+      t.eq({ '(root): must be object or null, got 5' }, errors_of(s, 5))
+    end)
+
+    it(keyword .. ' of names is one list of names', function()
+      t.eq({ '(root): must be one of "a", "b"' }, errors_of({ [keyword] = { { const = 'a' }, { const = 'b' } } }, 'c'))
+    end)
+
+    it(keyword .. ' without any sign says what each alternative misses', function()
+      local lines = errors_of({ [keyword] = { { required = { 'a' } }, { required = { 'b' } } } }, { c = 1 })
+      t.eq({ '(root): fits none of 2 alternatives: (1) a is required (2) b is required' }, lines)
+    end)
+  end
+
+  it('oneOf says which two match', function()
+    t.eq(
+      { '(root): must match exactly one of 2 alternatives, matches 1 and 2' },
+      errors_of({ oneOf = { { type = 'number' }, { minimum = 1 } } }, 5)
+    )
+  end)
+end)
+
+describe('empty tables', function()
+  it('from Lua are what the schema wants', function()
+    t.ok(compile({ type = 'object' }):check({}))
+    t.ok(compile({ type = 'array' }):check({}))
+    t.ok(not compile({ type = 'array' }):check(vim.empty_dict()))
+  end)
+
+  it('off the wire are arrays unless marked', function()
+    t.ok(not compile({ type = 'object' }):check({}, { strict = true }))
+    t.ok(compile({ type = 'object' }):check(vim.empty_dict(), { strict = true }))
+  end)
+end)
+
+describe('faults of a schema', function()
+  it('name each wrong keyword', function()
+    t.eq(
+      {
+        'properties.a.type: must be a type (a string) or a list of types',
+        'properties.b.enum: must be a list',
+        'properties.c.type: "int" is not a type, did you mean "integer"? (types: array, boolean, integer, null, '
+          .. 'number, object, string)',
+        'required: must be a list of names',
+      },
+      faults_of({
+        properties = { a = { type = 5 }, b = { enum = { x = 1 } }, c = { type = 'int' } },
+        required = true,
+      })
+    )
+  end)
+
+  it('name what is not supported', function()
+    t.matches('unevaluatedProperties: not supported', faults_of({ unevaluatedProperties = false })[1])
+    t.matches('%$dynamicRef: not supported', faults_of({ items = { ['$dynamicRef'] = '#x' } })[1])
+    t.matches('outside of this schema', faults_of({ ['$ref'] = 'https://example.com/s.json' })[1])
+  end)
+
+  it('name references that lead nowhere or in a circle', function()
+    t.matches(
+      'properties.a.%$ref: "#/$defs/x" leads nowhere',
+      faults_of({ properties = { a = { ['$ref'] = '#/$defs/x' } } })[1]
+    )
+    t.matches('refers to itself without end', faults_of({ allOf = { { ['$ref'] = '#' } } })[1])
+  end)
+
+  it('name what is not data', function()
+    t.matches('default: is a function, not data', faults_of({ default = print })[1])
+    t.matches(
+      'properties.a.default: must be a finite number',
+      faults_of({ properties = { a = { default = 0 / 0 } } })[1]
+    )
+    t.matches('description: is not UTF%-8', faults_of({ description = '\255' })[1])
+    local loop = {}
+    loop.properties = { child = loop }
+    t.matches('properties.child: contains itself; use %$ref', faults_of(loop)[1])
+  end)
+
+  it('are given by the one-off check as well', function()
+    local ok, faults = schema.check({ type = 5 }, 1)
+    t.eq(nil, ok)
+    t.eq('type', faults[1].field)
+    t.eq({ true }, { schema.check({ type = 'number' }, 1) })
+    t.eq(false, (schema.check({ type = 'number' }, 'x')))
+  end)
+
+  it('do not include patterns that cannot be tried: they pass and are named', function()
+    local validator =
+      compile({ properties = { a = { pattern = '\\bx' } }, patternProperties = { ['(x)\\1'] = { type = 'string' } } })
+    t.ok(validator:check({ a = 'y', b = 1 }))
+    t.eq(
+      { 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' },
+      vim.tbl_map(function(gap)
+        return gap.path
+      end, validator.unchecked)
+    )
+    -- What such a pattern may have claimed is not surplus.
+    t.ok(compile({ patternProperties = { ['\\bx'] = true }, additionalProperties = false }):check({ y = 1 }))
+  end)
+end)

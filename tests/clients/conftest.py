@@ -1,4 +1,4 @@
-"""One editor with its bridge for all tests of a file: it is the clients that vary."""
+"""One editor with its bridge for all tests of this folder: it is the clients that vary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.nvim import Home, Nvim, start
 
 
 # The clients talk to the bridge, which is the same for every Neovim.
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def bridge() -> AsyncIterator[Bridge]:
     """A bridge that offers all bundled tools and those of tests/e2e/tools.lua."""
     program = Path(nvims.read()["found"][nvims.REQUIRED])

@@ -19,7 +19,7 @@ import pytest_asyncio
 from tests.support.bridge import Bridge
 from tests.support.raw import BOTH, SESSION_VERSION, STATELESS_VERSION, Raw, text_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SOON = 5  # seconds; clients that probe give up after ten, or never
 META = {
@@ -29,7 +29,7 @@ META = {
 }
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
     """A client without a session."""
     async with Raw(bridge) as client:

@@ -11,7 +11,7 @@ import pytest
 from tests.support import node
 from tests.support.bridge import Bridge
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 INSPECTOR = node.MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 OK, AUTH_REQUIRED, TOOL_ERROR = 0, 3, 5

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.bridge import Bridge
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 # Transport, mode, what it then speaks.

@@ -9,7 +9,7 @@ import pytest
 from tests.support import node
 from tests.support.bridge import Bridge
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SCRIPT = Path(__file__).with_name("typescript.mjs")
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"

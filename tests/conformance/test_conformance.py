@@ -31,7 +31,7 @@ RUNS = {
         pytest.param("0.1.16", marks=pytest.mark.slow),
         pytest.param("2025-06-18", marks=pytest.mark.slow),
         "2025-11-25",
-        "2026-07-28",
+        pytest.param("2026-07-28", marks=pytest.mark.slow),
     ],
 )
 async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
@@ -47,6 +47,7 @@ async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tm
     assert report.scenarios.keys() == await suite.required(program, *listing, folder=tmp_path)
 
 
+@pytest.mark.slow
 async def test_expectations_name_what_exists(tmp_path: Path) -> None:
     """An entry of expected-failures.yml that no suite has would excuse nothing, for ever."""
     known: set[str] = set()

@@ -52,12 +52,15 @@ class Definitions:
 
 
 class Listing:
-    """Definitions of one kind; `key` is the member that they are sorted by."""
+    """Definitions of one kind; `key` is the member that they are sorted by, `deadline` is in seconds."""
 
-    def __init__(self, editor: Editor, kind: Kind, key: str = "name") -> None:
+    def __init__(
+        self, editor: Editor, kind: Kind, key: str = "name", deadline: float = DEADLINE_SECONDS
+    ) -> None:
         self._editor = editor
         self._kind: Kind = kind
         self._key = key
+        self._deadline = deadline
         self.current: Definitions | None = None
         self.stale = True
         editor.on_changed(self._on_changed)
@@ -70,7 +73,7 @@ class Listing:
         """
         held = self.current
         try:
-            async with asyncio.timeout(DEADLINE_SECONDS):
+            async with asyncio.timeout(self._deadline):
                 listing = await self._editor.list(self._kind, held.revision if held else None)
         except (EditorError, TimeoutError) as failure:
             if held is not None:

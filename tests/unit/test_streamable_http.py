@@ -491,7 +491,7 @@ async def test_requests_to_the_client(bridge: Served) -> None:
 
 
 async def test_the_end_answers_calls_in_flight() -> None:
-    """At shutdown a call in flight is answered as cancelled, streams end, and it takes less than two seconds."""
+    """At shutdown a call in flight is answered as cancelled and streams end, in less than two seconds."""
     loop = asyncio.get_running_loop()
     async with served() as bridge:
         _, running = bridge.add_gate()

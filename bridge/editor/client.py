@@ -8,6 +8,7 @@ Does not know about: MCP, HTTP, what a call is waiting for.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic
@@ -23,6 +24,9 @@ T = TypeVar("T")
 
 ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
+
+NATIVE_LEVELS = 16
+"""What nests deeper goes as JSON text: Neovim closes the channel at 32 levels, counted from the message."""
 
 _WIRE = "return require('mcp-tools.wire').{}(...)"
 _HELLO = _WIRE.format("hello")
@@ -121,12 +125,12 @@ class NvimEditor:
         if request.session is not None:
             options["session"] = request.session
         if request.capabilities is not None:
-            options["capabilities"] = request.capabilities
+            options["capabilities"] = _packable(request.capabilities)
         if ack:
             options["ack"] = ack
         return self._reply(
             _EXECUTE,
-            (request.name, request.arguments, options),
+            (request.name, _packable(request.arguments), options),
             start_by + 0.1 if give_up is None else give_up,
         )
 
@@ -219,3 +223,17 @@ class NvimEditor:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
             self._log("warn", f"event {name} is unknown or has other arguments than expected")
+
+
+def _packable(value: dict[str, Any]) -> dict[str, Any] | str:
+    """What a client sent, or its JSON text when msgpack or Neovim would not take it as it is."""
+    return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
+
+
+def _crosses(value: Any, levels: int) -> bool:
+    if isinstance(value, str):
+        return True
+    if isinstance(value, dict | list):
+        children = value.values() if isinstance(value, dict) else value
+        return levels > 0 and all(_crosses(child, levels - 1) for child in children)
+    return not isinstance(value, int) or -(2**63) <= value < 2**63

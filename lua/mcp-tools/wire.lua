@@ -20,7 +20,7 @@ M.PROTOCOL = 1
 
 --- A reply up to this size rides in the wake-up itself.
 local WAKE_MAX = 64 * 1024
---- How often lost channels and unclaimed results are looked for, while there are any.
+--- How often lost channels are looked for, while a call is pending.
 local WATCH_MS = 1000
 
 --- Names this life of the editor.
@@ -127,24 +127,19 @@ local function is_open(id)
 end
 
 local function look()
-  local executor = core.get().executor
-  local open = false
   for id in pairs(channels) do
     if not is_open(id) then
       M.lost(id)
-    else
-      open = true
     end
   end
-  executor:expire()
-  if not (open and executor.active > 0) and next(executor.calls) == nil then
+  if next(channels) == nil or core.get().executor.active == 0 then
     watch:stop()
     watch:close()
     watch = nil
   end
 end
 
---- Looks once a second while there is something to look after; else there is no timer.
+--- Looks once a second while a call is pending; else there is no timer.
 local function keep_watch()
   if watch then
     return
@@ -224,11 +219,21 @@ function M.list(kind, revision)
   return reply
 end
 
+--- A value of the client: as it is, or as JSON text when it nests too deep for a message.
+---@param value table|string|nil
+---@return table?
+local function unpacked(value)
+  if type(value) == 'string' then
+    return vim.json.decode(value)
+  end
+  return value
+end
+
 --- Runs a tool; a result that is there at once comes in the reply.
 ---@param name string
----@param args table
+---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, client: table?,
----  session: string?, capabilities: table?, host: string?, ack: string[]? }
+---  session: string?, capabilities: (table|string)?, host: string?, ack: string[]? }
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channels[opts.channel]
@@ -240,19 +245,21 @@ function M.execute(name, args, opts)
     executor:acknowledge(opts.ack)
   end
   channel.answering[opts.call_id] = true
-  local call = executor:execute(name, args, {
+  local call = executor:execute(name, unpacked(args), {
     id = opts.call_id,
     host = opts.host or 'mcp',
     start_by = opts.start_by,
     timeout = opts.timeout,
     client = opts.client,
     session = opts.session,
-    capabilities = opts.capabilities,
+    capabilities = unpacked(opts.capabilities),
     listener = channel,
     keep = true,
   })
   channel.answering[opts.call_id] = nil
-  keep_watch()
+  if not call:ended() then
+    keep_watch()
+  end
   return reply_of(call)
 end
 

@@ -63,7 +63,7 @@ end
 function Validator:fill(v)
   if type(v) == 'table' then
     value.strict = false
-    self.compiler.depth = 0
+    self.compiler.depth, self.filler.depth = 0, 0
     self.filler:plan(self.schema)(v)
   end
   return v

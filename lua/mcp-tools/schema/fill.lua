@@ -14,6 +14,8 @@ local value = require('mcp-tools.schema.value')
 local M = {}
 
 local NIL = vim.NIL
+--- A value nested deeper is a circle of Lua tables, not data; the check after this says so.
+local MAX_DEPTH = 200
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 
 ---@alias mcp-tools.schema.Plan fun(v: table)
@@ -28,6 +30,7 @@ local EMPTY_DICT = getmetatable(vim.empty_dict())
 ---@class mcp-tools.schema.Filler
 ---@field compiler mcp-tools.schema.Compiler
 ---@field plans table<table, mcp-tools.schema.Plan>
+---@field depth integer how many plans deep the running fill is
 local Filler = {}
 Filler.__index = Filler
 
@@ -261,7 +264,11 @@ function Filler:plan(schema)
     local made
     self.plans[schema] = function(v)
       made = made or self:make(schema)
-      made(v)
+      if self.depth < MAX_DEPTH then
+        self.depth = self.depth + 1
+        made(v)
+        self.depth = self.depth - 1
+      end
     end
   end
   return self.plans[schema]
@@ -270,7 +277,7 @@ end
 ---@param compiler mcp-tools.schema.Compiler
 ---@return mcp-tools.schema.Filler
 function M.new(compiler)
-  return setmetatable({ compiler = compiler, plans = {} }, Filler)
+  return setmetatable({ compiler = compiler, plans = {}, depth = 0 }, Filler)
 end
 
 return M

@@ -94,6 +94,12 @@ describe('fill', function()
     t.ok(#vim.json.encode(compile(loop):fill({})) < 40)
   end)
 
+  it('ends with a value that contains itself', function()
+    local value = {}
+    value.child = value
+    t.eq(1, compile({ properties = { child = { ['$ref'] = '#' }, n = { default = 1 } } }):fill(value).n)
+  end)
+
   it('never fills in what its own schema refuses, and says so', function()
     local validator =
       compile({ properties = { a = { type = 'string', default = 5 }, b = { type = 'string', default = NIL } } })

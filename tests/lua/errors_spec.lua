@@ -1,0 +1,31 @@
+-- Error values: one list of codes, told from any other value.
+
+local errors = require('mcp-tools.errors')
+local t = require('helpers')
+
+describe('errors', function()
+  it('carry code, message and faults', function()
+    t.eq({ code = 'stale', message = 'changed' }, errors.new('stale', 'changed'))
+    local faults = { { field = 'n', message = 'is required' } }
+    t.eq(faults, errors.new(errors.codes.validation_error, 'bad', faults).errors)
+  end)
+
+  it('refuse a code that is not in the list', function()
+    t.raises('unknown error code: oops', function()
+      errors.new('oops', 'x')
+    end)
+  end)
+
+  it('are told from other values', function()
+    t.ok(errors.is(errors.new('busy', 'later')))
+    for _, value in ipairs({ 'busy', 5, {}, { code = 'busy' }, { code = 'oops', message = 'x' }, vim.NIL }) do
+      t.ok(not errors.is(value))
+    end
+  end)
+
+  it('name each code by itself', function()
+    for key, code in pairs(errors.codes) do
+      t.eq(key, code)
+    end
+  end)
+end)

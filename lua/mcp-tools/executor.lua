@@ -47,7 +47,9 @@ function M.new(opts)
   }, Executor)
   self.leave = function(call)
     self.active = self.active - 1
-    if not call.keep then
+    if call.keep then
+      self:sweep_later()
+    else
       self.calls[call.id] = nil
     end
   end
@@ -242,10 +244,24 @@ end
 function Executor:expire()
   local oldest = uv.hrtime() - self.settings().result_ttl * 1e6
   for id, call in pairs(self.calls) do
-    if call.ended_at and call.ended_at < oldest then
+    if call.ended_at and call.ended_at <= oldest then
       self.calls[id] = nil
     end
   end
+end
+
+--- One timer for all kept outcomes, and none while there are none.
+function Executor:sweep_later()
+  if self.sweeper then
+    return
+  end
+  self.sweeper = vim.defer_fn(function()
+    self.sweeper = nil
+    self:expire()
+    if next(self.calls) then
+      self:sweep_later()
+    end
+  end, self.settings().result_ttl)
 end
 
 --- Forgets outcomes that nobody can come for any more.

@@ -73,7 +73,7 @@ def _gate(public: list[Guard], private: list[Guard]) -> Middleware:
                 await _continue(request)
             return await handler(request)
         except ConnectionError:
-            raise  # the client is gone; nobody to answer
+            return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
         except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
             logger.exception("%s %s failed", request.method, request.path)
             return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)

@@ -51,9 +51,9 @@ class Front:
         self._sse = Sse(self._sessions, self._limits.request_body)
 
     async def start(self) -> None:
-        """Imports the SDK at once, where that is wanted."""
+        """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
         if self._context.settings.preload:
-            await self._loader.load()
+            self._loader.begin()
 
     async def close(self) -> None:
         """Answers what is in flight, as cancelled, and ends every stream."""

@@ -33,11 +33,15 @@ class Loader:
 
     async def load(self) -> Kernel:
         """The kernel, as soon as it is there; all who wait share one import, a failed one is tried again."""
-        if self.kernel is not None:
-            return self.kernel
-        if self._loading is None or self._loading.done():
+        if self.kernel is None:
+            return await asyncio.shield(self.begin())
+        return self.kernel
+
+    def begin(self) -> asyncio.Task[Kernel]:
+        """Starts the import, unless it runs or has succeeded."""
+        if self._loading is None or (self._loading.done() and self.kernel is None):
             self._loading = asyncio.get_running_loop().create_task(self._load())
-        return await asyncio.shield(self._loading)
+        return self._loading
 
     def stop(self) -> None:
         """Ends what the server keeps open."""

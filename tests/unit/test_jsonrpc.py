@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridge import jsonrpc
 from bridge.jsonrpc import Answer, Batch, Fault, Notification, Request, parse
@@ -111,6 +113,12 @@ def test_a_batch_keeps_its_faults() -> None:
     assert isinstance(batch, Batch)
     assert batch.messages[0] == Request(1, "m", None)
     assert isinstance(batch.messages[1], Fault)
+
+
+@given(st.binary() | st.text(alphabet='{}[]":,\\ud80x1eE.-NaInfty ').map(str.encode))
+def test_no_body_is_a_surprise(body: bytes) -> None:
+    """Whatever bytes come, there is a message or a fault."""
+    assert isinstance(parse(body), Request | Notification | Answer | Batch | Fault)
 
 
 def test_dumps_never_fails_on_text() -> None:

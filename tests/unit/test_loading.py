@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bridge.app import FRONT
 from bridge.model import Settings
-from tests.support.served import served
+from tests.support.served import eventually, served
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,7 +32,7 @@ async def test_first_requests_share_one_import() -> None:
         kernels = await asyncio.gather(*(loader.load() for _ in range(5)))
         assert len(set(map(id, kernels))) == 1
     async with served(Settings(preload=True)) as bridge:
-        assert bridge.runner.app[FRONT]._loader.kernel is not None
+        await eventually(lambda: bridge.runner.app[FRONT]._loader.kernel)
 
 
 async def test_health_and_refusals_need_no_sdk() -> None:

@@ -1,0 +1,182 @@
+"""Bodies that are no JSON, no message, or too much; and answers to what is only nearly right."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from tests.support.bridge import Bridge
+from tests.support.raw import Raw, text_of
+from tests.support.sse import LegacyStream
+from tests.support.tcp import request, talk
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMIT = 64 * 1024
+SETUP = f"{{ limits = {{ request_body = {LIMIT} }} }}"
+
+
+def nested(levels: int, kind: str = "list") -> bytes:
+    """A ping whose deepest value lies at `levels` of nesting."""
+    # The message and its params are two levels already.
+    begin, end = ("[", "]") if kind == "list" else ('{"a":', "}")
+    inner = begin * (levels - 2) + ("" if kind == "list" else "1") + end * (levels - 2)
+    return b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":%s}}' % inner.encode()
+
+
+NOT_JSON = {
+    "empty": b"",
+    "space": b" \n",
+    "truncated": b'{"jsonrpc":"2.0","id":1,"method":"pi',
+    "two": b'{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}',
+    "trailing comma": b'{"jsonrpc":"2.0","id":1,"method":"ping",}',
+    "single quotes": b"{'jsonrpc':'2.0'}",
+    "NaN": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":NaN}}',
+    "Infinity": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":-Infinity}}',
+    "Latin-1": '{"jsonrpc":"2.0","id":1,"method":"é"}'.encode("latin-1"),
+    "UTF-16": '{"jsonrpc":"2.0","id":1,"method":"ping"}'.encode("utf-16"),
+    "overlong": b'{"jsonrpc":"2.0","id":1,"method":"\xc0\xaf"}',
+    "surrogate in UTF-8": b'{"jsonrpc":"2.0","id":1,"method":"\xed\xa0\x80"}',
+    "lone surrogate": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ud800"}}',
+    "lone surrogate as key": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"\\uDFFF":1}}',
+    "surrogates in disorder": b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"\\ude00\\ud83d"}}',
+    "raw control character": b'{"jsonrpc":"2.0","id":1,"method":"pi\x01ng"}',
+    "byte order mark": b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    "NUL": b'\0{"jsonrpc":"2.0","id":1,"method":"ping"}',
+    "binary": bytes(range(256)),
+    "form": b"jsonrpc=2.0&id=1&method=ping",
+    "101 lists": nested(101),
+    "101 objects": nested(101, "object"),
+    "30 000 lists": b"[" * 30_000,
+    "30 000 lists, closed": b"[" * 30_000 + b"]" * 30_000,
+    "10 000 digits": b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % (b"9" * 10_000),
+}
+
+
+@pytest.mark.parametrize("what", NOT_JSON)
+async def test_no_json(shared: Bridge, client: Raw, what: str) -> None:
+    """400 and −32700 with id null, in a session, without one, and over the legacy transport."""
+    async with LegacyStream(shared) as legacy:
+        for path, session in (
+            ("/mcp", client.session),
+            ("/", client.session),
+            ("/mcp", None),
+            (legacy.path, None),
+        ):
+            status, answer = await client.send(NOT_JSON[what], path=path, Mcp_Session_Id=session)
+            assert (status, answer["id"], answer["error"]["code"]) == (400, None, -32700), path
+            assert set(answer) == {"jsonrpc", "id", "error"}
+
+
+NO_MESSAGE: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "number": 1,
+    "string": "ping",
+    "empty object": {},
+    "empty list": [],
+    "no version": {"id": 1, "method": "ping"},
+    "version 1.0": {"jsonrpc": "1.0", "id": 1, "method": "ping"},
+    "version as number": {"jsonrpc": 2.0, "id": 1, "method": "ping"},
+    "method as number": {"jsonrpc": "2.0", "id": 1, "method": 1},
+    "no method": {"jsonrpc": "2.0", "id": 1},
+    "id null": {"jsonrpc": "2.0", "id": None, "method": "ping"},
+    "id true": {"jsonrpc": "2.0", "id": True, "method": "ping"},
+    "id list": {"jsonrpc": "2.0", "id": [1], "method": "ping"},
+    "id 1.5": {"jsonrpc": "2.0", "id": 1.5, "method": "ping"},
+    "result and error": {"jsonrpc": "2.0", "id": 1, "result": {}, "error": {"code": 1, "message": ""}},
+    "error as text": {"jsonrpc": "2.0", "id": 1, "error": "no"},
+    "batch": [{"jsonrpc": "2.0", "id": 1, "method": "ping"}],
+    "batch of nothing": [1, None],
+    "nested batch": [[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]],
+}
+
+
+@pytest.mark.parametrize("what", NO_MESSAGE)
+async def test_no_message(client: Raw, what: str) -> None:
+    """JSON that is not one JSON-RPC message is 400 and −32600."""
+    status, answer = await client.send(json.dumps(NO_MESSAGE[what]).encode())
+    assert (status, answer["error"]["code"]) == (400, -32600)
+
+
+async def test_a_hundred_levels(client: Raw) -> None:
+    """The limit itself is fine."""
+    for kind in ("list", "object"):
+        assert (await client.send(nested(100, kind)))[0] == 200
+
+
+async def test_arguments_of_a_hundred_levels(client: Raw) -> None:
+    """Arguments as deep as a body may be reach the tool, and come back."""
+    for levels in (10, 30, 33, 60, 95):
+        value: Any = "deep"
+        for _ in range(levels):
+            value = [value]
+        answer = await client.call("echo", {"value": value})
+        assert json.loads(text_of(answer)) == value, levels
+
+
+async def test_of_equal_keys_the_last_counts(client: Raw) -> None:
+    """In the message, in its parameters, and in arguments."""
+    body = (
+        b'{"jsonrpc":"1.0","jsonrpc":"2.0","id":1,"id":2,"method":"nope","method":"tools/call",'
+        b'"params":{"name":"nvim_nope","name":"nvim_echo","arguments":{"value":"first","value":"last"}}}'
+    )
+    status, answer = await client.send(body)
+    assert (status, answer["id"], text_of(answer["result"])) == (200, 2, "last")
+
+
+def of_size(size: int) -> bytes:
+    """A call of `echo` with a body of exactly `size` bytes."""
+    params = '{"name":"nvim_echo","arguments":{"value":"%s"}}'
+    frame = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + "}"
+    return (frame % ("x" * (size - len(frame) + 2))).encode()
+
+
+async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
+    """The limit passes, one byte more is 413 with −32005; declared, chunked, or compressed beyond it."""
+    fits, too_much = of_size(LIMIT), of_size(LIMIT + 1)
+    assert (len(fits), len(too_much)) == (LIMIT, LIMIT + 1)
+    assert (await client.send(fits))[0] == 200
+    status, answer = await client.send(too_much)
+    assert (status, answer["error"]["code"]) == (413, -32005)
+    session = f"Mcp-Session-Id: {client.session}"
+    for body, wanted in ((fits, 200), (too_much, 413)):
+        chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        head = request(shared, b"", session, "Transfer-Encoding: chunked", Content_Length=None)
+        (got,) = await talk(shared, head, chunked, answers=1)
+        assert got.status == wanted
+    for how, packed in (
+        ("gzip", gzip.compress(b" " * 50_000_000)),
+        ("deflate", zlib.compress(b" " * 50_000_000)),
+    ):
+        assert len(packed) < LIMIT
+        (got,) = await talk(shared, request(shared, packed, session, Content_Encoding=how), answers=1)
+        assert got.status in (400, 413, 415), how
+    assert memory_of(await shared.pid()) < 250_000
+
+
+def memory_of(pid: int) -> int:
+    """Resident kB of a process; 0 where nobody tells."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    except FileNotFoundError:
+        return 0
+
+
+async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
+    """A length that is no number, negative, or announced beyond the limit is refused before any body."""
+    session = f"Mcp-Session-Id: {client.session}"
+    for length, wanted in (
+        ("x", {400}),
+        ("-1", {400}),
+        ("1e3", {400}),
+        (str(10**30), {400, 413}),
+        (LIMIT + 1, {413}),
+    ):
+        (got,) = await talk(shared, request(shared, b"", session, Content_Length=length), answers=1)
+        assert got.status in wanted, length

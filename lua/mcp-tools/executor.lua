@@ -7,6 +7,7 @@
 --- Order: not too late → not used before → room → known → arguments → gateway → tool.
 
 local Call = require('mcp-tools.call')
+local arguments = require('mcp-tools.arguments')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.invoke')
 
@@ -72,6 +73,7 @@ end
 ---@field session string?
 ---@field capabilities table?
 ---@field listener mcp-tools.Listener?
+---@field exact_args boolean? empty tables among the arguments say whether they are arrays or objects
 ---@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
 
 --- Runs a tool.
@@ -111,9 +113,9 @@ function Executor:execute(name, args, opts)
   call.definition, call.name = definition, definition.name
   call.timeout = definition.timeout or opts.timeout or settings.tool_timeout
   self:enter(call)
-  local value, faults = self:checked_arguments(definition, args)
-  if faults then
-    self:fail_arguments(call, faults)
+  local value, err = arguments.check(definition, args, opts.exact_args)
+  if not value then
+    call:finish('fail', { error = err })
     return call
   end
   call.args = value
@@ -142,36 +144,6 @@ function Executor:refusal(id, start_by)
   if start_by and uv.hrtime() > start_by then
     return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
   end
-end
-
----@param definition table
----@param args any
----@return table? value
----@return mcp-tools.Fault[]? faults
-function Executor:checked_arguments(definition, args)
-  if args == nil or args == vim.NIL then
-    args = vim.empty_dict()
-  end
-  if type(args) ~= 'table' then
-    return nil, { { field = '(root)', message = 'must be an object, got ' .. type(args) } }
-  end
-  args = definition.check:fill(args)
-  local ok, faults = definition.check:check(args)
-  if not ok then
-    return nil, faults
-  end
-  return args
-end
-
----@param call mcp-tools.Call
----@param faults mcp-tools.Fault[]
-function Executor:fail_arguments(call, faults)
-  local lines = {}
-  for i, fault in ipairs(faults) do
-    lines[i] = ('%s: %s'):format(fault.field, fault.message)
-  end
-  local text = ('Invalid arguments for %s: %s'):format(call.name, table.concat(lines, '; '))
-  call:fail('validation_error', text, faults)
 end
 
 --- Takes a call into the table; `leave` takes it out again at its end.

@@ -254,6 +254,7 @@ function M.execute(name, args, opts)
     session = opts.session,
     capabilities = unpacked(opts.capabilities),
     listener = channel,
+    exact_args = true,
     keep = true,
   })
   channel.answering[opts.call_id] = nil

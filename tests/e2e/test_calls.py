@@ -130,6 +130,11 @@ async def test_arguments(tools_bridge: Bridge, transport: Transport) -> None:
             text = text_of(result)
             got = text if isinstance(given, str) else json.loads(text)
             assert got == given
+        for value_, field in (({"list": {}}, "list"), ({"map": []}, "map")):
+            error = error_of(await client.call_tool("nvim_shapes", value_))
+            assert error["errors"][0]["field"] == field
+        good = await client.call_tool("nvim_shapes", {"list": [], "map": {}, "added_by_client": 1})
+        assert text_of(good) == "fine"
         error = error_of(await client.call_tool("nvim_echo", {"value": {"a": [1, 2**53 + 1]}}))
         assert error["code"] == "validation_error"
         assert error["errors"][0]["field"] == "value.a[1]"

@@ -219,3 +219,11 @@ tool({
     ctx('ran')
   end,
 })
+
+tool({
+  name = 'shapes',
+  args = { list = { type = 'array' }, map = { type = 'object' } },
+  execute = function(ctx)
+    ctx('fine')
+  end,
+})

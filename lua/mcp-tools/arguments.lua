@@ -1,0 +1,70 @@
+--- Arguments of a call: defaults filled in, checked against the schema, what is surplus noted.
+---
+--- Receives: a definition and what the caller gave.
+--- Sends: arguments that fit, or a `validation_error` with every fault.
+--- Does not know about: calls, hosts.
+
+local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+
+local M = {}
+
+--- Names of surplus arguments that are logged for one tool; a client may make up any number of them.
+local MAX_NOTED = 10
+
+--- Clients add arguments of their own to the short form; that is allowed, and logged once for each.
+---@param definition mcp-tools.Definition
+---@param args table
+local function note_unknown(definition, args)
+  for name in pairs(args) do
+    if definition.args[name] == nil then
+      local noted = definition.noted or {}
+      definition.noted = noted
+      if not noted[name] and #noted < MAX_NOTED then
+        noted[name] = true
+        table.insert(noted, name)
+        log.info("tool '%s': clients send an argument that its definition does not have: %s", definition.name, name)
+      end
+    end
+  end
+end
+
+local STRICT, LENIENT = { strict = true }, {}
+
+---@param name string the tool's
+---@param faults mcp-tools.Fault[]
+---@return mcp-tools.Error
+local function invalid(name, faults)
+  local lines = {}
+  for i, fault in ipairs(faults) do
+    lines[i] = ('%s: %s'):format(fault.field, fault.message)
+  end
+  local text = ('Invalid arguments for %s: %s'):format(name, table.concat(lines, '; '))
+  return errors.new('validation_error', text, faults)
+end
+
+--- Arguments that a tool may have.
+---@param definition mcp-tools.Definition
+---@param args any owned by the call; nil and null are no arguments
+---@param exact boolean? empty tables say whether they are arrays or objects, as those off the wire do
+---@return table? value
+---@return mcp-tools.Error? err
+function M.check(definition, args, exact)
+  if args == nil or args == vim.NIL then
+    args = vim.empty_dict()
+  end
+  if type(args) ~= 'table' then
+    return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
+  end
+  args = definition.check:fill(args)
+  local ok, faults = definition.check:check(args, exact and STRICT or LENIENT)
+  if not ok then
+    return nil, invalid(definition.name, faults)
+  end
+  if definition.args then
+    note_unknown(definition, args)
+  end
+  return args
+end
+
+return M

@@ -1,0 +1,158 @@
+"""The bridge's calls on the plugin's own wire: both sides of the contract in one test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from bridge.calls import Calls
+from bridge.editor.client import NvimEditor
+from bridge.errors import Code
+from bridge.model import CallRequest, ClientInfo, HelloInfo, Outcome, Progress, Versions
+from tests.support.nvim import Nvim
+
+INIT = """
+local tools = require('mcp-tools')
+tools.setup({ bridge = { autostart = false }, approval = { default = 'allow' } })
+local function add(name, execute, more)
+  tools.register(vim.tbl_extend('force', { name = name, description = name, needs_approval = false,
+    annotations = { read_only = true }, execute = execute, timeout = 5000 }, more or {}))
+end
+add('now', function(ctx, args) ctx(args.v) end, { input_schema = { type = 'object' } })
+add('later', function(ctx, args)
+  vim.defer_fn(function() ctx(('x'):rep(args.size)) end, args.ms)
+end, { input_schema = { type = 'object' } })
+add('forever', function(ctx)
+  ctx:on_cancel(function(reason) _G.cancelled = reason or 'yes' end)
+end)
+add('short', function() end, { timeout = 200 })
+add('steps', function(ctx)
+  ctx:log('info', { at = 1 })
+  ctx:progress(1, 3, 'one')
+  vim.defer_fn(function() ctx:progress(2, 3, 'two') ctx('end') end, 30)
+end)
+add('bad', function(ctx) ctx({ deep = { 'caf\\233' } }) end)
+add('throws', function() error('at /home/me/secret') end)
+add('busy', function(ctx)
+  local till = vim.uv.hrtime() + 2.6e9
+  while vim.uv.hrtime() < till do end
+  ctx('after all')
+end)
+"""
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.progresses: list[Progress] = []
+        self.logs: list[tuple[str, Any]] = []
+
+    def progress(self, p: Progress) -> None:
+        self.progresses.append(p)
+
+    def log(self, level: str, data: Any) -> None:
+        self.logs.append((level, data))
+
+
+class Setup:
+    def __init__(self, nvim: Nvim, editor: NvimEditor, calls: Calls) -> None:
+        self.nvim, self.editor, self.calls, self.seen = nvim, editor, calls, Seen()
+
+    async def run(self, name: str, **arguments: Any) -> Outcome:
+        return await self.calls.run(CallRequest(name, arguments, ClientInfo("t", "1")), self.seen)
+
+    async def held(self) -> Any:
+        return await self.nvim.lua("return vim.tbl_count(require('mcp-tools.core').get().executor.calls)")
+
+
+@pytest.fixture
+async def setup(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> AsyncIterator[Setup]:
+    nvim = await spawn_nvim(init_lua=INIT)
+    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    hello = await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
+    yield Setup(nvim, editor, Calls(editor, hello.settings))
+    editor.close()
+    await editor.closed
+
+
+async def test_values_come_back_exactly(setup: Setup) -> None:
+    """Numbers, nulls, empty lists and objects, text beyond ASCII survive both ways."""
+    for value in (3.141592653589793, 2**53, -0.5, "hé", [], {"a": None, "b": [1, {"c": {}}]}, True):
+        outcome = await setup.run("nvim_now", v=value)
+        back = outcome.text if outcome.kind == "text" else json.loads(outcome.text)
+        assert back == value
+    assert (await setup.run("now")).kind == "empty"
+
+
+async def test_pending_results_of_every_size(setup: Setup) -> None:
+    """Below and above what rides in a wake; afterwards the registry holds nothing."""
+    for size in (1, 65_536, 65_537, 2 << 20):
+        assert len((await setup.run("later", ms=10, size=size)).text) == size
+    await setup.nvim.wait_for(
+        "return vim.tbl_count(require('mcp-tools.core').get().executor.calls) == 0", timeout=1000
+    )
+
+
+async def test_many_at_once(setup: Setup) -> None:
+    """Two hundred calls in flight end each with its own result."""
+    outcomes = await asyncio.gather(*(setup.run("later", ms=5, size=n) for n in range(1, 201)))
+    assert [len(o.text) for o in outcomes] == list(range(1, 201))
+
+
+async def test_progress_and_log(setup: Setup) -> None:
+    """What the tool says on its way arrives, in order."""
+    assert (await setup.run("steps")).text == "end"
+    assert [p.done for p in setup.seen.progresses][-1] == 2
+    assert setup.seen.logs == [("info", {"at": 1})]
+
+
+async def test_the_editors_timeout(setup: Setup) -> None:
+    """The tool's own timeout ends it, in time."""
+    begun = monotonic()
+    outcome = await setup.run("short")
+    assert (outcome.state, outcome.error and outcome.error.code) == ("timed_out", Code.TIMEOUT)
+    assert monotonic() - begun < 1
+
+
+async def test_cancel_reaches_the_tool(setup: Setup) -> None:
+    """The hook of the tool runs with the reason; the next call works."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    setup.calls.cancel_reason(call, "client")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await setup.nvim.wait_for("return _G.cancelled")
+    assert (await setup.run("now", v="next")).text == "next"
+
+
+async def test_a_lost_bridge_cancels_its_calls(setup: Setup) -> None:
+    """When the channel goes, the tool hears of it within 2 s."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return require('mcp-tools.core').get().executor.active == 1")
+    setup.editor.close()
+    outcome = await call
+    assert outcome.error
+    assert outcome.error.code is Code.EDITOR_GONE
+    await setup.nvim.wait_for("return _G.cancelled", timeout=2500)
+
+
+async def test_faults_of_tools(setup: Setup) -> None:
+    """What is not UTF-8 is named with its path; what was thrown is an execution_error; unknown is unknown."""
+    bad = await setup.run("bad")
+    assert bad.error
+    assert bad.error.code is Code.NOT_SERIALIZABLE
+    assert "deep" in bad.error.message
+    for name, code in (("throws", Code.EXECUTION_ERROR), ("absent", Code.UNKNOWN_TOOL)):
+        outcome = await setup.run(name)
+        assert outcome.error
+        assert outcome.error.code is code
+
+
+async def test_a_tool_that_holds_the_main_thread_is_waited_for(setup: Setup) -> None:
+    """It has started, so silence beyond start_by is no reason to give it up."""
+    assert (await setup.run("busy")).text == "after all"

@@ -3,6 +3,7 @@
 
 Receives the verbs of `Editor`; sends `started`, `wake`, `log` and `changed` to its listeners.
 Does not know about: msgpack, sockets, Lua. It can be silent, block at a prompt or lose events.
+Longer than others, since the laws of the twin are only worth something when they can be read in one place.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ local M = {}
 
 --- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
 local TOMBSTONES = 256
+--- Sessions whose tools' `state` is kept; well above `limits.sessions`, since a session may be revived.
+local SESSIONS = 256
 
 ---@class mcp-tools.Settings what the executor reads of the options
 ---@field tool_timeout integer ms; 0 = none
@@ -154,21 +156,39 @@ function Executor:enter(call)
   call.leave = self.leave
 end
 
---- The `state` of a tool in a session, made on first use.
+--- The `state` of a tool in a session, made on first use. Without a session it lasts for one call.
+---@param definition mcp-tools.Definition
+---@param session string?
+---@return table
 function Executor:session_state(definition, session)
-  local key = session or ''
-  local states = self.session_states[key] or {}
-  self.session_states[key] = states
-  if states[definition.name] == nil then
-    states[definition.name] = definition.state()
+  if not session then
+    return definition.state()
   end
-  return states[definition.name]
+  local kept = self.session_states[session]
+  if not kept then
+    kept = { tools = {}, used_at = uv.hrtime() }
+    self.session_states[session] = kept
+    self:forget_oldest_session()
+  end
+  kept.used_at = uv.hrtime()
+  if kept.tools[definition.name] == nil then
+    kept.tools[definition.name] = definition.state()
+  end
+  return kept.tools[definition.name]
 end
 
---- Forgets what tools kept for a session that ended.
----@param session string
-function Executor:end_session(session)
-  self.session_states[session] = nil
+--- Sessions end without a word; what tools keep for them must not add up.
+function Executor:forget_oldest_session()
+  local count, oldest = 0, nil
+  for session, kept in pairs(self.session_states) do
+    count = count + 1
+    if not oldest or kept.used_at < self.session_states[oldest].used_at then
+      oldest = session
+    end
+  end
+  if count > SESSIONS then
+    self.session_states[oldest] = nil
+  end
 end
 
 --- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.

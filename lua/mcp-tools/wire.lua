@@ -304,14 +304,10 @@ function M.explain(id)
 end
 
 --- News from the bridge, for people.
----@param kind 'listening'|'sessions'|'session_ended'|'blocked'
+---@param kind 'listening'|'sessions'|'blocked'
 ---@param data table
 function M.report(kind, data)
-  if kind == 'session_ended' then
-    core.get().executor:end_session(data.id)
-  else
-    require('mcp-tools.bridge').reported(kind, data)
-  end
+  require('mcp-tools.bridge').reported(kind, data)
 end
 
 --- Tells every attached bridge of a change, once per turn of the event loop.

@@ -483,8 +483,15 @@ describe('a call', function()
     t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
     t.eq(2, b.run('count', {}, { session = 'a' }).outcome.value)
     t.eq(1, b.run('count', {}, { session = 'b' }).outcome.value)
-    b.executor:end_session('a')
+    t.eq(1, b.run('count', {}).outcome.value)
+    t.eq(1, b.run('count', {}).outcome.value)
+    t.eq(3, b.run('count', {}, { session = 'a' }).outcome.value)
+    for i = 1, 300 do
+      b.run('count', {}, { session = 's' .. i })
+    end
+    t.eq(256, vim.tbl_count(b.executor.session_states))
     t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
+    t.eq(2, b.run('count', {}, { session = 's300' }).outcome.value)
   end)
 
   it('tells its tool who asks', function()

@@ -320,7 +320,12 @@ async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Sta
     resident = next(line for line in (about / "status").read_text().splitlines() if line.startswith("VmRSS"))
     assert int(resident.split()[1]) <= 45 * 1024
     fields = (about / "stat").read_text().rpartition(")")[2].split()
-    assert (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") <= 0.5  # 0.35 on a quiet machine
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    # A busy machine makes every second longer, also those of the imports that nobody can do without.
+    code = "import aiohttp.web, msgpack, time; print(time.process_time())"
+    plain = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    least = float((await plain.communicate())[0])
+    assert cpu <= max(0.35, 1.6 * least)
     maps = (about / "maps").read_text()
     assert "pydantic_core" not in maps
     environ = (about / "environ").read_bytes()

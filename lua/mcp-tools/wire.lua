@@ -123,7 +123,7 @@ local watch
 
 ---@param id integer
 local function is_open(id)
-  return next(vim.api.nvim_get_chan_info(id)) ~= nil
+  return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
 end
 
 local function look()

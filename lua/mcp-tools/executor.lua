@@ -7,9 +7,11 @@
 --- Order: not too late → not used before → room → known → arguments → gateway → tool.
 
 local Call = require('mcp-tools.call')
+local States = require('mcp-tools.states')
 local arguments = require('mcp-tools.arguments')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.invoke')
+local log = require('mcp-tools.log')
 
 local uv = vim.uv
 
@@ -17,8 +19,6 @@ local M = {}
 
 --- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
 local TOMBSTONES = 256
---- Sessions whose tools' `state` is kept; well above `limits.sessions`, since a session may be revived.
-local SESSIONS = 256
 
 ---@class mcp-tools.Settings what the executor reads of the options
 ---@field tool_timeout integer ms; 0 = none
@@ -43,7 +43,7 @@ function M.new(opts)
     settings = opts.settings,
     calls = {},
     active = 0,
-    session_states = {},
+    states = States.new(),
     buried = {},
     buried_order = {},
     counter = 0,
@@ -121,17 +121,14 @@ function Executor:execute(name, args, opts)
     return call
   end
   call.args = value
-  self.gateway:decide(call, function(allowed, err)
+  self.gateway:decide(call, function(allowed, denial)
     if call:ended() then
       return
     end
-    if allowed then
-      if definition.state then
-        call.session_state = self:session_state(definition, call.session)
-      end
+    if not allowed then
+      call:finish('fail', { error = denial })
+    elseif self:give_state(call) then
       invoke.start(call, settings.max_result)
-    else
-      call:finish('fail', { error = err })
     end
   end)
   return call
@@ -156,39 +153,21 @@ function Executor:enter(call)
   call.leave = self.leave
 end
 
---- The `state` of a tool in a session, made on first use. Without a session it lasts for one call.
----@param definition mcp-tools.Definition
----@param session string?
----@return table
-function Executor:session_state(definition, session)
-  if not session then
-    return definition.state()
+--- Gives a call the `state` that its definition makes; fails the call when that throws.
+---@param call mcp-tools.Call
+---@return boolean ok
+function Executor:give_state(call)
+  if not call.definition.state then
+    return true
   end
-  local kept = self.session_states[session]
-  if not kept then
-    kept = { tools = {}, used_at = uv.hrtime() }
-    self.session_states[session] = kept
-    self:forget_oldest_session()
+  local ok, state = xpcall(self.states.get, debug.traceback, self.states, call.definition, call.session)
+  if not ok then
+    log.error('call %s (%s): its state() threw: %s', call.id, call.name, state)
+    call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
+    return false
   end
-  kept.used_at = uv.hrtime()
-  if kept.tools[definition.name] == nil then
-    kept.tools[definition.name] = definition.state()
-  end
-  return kept.tools[definition.name]
-end
-
---- Sessions end without a word; what tools keep for them must not add up.
-function Executor:forget_oldest_session()
-  local count, oldest = 0, nil
-  for session, kept in pairs(self.session_states) do
-    count = count + 1
-    if not oldest or kept.used_at < self.session_states[oldest].used_at then
-      oldest = session
-    end
-  end
-  if count > SESSIONS then
-    self.session_states[oldest] = nil
-  end
+  call.session_state = state
+  return true
 end
 
 --- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.

@@ -489,9 +489,26 @@ describe('a call', function()
     for i = 1, 300 do
       b.run('count', {}, { session = 's' .. i })
     end
-    t.eq(256, vim.tbl_count(b.executor.session_states))
+    t.eq(256, vim.tbl_count(b.executor.states.sessions))
     t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
     t.eq(2, b.run('count', {}, { session = 's300' }).outcome.value)
+  end)
+
+  it('fails when its state cannot be made, and nothing runs', function()
+    local b = bench()
+    local ran = false
+    b.tool({
+      name = 'x',
+      state = function()
+        error('no state')
+      end,
+      execute = function(ctx)
+        ran = true
+        ctx()
+      end,
+    })
+    t.eq('execution_error', error_of(b.run('x', {}, { session = 'a' })).code)
+    t.eq({ false, 0 }, { ran, b.executor.active })
   end)
 
   it('tells its tool who asks', function()

@@ -53,7 +53,12 @@ return {
     description = 'Python (3.11 or newer, with the runtime packages) that runs the bridge instead of the private'
       .. ' environment.',
   },
-  { path = 'bridge.host', type = 'string', default = '127.0.0.1', description = 'Address that the bridge listens on.' },
+  {
+    path = 'bridge.host',
+    type = 'string',
+    default = '127.0.0.1',
+    description = 'Address that the bridge listens on. Only loopback ones (127.0.0.1, ::1) are accepted.',
+  },
   {
     path = 'bridge.port',
     type = 'integer',

@@ -29,11 +29,6 @@ end
 ---@return string
 function M.url(port)
   local host = config.get('bridge.host')
-  if host == '0.0.0.0' or host == '' then
-    host = '127.0.0.1'
-  elseif host == '::' then
-    host = '::1'
-  end
   return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
 end
 

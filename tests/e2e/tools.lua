@@ -222,7 +222,7 @@ tool({
 
 tool({
   name = 'shapes',
-  args = { list = { type = 'array' }, map = { type = 'object' } },
+  args = { list = { type = 'array', items = { type = 'string' } }, map = { type = 'object' } },
   execute = function(ctx)
     ctx('fine')
   end,

@@ -142,7 +142,9 @@ function M.stop(cb)
 end
 
 --- Stops and starts on the same port and token. Starts when nothing runs.
-function M.restart()
+---@param opts? { announce?: boolean }
+function M.restart(opts)
+  request = vim.tbl_extend('force', request, opts or {})
   if supervisor:is_wanted() then
     supervisor:restart()
   else

@@ -26,25 +26,37 @@ local function failure(err)
   return lines
 end
 
+---@param text string
+---@return table? args, string? err
+local function decode(text)
+  if text == '' then
+    return vim.empty_dict()
+  end
+  local ok, decoded = pcall(vim.json.decode, text)
+  if not ok then
+    return nil, (tostring(decoded):gsub('^.-:%d+: ', ''))
+  elseif type(decoded) ~= 'table' or (vim.islist(decoded) and #decoded > 0) then
+    return nil, 'they are of another type'
+  end
+  return decoded
+end
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'TOOL [JSON]: run a tool and show its result',
   run = function(rest)
-    local notify = require('mcp-tools.notify')
     local name, text = rest:match('^(%S+)%s*(.*)$')
     if not name then
-      return notify.error('which tool? :McpTools call TOOL [JSON]')
+      return require('mcp-tools.notify').error('which tool? :McpTools call TOOL [JSON]')
     end
-    local args = vim.empty_dict()
-    if text ~= '' then
-      local ok, decoded = pcall(vim.json.decode, text)
-      if not ok or type(decoded) ~= 'table' or (vim.islist(decoded) and #decoded > 0) then
-        return notify.error(
-          ('the arguments are no JSON object: %s'):format(ok and text or tostring(decoded):gsub('^.-:%d+: ', ''))
-        )
-      end
-      args = decoded
+    local function show(lines, opts)
+      require('mcp-tools.ui.scratch').show('call ' .. name, lines, vim.tbl_extend('error', { wrap = true }, opts or {}))
     end
+    local args, fault = decode(text)
+    if not args then
+      return show({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
+    end
+    local typed = true -- the person has just pressed Enter and waits
     require('mcp-tools').call(name, args, {}, function(result, err)
       local lines, filetype
       if err then
@@ -52,8 +64,14 @@ return {
       else
         lines, filetype = shown(result)
       end
-      require('mcp-tools.ui.scratch').show('call ' .. name, lines, { filetype = filetype })
+      if typed then
+        return show(lines, { filetype = filetype })
+      end
+      vim.schedule(function()
+        show(lines, { filetype = filetype, stay = true })
+      end)
     end)
+    typed = false
   end,
   complete = function()
     return vim.tbl_map(function(tool)

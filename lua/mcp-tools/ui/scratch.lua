@@ -1,14 +1,17 @@
--- Receives lines. Sends them to a window at the bottom that `q` closes; one window per name, shown again in place.
+-- Receives lines. Sends them to one window at the bottom that `q` closes; what it showed before gives way.
 -- Does not know about what they say. Used instead of messages of several lines, which would wait for a key and keep the
 -- bridge waiting with them.
 
 local M = {}
 
 local MAX_HEIGHT = 15
+local PREFIX = 'mcp-tools://'
 
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
 ---@field at_end? boolean cursor on the last line
+---@field wrap? boolean long lines are wrapped
+---@field stay? boolean leave the cursor where it is: the person may be typing
 
 ---@param lines string[]
 ---@return string[]
@@ -20,10 +23,16 @@ local function single_lines(lines)
   return out
 end
 
+local function close()
+  if not pcall(vim.cmd.close) then
+    vim.cmd.enew() -- it was the last window
+  end
+end
+
 ---@param name string
 ---@return integer buffer
 local function buffer_of(name)
-  local full = 'mcp-tools://' .. name
+  local full = PREFIX .. name
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_get_name(buffer) == full then
       return buffer
@@ -32,8 +41,43 @@ local function buffer_of(name)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buffer, full)
   vim.bo[buffer].bufhidden = 'wipe'
-  vim.keymap.set('n', 'q', '<cmd>close<cr>', { buffer = buffer, nowait = true, desc = 'close' })
+  vim.keymap.set('n', 'q', close, { buffer = buffer, nowait = true, desc = 'close' })
   return buffer
+end
+
+--- The window of this tab page that shows something of ours.
+---@return integer?
+local function shared_window()
+  for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+    if vim.startswith(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)), PREFIX) then
+      return window
+    end
+  end
+end
+
+---@param buffer integer
+---@param opts mcp-tools.ScratchOpts
+---@return integer window
+local function window_of(buffer, opts)
+  local window = shared_window()
+  if window then
+    vim.api.nvim_win_set_buf(window, buffer)
+  else
+    window = vim.api.nvim_open_win(buffer, false, { split = 'below', win = -1, height = 1 })
+    vim.wo[window].number, vim.wo[window].relativenumber = false, false
+    vim.wo[window].winfixheight = true
+  end
+  if not opts.stay then
+    vim.api.nvim_set_current_win(window)
+  end
+  vim.wo[window].wrap = opts.wrap or false
+  vim.wo[window].linebreak = opts.wrap or false
+  -- Where it was moved beside the others, or is alone, its height would change that of the command line.
+  if vim.fn.winlayout()[1] == 'col' then
+    local height = vim.api.nvim_win_text_height(window, {}).all
+    vim.api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
+  end
+  return window
 end
 
 --- Shows `lines` under `name`.
@@ -51,16 +95,8 @@ function M.show(name, lines, opts)
   if opts.filetype then
     vim.bo[buffer].filetype = opts.filetype
   end
-  local window = vim.fn.bufwinid(buffer)
-  if window == -1 then
-    local height = math.max(1, math.min(#lines, MAX_HEIGHT))
-    window = vim.api.nvim_open_win(buffer, true, { split = 'below', win = -1, height = height })
-    vim.wo[window].number, vim.wo[window].relativenumber, vim.wo[window].wrap = false, false, false
-    vim.wo[window].winfixheight = true
-  end
-  if opts.at_end then
-    vim.api.nvim_win_set_cursor(window, { #lines, 0 })
-  end
+  local window = window_of(buffer, opts)
+  vim.api.nvim_win_set_cursor(window, { opts.at_end and #lines or 1, 0 })
   return buffer
 end
 

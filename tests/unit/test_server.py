@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import mcp.types as t
 import pytest
+import uvicorn
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
@@ -27,7 +28,15 @@ from tests.support.served import TOKEN, Served, eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
-FRONTS = ("ours-legacy", "ours-auto", "ours-2026-07-28", "sdk-legacy", "sdk-2026-07-28")
+FRONTS = (
+    "ours-legacy",
+    "ours-auto",
+    "ours-2026-07-28",
+    "sdk-legacy",
+    "sdk-2026-07-28",
+    "sdk_http-legacy",
+    "sdk_http-2026-07-28",
+)
 
 
 async def work(ctx: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -71,9 +80,33 @@ async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client,
 
 
 @asynccontextmanager
+async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
+    """The same server behind the SDK's own HTTP front."""
+    settings = Settings(instructions="Use it.")
+    editor = MemoryEditor(settings)
+    prepare(editor)
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None)
+    config = uvicorn.Config(assembly.server.streamable_http_app(), port=0, log_level="error", lifespan="on")
+    front = uvicorn.Server(config)
+    serving = asyncio.create_task(front.serve())
+    await eventually(lambda: front.started)
+    port = front.servers[0].sockets[0].getsockname()[1]
+    try:
+        async with Client(
+            streamable_http_client(f"http://127.0.0.1:{port}/mcp"), mode=mode, **options
+        ) as client:
+            yield client, editor
+    finally:
+        front.should_exit = True
+        await serving
+        assembly.stop()
+        editor.close()
+
+
+@asynccontextmanager
 async def client_of(front: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
     side, _, mode = front.partition("-")
-    make = our_client if side == "ours" else their_client
+    make = {"ours": our_client, "sdk": their_client, "sdk_http": their_http_client}[side]
     async with make(mode, **options) as made:
         yield made
 
@@ -153,6 +186,8 @@ async def test_a_timeout_of_the_sdk_client_cancels() -> None:
             await client.call_tool("nvim_wait", {}, read_timeout_seconds=0.2)
         await eventually(lambda: contexts[0].cancel_reason)
         assert contexts[0].cancel_reason == "client"
+        # The client must not close while the answer to what it gave up still arrives.
+        await client.list_tools()
 
 
 def test_results() -> None:

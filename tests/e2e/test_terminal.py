@@ -1,0 +1,220 @@
+"""A person at a real terminal: commands, health, questions, the end. What counts is what the screen shows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import bridge as support
+from tests.support import terminal
+from tests.support.bridge import connect
+from tests.support.nvim import Home
+from tests.support.results import error_of, text_of
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+INIT = """
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ tools = {{ 'test' }}, bridge = {{ python = [[{python}]], autostart = {autostart} }} }})
+mcp_tools.register({{
+  name = 'risky',
+  description = 'Changes something.',
+  annotations = {{ destructive = true }},
+  execute = function(ctx)
+    _G.ran = (_G.ran or 0) + 1
+    ctx('it ran')
+  end,
+}})
+"""
+
+Open = Callable[..., AbstractAsyncContextManager[Terminal]]
+
+
+@pytest.fixture
+def open_terminal(nvim_program: Path, home: Home) -> Open:
+    """Open a terminal with Neovim and the test tools in it: `async with open_terminal(…) as terminal`."""
+
+    @contextlib.asynccontextmanager
+    async def opened(*, autostart: bool = False) -> AsyncIterator[Terminal]:
+        init = INIT.format(python=sys.executable, autostart="true" if autostart else "false")
+        async with terminal.opened(nvim_program, home, init_lua=init) as screen:
+            yield screen
+            # Such a question holds the editor, and whoever waits for it.
+            assert "Press ENTER" not in await screen.screen()
+
+    return opened
+
+
+@pytest.fixture
+async def idle(open_terminal: Open) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has no bridge."""
+    async with open_terminal() as screen:
+        yield screen
+
+
+@pytest.fixture
+async def served(open_terminal: Open) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has started its bridge by itself."""
+    async with open_terminal(autostart=True) as screen:
+        await screen.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        yield screen
+
+
+async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
+    """Status names the endpoint and never the token; start, stop and restart say what came of them."""
+    endpoint = await served.nvim.lua("return mcp_tools.endpoint()")
+    pid = await served.nvim.lua("return mcp_tools.status().pid")
+
+    await served.command("McpTools")
+    screen = await served.shows("bridge: ready", endpoint["url"], "clients     none")
+    assert endpoint["token"] not in screen
+    assert "ready: http" not in screen, "a start that nobody asked for is not announced"
+    await served.type("q")
+    await served.hides("bridge: ready")
+
+    await served.command("McpTools start")
+    await served.shows(f"the bridge runs already, on port {endpoint['port']}")
+    await served.command("McpTools restart")
+    await served.shows(f"[mcp-tools] ready: {endpoint['url']}")
+    assert await served.nvim.lua("return mcp_tools.endpoint()") == endpoint
+    assert await served.nvim.lua("return mcp_tools.status().pid") != pid
+    await served.command("McpTools stop")
+    await served.shows("[mcp-tools] the bridge has stopped")
+    await served.command("McpTools status")
+    await served.shows("bridge: stopped")
+    await served.command("McpTools start")
+    await served.shows(f"[mcp-tools] ready: {endpoint['url']}")
+
+
+async def test_tools_and_calls(idle: Terminal) -> None:
+    """Tools are listed and called by hand; whatever is wrong with a call can be read in full."""
+    await idle.command("McpTools tools")
+    await idle.shows("registered", "nvim_risky", "test", "nvim_test_echo", "Returns the text it is given.")
+    await idle.command('McpTools call test_echo {"text":"hi"}')
+    await idle.shows("\nhi", "mcp-tools://call test_echo")
+    await idle.command('McpTools call test_echo {"text":hi}')
+    await idle.shows("The arguments are no JSON object: ", "invalid token", '\n  {"text":hi}')
+    await idle.command("McpTools call test_echo")
+    await idle.shows("Error (validation_error)", "\n  text: ")
+    await idle.command("McpTools call test_ecko {}")
+    await idle.shows("Error (unknown_tool)")
+    await idle.command("McpTools call")
+    screen = await idle.shows("[mcp-tools] which tool? :McpTools call TOOL [JSON]")
+    assert screen.count("mcp-tools://") == 1, "one window for all of it"
+
+
+async def test_names_and_completion(idle: Terminal) -> None:
+    """A subcommand that is not there names the nearest; Tab completes subcommands and tools."""
+    await idle.command("McpTools stauts")
+    await idle.shows("[mcp-tools] there is no :McpTools stauts; did you mean status?")
+    await idle.type(":McpTools st")
+    await idle.press("Tab")
+    await idle.shows("start", "status", "stop")
+    await idle.press("C-c")
+    await idle.type(":McpTools call test_e")
+    await idle.press("Tab")
+    await idle.shows(":McpTools call test_echo")
+    await idle.press("C-c")
+
+
+async def test_log(idle: Terminal) -> None:
+    """The log opens at its end, with what was too long for the message line."""
+    text = "words that do not fit into one line, " * 3 + "and their end"
+    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", text)
+    await idle.shows("… (:McpTools log)")
+    await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
+    await idle.command("McpTools log")
+    await idle.shows("mcp-tools://log", "WARN")
+    await idle.type("$")
+    await idle.shows("and their end")
+
+
+async def test_cancel(idle: Terminal) -> None:
+    """One call is cancelled at once; among several the person chooses; a result leaves the cursor alone."""
+    slow = 'McpTools call test_progress {"delay_ms":60000}'
+    await idle.command("McpTools cancel")
+    await idle.shows("[mcp-tools] no call is in flight")
+    await idle.command(slow)
+    await idle.command("McpTools cancel")
+    await idle.shows("[mcp-tools] cancelled test_progress", "Error (cancelled)")
+    assert await idle.nvim.request("nvim_buf_get_name", 0) == ""
+
+    await idle.command(slow)
+    await idle.command(slow)
+    await idle.command("McpTools cancel")
+    await idle.shows("Cancel which call?", "2: test_progress")
+    await idle.type("2")
+    await idle.press("Enter")
+    await idle.shows("[mcp-tools] cancelled test_progress")
+    assert await idle.nvim.lua("return require('mcp-tools.registry').pending_count()") == 1
+    await idle.command("McpTools cancel all")
+    await idle.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+
+
+async def test_health(served: Terminal) -> None:
+    """`:checkhealth mcp-tools` shows every part of a healthy installation, and no error."""
+    await served.command("checkhealth mcp-tools")
+    await served.shows("mcp-tools: Neovim", "OK Neovim 0.", "mcp-tools: Bridge", "ready: http://127.0.0.1:")
+    report = "\n".join(await served.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+
+    assert "ERROR" not in report
+    assert "WARNING" not in report
+    for title in ("Python environment", "Files", "Tools"):
+        assert f"mcp-tools: {title}" in report
+    assert await served.nvim.lua("return mcp_tools.endpoint().token") not in report
+
+
+async def test_approval_by_keys(served: Terminal) -> None:
+    """The question names client and tool; 1 runs the tool, 2 and an empty answer refuse it."""
+    bridge = await support.ready(served.nvim)
+
+    async def answer(*keys: str) -> Any:
+        call = asyncio.create_task(client.call_tool("nvim_risky", {"path": "here"}))
+        await served.shows('calls itself "mcp"', "risky", 'path = "here"', "1: Allow once", "2: Deny")
+        for key in (*keys, "Enter"):
+            await served.press(key)
+        return await call
+
+    async with connect(bridge, "stateless") as client:
+        assert text_of(await answer("1")) == "it ran"
+        for keys in (("2",), ()):
+            error = error_of(await answer(*keys))
+            assert error["code"] == "access_denied"
+            assert "the person at the editor said no" in error["message"]
+    assert await served.nvim.lua("return _G.ran") == 1
+
+
+async def test_a_tool_that_asks(served: Terminal) -> None:
+    """`test_async_prompt` puts its question on the screen; the key that is pressed is the client's answer."""
+    bridge = await support.ready(served.nvim)
+    async with connect(bridge, "sessions") as client:
+        arguments = {"prompt": "Which colour?", "options": ["red", "green"]}
+        call = asyncio.create_task(client.call_tool("nvim_test_async_prompt", arguments))
+        await served.shows("Which colour?", "1: red", "2: green")
+        await served.type("2")
+        await served.press("Enter")
+        assert json.loads(text_of(await call)) == {"selected": "green", "index": 2}
+
+
+async def test_quitting_leaves_nothing(served: Terminal, home: Home) -> None:
+    """`:qa` with a call in flight ends Neovim within a second; no file tells of its bridge any more.
+
+    That the bridge ends too is what the fixture `no_process_left` looks at.
+    """
+    instances = home.runtime / "mcp-tools"
+    assert len(list(instances.glob("*.json"))) == 1
+    await served.command('McpTools call test_progress {"delay_ms":60000}')
+    await served.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
+    await served.command("qa")
+    await served.gone(timeout=1_000)
+
+    assert not list(instances.glob("*.json"))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw, text_of
+from tests.support.shared import memory_of
 from tests.support.sse import LegacyStream
 from tests.support.tcp import request, talk
 
@@ -157,15 +158,6 @@ async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
         (got,) = await talk(shared, request(shared, packed, session, Content_Encoding=how), answers=1)
         assert got.status in (400, 413, 415), how
     assert memory_of(await shared.pid()) < 250_000
-
-
-def memory_of(pid: int) -> int:
-    """Resident kB of a process; 0 where nobody tells."""
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-    except FileNotFoundError:
-        return 0
 
 
 async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:

@@ -65,6 +65,15 @@ def open_files(pid: int) -> int | None:
         return None
 
 
+def memory_of(pid: int) -> int:
+    """Resident kB of a process; 0 where nobody tells."""
+    try:
+        with open(f"/proc/{pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    except FileNotFoundError:
+        return 0
+
+
 async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
     """Fails unless the bridge is the same process as ever, and it and its editor hold nothing any more."""
     assert await bridge.pid() == pid, "the bridge has ended meanwhile"

@@ -1,0 +1,191 @@
+"""Too many of everything: sessions, calls in flight, changes of the list. Bounded, and every answer valid."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.bridge import Bridge
+from tests.support.raw import Raw, code_of, text_of, within
+from tests.support.shared import forgotten, health, memory_of
+from tests.support.sse import LegacyStream
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CALLS = 1024
+SESSIONS = 64
+
+
+async def open_sessions(raw: Raw, count: int) -> None:
+    """Greets `count` times, sixteen at once; all get an id of their own."""
+    ids: set[str] = set()
+    who = {"name": "many", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+    headers = raw.headers(Mcp_Session_Id=None)
+
+    async def some() -> None:
+        while len(ids) < count:
+            async with raw.http.post(f"{raw.bridge.url}/mcp", data=body, headers=headers) as response:
+                assert response.status == 200
+                await response.read()
+                ids.add(response.headers["Mcp-Session-Id"])
+
+    await asyncio.gather(*(some() for _ in range(16)))
+    assert len(ids) >= count
+
+
+@pytest.mark.slow
+async def test_ten_thousand_sessions(shared: Bridge, client: Raw) -> None:
+    """Memory and number stay bounded; the first session of all is revived by its id."""
+    pid = await shared.pid()
+    first = client.session
+    await open_sessions(client, 1_000)
+    before = memory_of(pid)
+    await open_sessions(client, 9_000)
+
+    assert (await asyncio.to_thread(health, shared))["sessions"]["count"] == SESSIONS
+    assert memory_of(pid) - before < 8_000
+    client.session = first
+    assert text_of(await client.call("echo", {"value": "revived"})) == "revived"
+    assert (await asyncio.to_thread(health, shared))["sessions"]["count"] == SESSIONS
+
+
+async def test_sessions_with_streams_do_not_give_way(shared: Bridge) -> None:
+    """With 64 connected clients the next one gets 503 and when to come again; one that leaves makes room."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        streams = []
+        for _ in range(SESSIONS):
+            async with asyncio.timeout(3):
+                headers = shared.headers | {"Accept": "text/event-stream"}
+                streams.append(await http.get(f"{shared.url}/sse", headers=headers))
+                assert streams[-1].status == 200
+        async with Raw(shared) as late:
+            who = {"name": "late", "version": "1"}
+            params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
+            message = late.message("initialize", params)
+            async with late.http.post(f"{shared.url}/mcp", json=message, headers=late.headers()) as refused:
+                assert refused.status == 503
+                assert int(refused.headers["Retry-After"]) > 0
+                assert "limits.sessions" in (await refused.json())["error"]["message"]
+            streams.pop().close()
+            end = time.monotonic() + 3
+            while (await late.send(message))[0] != 200:
+                assert time.monotonic() < end
+                await asyncio.sleep(0.05)
+        for stream in streams:
+            stream.close()
+
+
+async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw) -> None:
+    """1 024 calls wait at once, the next is `busy` in every era; all end with their session."""
+    async with LegacyStream(shared) as stream:
+        await stream.initialize()
+        for start in range(0, CALLS, 64):
+            posts = (stream.post(client.call_message("hold")) for _ in range(64))
+            assert set(await asyncio.gather(*posts)) == {202}, start
+        await shared.nvim.wait_for(f"return Seen.running == {CALLS}", timeout=8_000)
+        assert (await asyncio.to_thread(health, shared))["calls"]["in_flight"] == CALLS
+
+        for answer in (await client.call("mark"), await client.stateless("mark")):
+            assert code_of(answer) == "busy"
+        await stream.post(client.call_message("mark") | {"id": "one more"})
+        late = await stream.next()
+        assert (late["id"], code_of(late["result"])) == ("one more", "busy")
+        # What is no call still works.
+        assert (await client.send(client.message("tools/list", {})))[0] == 200
+        assert await shared.nvim.lua("return Seen.late") == 0
+
+    await shared.nvim.wait_for(f"return #Seen.cancelled == {CALLS}", timeout=8_000)
+    assert await shared.nvim.lua("return Seen.running") == 0
+    await forgotten(shared)
+    assert text_of(await client.call("mark")) == "ran"
+
+
+async def test_a_thousand_calls_that_all_answer(shared: Bridge, client: Raw) -> None:
+    """Pending at once in one session, each gets its own result."""
+    await client.initialize("2025-03-26")
+    batch = [client.call_message("later", {"ms": 200 + n % 100, "value": n}) for n in range(1000)]
+    status, answers = await within(15, client.send(batch))
+    assert status == 200
+    wanted = {message["id"]: message["params"]["arguments"]["value"] for message in batch}
+    assert {answer["id"]: json.loads(text_of(answer["result"])) for answer in answers} == wanted
+
+
+CHURN = """
+local n = 0
+_G.churn = vim.uv.new_timer()
+churn:start(0, 10, vim.schedule_wrap(function()
+  n = n + 1
+  if n % 2 == 1 then
+    mcp_tools.register({ name = 'flicker', description = 'number ' .. n, annotations = { read_only = true },
+      execute = function(ctx) ctx('lit') end })
+  else
+    mcp_tools.unregister('flicker')
+  end
+end))
+"""
+
+
+async def test_a_list_that_keeps_changing(shared: Bridge, client: Raw) -> None:
+    """100 changes a second under calls and lists: every answer is valid, and the announcements are few."""
+    stream = await client.http.get(f"{shared.url}/mcp", headers=client.headers())
+    always = {tool["name"] for tool in await names(client)}
+    await shared.nvim.lua(CHURN)
+    end = time.monotonic() + 3
+    seen = {"lists": 0, "lit": 0, "unknown": 0}
+
+    async def use() -> None:
+        async with Raw(shared) as raw:
+            await raw.initialize()
+            while time.monotonic() < end:
+                tools = await names(raw)
+                listed = [tool["name"] for tool in tools]
+                assert listed == sorted(listed)
+                assert set(listed) - {"nvim_flicker"} == always
+                seen["lists"] += 1
+                status, answer = await raw.send(raw.call_message("flicker"))
+                assert status == 200
+                if "result" in answer:
+                    assert text_of(answer["result"]) == "lit"
+                    seen["lit"] += 1
+                else:
+                    assert answer["error"]["code"] == -32602
+                    seen["unknown"] += 1
+                assert text_of(await raw.call("echo", {"value": "x"})) == "x"
+
+    try:
+        await asyncio.gather(*(use() for _ in range(4)))
+    finally:
+        await shared.nvim.lua("churn:close() mcp_tools.unregister('flicker')")
+    assert min(seen.values()) > 10, seen
+    announced = await announcements(stream)
+    # At most one in 50 ms, of some 300 changes.
+    assert 1 <= announced <= 3 / 0.05 + 2
+    stream.close()
+
+
+async def names(raw: Raw) -> list[dict[str, Any]]:
+    """The tools as listed."""
+    status, answer = await raw.send(raw.message("tools/list", {}))
+    assert status == 200
+    tools: list[dict[str, Any]] = answer["result"]["tools"]
+    assert all(tool["inputSchema"]["type"] == "object" for tool in tools)
+    return tools
+
+
+async def announcements(stream: aiohttp.ClientResponse) -> int:
+    """How many `list_changed` lie in a stream; the last one comes within a moment."""
+    data = b""
+    try:
+        async with asyncio.timeout(0.5):
+            async for line in stream.content:
+                data += line
+    except TimeoutError:
+        pass
+    return data.count(b"notifications/tools/list_changed")

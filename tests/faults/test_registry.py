@@ -1,0 +1,95 @@
+"""What the registry does while calls run: tools that go and come, results that wait to be fetched."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.bridge import ROOT_TOOLS, Bridge
+from tests.support.raw import Raw, begun, text_of, within
+from tests.support.shared import forgotten
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+REGISTER = """
+mcp_tools.register({
+  name = 'passing', description = 'x', annotations = { read_only = true },
+  args = { answer = { type = 'string', default = ... }, ms = { type = 'integer', default = 0 } },
+  execute = function(ctx, args)
+    vim.defer_fn(function() ctx(args.answer) end, args.ms)
+  end,
+})
+"""
+PENDING = "return require('mcp-tools.registry').pending_count() == 1"
+
+
+async def test_unregister_in_flight(shared: Bridge, client: Raw) -> None:
+    """A call that runs goes on and a new one is unknown, also when the name is taken by another tool."""
+    await shared.nvim.lua(REGISTER, "old")
+    call = asyncio.create_task(client.call("passing", {"ms": 300}))
+    await shared.nvim.wait_for(PENDING)
+    await shared.nvim.lua("mcp_tools.unregister('passing')")
+
+    _, answer = await client.send(client.call_message("passing"))
+    assert answer["error"]["code"] == -32602
+    assert "nvim_passing" not in await names(client)
+    await shared.nvim.lua(REGISTER, "new")
+    assert "nvim_passing" in await names(client)
+    assert text_of(await client.call("passing")) == "new"
+    assert text_of(await within(2, call)) == "old"
+    await shared.nvim.lua("mcp_tools.unregister('passing')")
+
+
+async def names(client: Raw) -> list[str]:
+    """What is listed."""
+    _, answer = await client.send(client.message("tools/list", {}))
+    return [tool["name"] for tool in answer["result"]["tools"]]
+
+
+async def test_everything_is_cleared_in_flight(shared: Bridge, client: Raw) -> None:
+    """`clear()` takes the tools, not the calls; `clear_pending()` cancels these, and they are answered."""
+    await shared.nvim.lua(REGISTER, "kept")
+    later = asyncio.create_task(client.call("passing", {"ms": 200}))
+    held = asyncio.create_task(client.call("hold"))
+    await begun(shared)
+    try:
+        await shared.nvim.lua("require('mcp-tools.registry').clear()")
+        assert await names(client) == []
+        assert text_of(await within(2, later)) == "kept"
+        await shared.nvim.lua("require('mcp-tools.registry').clear_pending()")
+        result = await within(2, held)
+        assert result["structuredContent"]["code"] == "cancelled"
+        assert await shared.nvim.lua("return Seen.cancelled") == ["user"]
+    finally:
+        await shared.nvim.lua(TOOLS_AGAIN)
+
+
+TOOLS_AGAIN = f"local seen = Seen {ROOT_TOOLS} Seen = seen"
+
+
+async def test_results_are_kept_until_acknowledged(shared: Bridge, client: Raw) -> None:
+    """Large and small results wait in the registry until the bridge has them, and then no longer."""
+    for size in (10, 64 * 1024 + 1, 1_000_000):
+        assert len(text_of(await client.call("sized", {"bytes": size}))) == size
+        assert await kept(shared) in ([0, 0], [1, 0])
+        await forgotten(shared)
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(client.call("later", {"ms": n % 50, "value": n}) for n in range(200)))
+    await forgotten(shared)
+    hold = asyncio.create_task(client.send(client.call_message("hold")))
+    await begun(shared)
+    assert await kept(shared) == [1, 1]
+    await client.send(None, method="DELETE")
+    await hold
+    await forgotten(shared)
+    assert await kept(shared) == [0, 0]
+
+
+async def kept(bridge: Bridge) -> Any:
+    """How many calls the registry knows, and how many of them run."""
+    return await bridge.nvim.lua(
+        "local executor = require('mcp-tools.core').get().executor"
+        " return { vim.tbl_count(executor.calls), executor.active }"
+    )

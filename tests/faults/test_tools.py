@@ -1,0 +1,120 @@
+"""Tools that misbehave: each call ends exactly once, the next one works, and nothing is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from tests.support.bridge import Bridge
+from tests.support.raw import Raw, code_of, text_of, within
+from tests.support.shared import forgotten
+
+TOOLS = """
+local function tool(name, execute, more)
+  mcp_tools.register(vim.tbl_extend('force', {
+    name = name, description = name, annotations = { read_only = true }, execute = execute,
+  }, more or {}))
+end
+tool('never', function() end, { timeout = 200 })
+tool('late', function(ctx)
+  vim.defer_fn(function() Seen.late = Seen.late + 1 ctx('too late') end, 400)
+end, { timeout = 100 })
+tool('hook_fails', function(ctx)
+  ctx:on_cancel(function() error('hook') end)
+  ctx:on_cancel(function(reason) table.insert(Seen.cancelled, reason) end)
+  ctx:on_cancel(function() ctx('answer in the hook') end)
+end, { timeout = 100 })
+tool('answers_later_twice', function(ctx)
+  vim.schedule(function() ctx('first') ctx(nil, 'second') end)
+end)
+tool('throws_later', function(ctx)
+  vim.schedule(function() pcall(error, 'unheard') ctx('fine') end)
+end)
+tool('throws_nothing', function() error() end)
+tool('throws_userdata', function() error(vim.uv.new_timer()) end)
+tool('throws_a_cycle', function() local t = {} t.t = t error(t) end)
+tool('throws_much', function() error(('x'):rep(2e6)) end)
+tool('throws_bytes', function() error('a\\255b') end)
+tool('overflows', function() local function f() return 1 + f() end return f() end)
+tool('fails_with_nothing', function(ctx) ctx(nil, '') end)
+tool('fails_with_table', function(ctx) ctx(nil, { some = 'table' }) end)
+tool('fails_with_false', function(ctx) ctx(nil, false) end)
+tool('progresses_after', function(ctx) ctx('done') ctx:progress(1) ctx:log('info', 'x') end)
+tool('floods', function(ctx)
+  for i = 1, 5000 do ctx:progress(i, 5000, 'm') ctx:log('info', i) end
+  ctx('flooded')
+end)
+tool('goes_away', function(ctx)
+  mcp_tools.unregister('goes_away')
+  vim.defer_fn(function() ctx('gone, but answered') end, 50)
+end)
+tool('replaces_itself', function(ctx)
+  tool('replaces_itself', function(new) new('new') end)
+  ctx('old')
+end)
+tool('calls_another', function(ctx)
+  mcp_tools.call('nvim_echo', { value = 'inner' }, function(value) ctx(value) end)
+end)
+"""
+
+
+@pytest.fixture
+async def odd(bridge: Bridge) -> Bridge:
+    """A bridge with tools that misbehave; on every Neovim, as it is Lua that catches them."""
+    await bridge.nvim.lua(TOOLS)
+    return bridge
+
+
+async def outcome(raw: Raw, tool: str) -> tuple[str, str]:
+    """Error code (or nothing) and text of a call."""
+    result = await within(3, raw.call(tool))
+    return (code_of(result) if result.get("isError") else ""), text_of(result)
+
+
+async def test_every_way_to_misbehave(odd: Bridge, raw: Raw) -> None:
+    """The exact outcome of each, and no trace of the stack."""
+    expected = {
+        "never": ("timeout", "no result within 200 ms"),
+        "late": ("timeout", "no result within 100 ms"),
+        "hook_fails": ("timeout", "no result within 100 ms"),
+        "answers_later_twice": ("", "first"),
+        "throws_later": ("", "fine"),
+        "throws_nothing": ("execution_error", "Tool execution error: nil"),
+        "throws_userdata": ("execution_error", "Tool execution error: <userdata 1>"),
+        "throws_a_cycle": ("execution_error", "Tool execution error: <1>{"),
+        "throws_bytes": ("execution_error", "Tool execution error: a"),
+        "throws_much": ("execution_error", "Tool execution error: xxx"),
+        "overflows": ("execution_error", "Tool execution error: "),
+        "fails_with_nothing": ("tool_error", "Error: "),
+        "fails_with_false": ("tool_error", "Error: false"),
+        "fails_with_table": ("tool_error", "some"),
+        "progresses_after": ("", "done"),
+        "floods": ("", "flooded"),
+        "goes_away": ("", "gone, but answered"),
+        "replaces_itself": ("", "old"),
+        "calls_another": ("", "inner"),
+    }
+    for tool, (code, text) in expected.items():
+        got = await outcome(raw, tool)
+        assert got[0] == code, (tool, got)
+        assert text in got[1], (tool, got)
+        assert "stack traceback" not in got[1], tool
+    assert await outcome(raw, "replaces_itself") == ("", "new")
+    status, answer = await raw.send(raw.call_message("goes_away"))
+    assert (status, answer["error"]["code"]) == (200, -32602)
+    assert await odd.nvim.lua("return Seen.cancelled") == ["timeout"]
+    await odd.nvim.wait_for("return Seen.late == 1")
+    await forgotten(odd)
+
+
+async def test_answers_after_the_end_reach_nobody(odd: Bridge, raw: Raw) -> None:
+    """Many calls of a tool that answers after its time: each is a timeout, no answer goes to another call."""
+    calls = [asyncio.create_task(raw.call("late")) for _ in range(20)]
+    echoes = [asyncio.create_task(raw.call("later", {"ms": 10 * n, "value": n})) for n in range(60)]
+    assert {code_of(result) for result in await within(5, asyncio.gather(*calls))} == {"timeout"}
+    values = [json.loads(text_of(result)) for result in await within(5, asyncio.gather(*echoes))]
+    assert values == list(range(60))
+    await odd.nvim.wait_for("return Seen.late == 20")
+    await forgotten(odd)

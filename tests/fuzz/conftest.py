@@ -1,0 +1,48 @@
+"""Fixtures of the property tests: one bridge per file and Neovim, so that an example costs one request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.conftest import nvims
+from tests.support.bridge import Bridge
+from tests.support.raw import Raw
+from tests.support.shared import bridge_of, open_files, settled
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose Neovims as tests/conftest.py does, but for the bridge of a whole file."""
+    if "bridge" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("nvim")
+    minors = marker.args if marker else tuple(nvims.SOURCES)
+    if metafunc.config.getoption("--quick"):
+        minors = (nvims.REQUIRED,)
+    metafunc.parametrize(
+        "bridge", minors, indirect=True, scope="module", ids=[f"nvim-{minor}" for minor in minors]
+    )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bridge(request: pytest.FixtureRequest) -> AsyncIterator[Bridge]:
+    """A bridge that is the same process, and idle, when all examples are done."""
+    found = nvims.read()["found"]
+    if request.param not in found:
+        pytest.skip(f"Neovim {request.param} cannot be had")
+    async with bridge_of(Path(found[request.param])) as running:
+        pid = await running.pid()
+        files = open_files(pid)
+        yield running
+        await settled(running, pid, files)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(bridge: Bridge) -> AsyncIterator[Raw]:
+    """A raw client with a session."""
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        yield raw

@@ -1,0 +1,182 @@
+"""Whatever is sent to the bridge is answered as the contract says, and bridge and editor live on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.raw import Raw
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.fuzz, pytest.mark.nvim("0.11")]
+
+shared = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts
+    | st.sampled_from(["2.0", "nvim_echo", "value", "2025-11-25", "info", ""])
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+# `later` and `hold` would wait; what is not a tool's name is as good as another.
+tools = st.sampled_from(["nvim_echo", "echo", "nvim_value", "nvim_fail", "nvim_promised", "nvim_say"]) | texts
+arguments = st.dictionaries(st.sampled_from(["value", "kind", "how", "ok", "fail", "later"]) | texts, values)
+methods = st.sampled_from(
+    [
+        "ping",
+        "tools/list",
+        "tools/call",
+        "logging/setLevel",
+        "completion/complete",
+        "resources/list",
+        "resources/read",
+        "prompts/get",
+        "notifications/cancelled",
+        "notifications/progress",
+        "notifications/initialized",
+        "initialize",
+        "server/discover",
+    ]
+)
+meta = st.fixed_dictionaries({}, optional={"progressToken": scalars, "io.modelcontextprotocol/x": values})
+params = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": tools | scalars,
+        "arguments": arguments | values,
+        "_meta": meta | values,
+        "cursor": scalars,
+        "level": scalars,
+        "requestId": scalars,
+        "uri": scalars,
+        "protocolVersion": scalars,
+        "capabilities": values,
+        "clientInfo": values,
+    },
+)
+requests = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "id": st.integers(0, 2**53) | texts, "method": methods | texts},
+    optional={"params": params},
+)
+nearly = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.just("2.0") | scalars,
+        "id": scalars | values,
+        "method": methods | scalars,
+        "params": params | values,
+        "result": values,
+        "error": values,
+        "extra": values,
+    },
+)
+KNOWN = {-32700, -32600, -32601, -32602, -32800, -32002, -32004, -32005}
+"""Codes that may answer what a client did; −32603 would say that it is the bridge's own fault."""
+
+
+async def alive(client: Raw) -> None:
+    """The next request is served."""
+    status, answer = await client.send({"jsonrpc": "2.0", "id": "alive", "method": "ping"})
+    assert (status, answer) == (200, {"jsonrpc": "2.0", "id": "alive", "result": {}})
+
+
+def check_error(answer: Any) -> None:
+    """An error in its shape, of a known code, without a trace of the stack."""
+    assert set(answer) == {"jsonrpc", "id", "error"}, answer
+    assert answer["error"]["code"] in KNOWN, answer
+    assert isinstance(answer["error"]["message"], str)
+    assert "Traceback" not in json.dumps(answer)
+
+
+@shared
+@given(requests)
+async def test_requests(client: Raw, request_: dict[str, Any]) -> None:
+    """A well-formed request gets 200, its own id, and a result or an error of a known code."""
+    status, answer = await client.send(request_)
+    assert status == 200, answer
+    assert answer["id"] == request_["id"]
+    assert type(answer["id"]) is type(request_["id"])
+    if "error" in answer:
+        check_error(answer)
+    else:
+        assert isinstance(answer["result"], dict)
+    await alive(client)
+
+
+@shared
+@given(nearly | values | st.lists(nearly | requests, max_size=4))
+async def test_nearly_messages(client: Raw, body: Any) -> None:
+    """Any JSON is answered: 200 for a request, 202 for what wants no answer, else 400 with an error."""
+    status, answer = await client.send(json.dumps(body).encode())
+    if status == 202:
+        assert answer == ""
+    elif status == 400:
+        check_error(answer)
+    else:
+        assert status == 200
+        assert "id" in answer
+    await alive(client)
+
+
+@shared
+@given(st.binary(max_size=200) | texts.map(str.encode))
+async def test_garbage(client: Raw, body: bytes) -> None:
+    """Any bytes are answered, and hardly any of them is a message."""
+    status, answer = await client.send(body)
+    assert status == 400
+    check_error(answer)
+    await alive(client)
+
+
+@shared
+@given(requests, st.data())
+async def test_damaged_requests(client: Raw, request_: dict[str, Any], data: st.DataObject) -> None:
+    """A request with a few bytes cut out, repeated or changed is answered."""
+    body = bytearray(json.dumps(request_, ensure_ascii=False).encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, max(0, len(body) - 1)))
+        kind = data.draw(st.sampled_from(["cut", "repeat", "change", "insert"]))
+        if kind == "cut":
+            del body[at : at + data.draw(st.integers(1, 5))]
+        elif kind == "repeat":
+            body[at:at] = body[at : at + 5]
+        elif kind == "change" and body:
+            body[at] = data.draw(st.integers(0, 255))
+        else:
+            body[at:at] = data.draw(st.binary(max_size=4))
+    status, answer = await client.send(bytes(body))
+    assert status in (200, 202, 400)
+    if status == 400:
+        check_error(answer)
+    await alive(client)
+
+
+@shared
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-ID", "Mcp-Method", "Mcp-Name", "X-Y"]
+        ),
+        st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60),
+    ),
+    requests,
+)
+async def test_headers(client: Raw, headers: dict[str, str], request_: dict[str, Any]) -> None:
+    """Whatever the fields of the head say, there is an answer that is none of the bridge's own faults."""
+    fields = {name.replace("-", "_"): value for name, value in headers.items()}
+    status, answer = await client.send(request_, **fields)
+    assert status in (200, 202, 400, 404, 405), answer
+    if isinstance(answer, dict) and "error" in answer:
+        check_error(answer)
+    await alive(client)

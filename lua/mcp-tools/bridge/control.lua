@@ -3,8 +3,10 @@
 
 local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
+local arrival = require('mcp-tools.bridge.arrival')
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
+local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
@@ -63,10 +65,19 @@ local function ready()
   end
 end
 
+--- The environment that was missing is there.
+local function built()
+  if supervisor.state == 'failed' and not install.is_running() then
+    request.announce = true -- the last thing that was said is that it does not run
+    M.start(request)
+  end
+end
+
 ---@type table<mcp-tools.bridge.State, fun()>
 local on_state = {
   ready = ready,
   starting = function()
+    arrival.forget()
     attachment:reset()
   end,
 }
@@ -88,6 +99,9 @@ supervisor = Supervisor.new({
     local text = fault.needs_install and ('%s: %s'):format(fault.advice, err)
       or ('the bridge does not run: %s. %s'):format(err, fault.advice)
     notify.once('bridge', 'error', text)
+    if fault.needs_install then
+      arrival.await(built)
+    end
   end,
 })
 
@@ -101,6 +115,7 @@ local function watch_leave()
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()
+      arrival.forget()
       instances.remove()
       supervisor:abandon() -- the signal is enough: the bridge also ends when the editor's socket does
     end,
@@ -155,12 +170,11 @@ end
 --- Builds the Python environment, then starts the bridge, or renews the one that runs.
 ---@param opts? mcp-tools.bridge.InstallOpts
 function M.install(opts)
-  require('mcp-tools.bridge.install').run(opts, function(err)
-    local was_missing = fault ~= nil and fault.needs_install
+  install.run(opts, function(err)
     if not err and found and found.source == 'environment' and supervisor:is_wanted() then
       supervisor:restart() -- it would load the rest of its modules from the new environment
-    elseif not err and was_missing and supervisor.state == 'failed' then
-      M.start(request)
+    elseif not err and fault and fault.needs_install then
+      built()
     end
   end)
 end

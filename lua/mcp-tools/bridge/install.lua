@@ -9,6 +9,9 @@ local M = {}
 
 -- A slow line may need minutes for 20 MB of packages; after this time something hangs.
 local TIMEOUT = 15 * 60 * 1000
+-- scripts/install-env is written for Python 3.8 and newer.
+local PROBE = 'import sys; sys.exit(sys.version_info < (3, 8))'
+local PROBE_TIMEOUT = 5000
 local CANDIDATES = { 'python3', 'python3.13', 'python3.12', 'python3.11', 'python3.14', 'python' }
 
 local running = false
@@ -25,15 +28,35 @@ function M.last_error()
   return last_error
 end
 
---- Any Python will do to start the program: it looks for one that is new enough itself.
----@return string?
-local function some_python()
-  for _, name in ipairs(CANDIDATES) do
+--- Finds a Python that can start the program, which then looks for one that is new enough to build on. The first on
+--- PATH may be too old even for that (3.6 on systems that are still supported), or a shim that does not run.
+---@param cb fun(path: string?, seen: string[]) on the main loop
+local function find_python(cb)
+  local seen = {}
+  local function try(i)
+    local name = CANDIDATES[i]
+    if not name then
+      return cb(nil, seen)
+    end
     local path = vim.fn.exepath(name)
-    if path ~= '' then
-      return path
+    if path == '' or vim.list_contains(seen, path) then
+      return try(i + 1)
+    end
+    table.insert(seen, path)
+    local ok = pcall(vim.system, { path, '-c', PROBE }, { timeout = PROBE_TIMEOUT }, function(done)
+      vim.schedule(function()
+        if done.code == 0 and done.signal == 0 then
+          cb(path, seen)
+        else
+          try(i + 1)
+        end
+      end)
+    end)
+    if not ok then
+      try(i + 1)
     end
   end
+  try(1)
 end
 
 ---@param on_line fun(line: string)
@@ -56,21 +79,26 @@ end
 ---@field force? boolean build anew even when it is up to date
 
 ---@param opts mcp-tools.bridge.InstallOpts
----@return string[]? command, string? err
-local function command_of(opts)
+---@param cb fun(command: string[]?, err: string?)
+local function find_command(opts, cb)
   if opts.command then
-    return opts.command
+    return cb(opts.command)
   end
-  local interpreter = some_python()
-  if not interpreter then
-    return nil, 'no Python on PATH: install Python 3.11 or newer, then run :McpTools install again'
-  end
-  local script = vim.fs.joinpath(python.plugin_root(), 'scripts', 'install-env')
-  local command = { interpreter, script, '--dir', python.environment_dir() }
-  if opts.force then
-    table.insert(command, '--force')
-  end
-  return command
+  find_python(function(interpreter, seen)
+    if not interpreter then
+      local here = #seen > 0 and (' (of %s none runs or is new enough)'):format(table.concat(seen, ', ')) or ''
+      return cb(
+        nil,
+        ('install Python 3.11 or newer, then run :McpTools install again: no Python on PATH%s'):format(here)
+      )
+    end
+    local script = vim.fs.joinpath(python.plugin_root(), 'scripts', 'install-env')
+    local command = { interpreter, script, '--dir', python.environment_dir() }
+    if opts.force then
+      table.insert(command, '--force')
+    end
+    cb(command)
+  end)
 end
 
 --- Builds or renews the private environment.
@@ -82,7 +110,7 @@ function M.run(opts, cb)
     notify.info('the installation is under way already')
     return
   end
-  local command, err = command_of(opts or {})
+  running = true
   local function finish(fault)
     running, last_error = false, fault
     if fault then
@@ -92,11 +120,6 @@ function M.run(opts, cb)
     end
     cb(fault)
   end
-  if not command then
-    return finish(err)
-  end
-  running = true
-  local last_line ---@type string?
   local function show(line)
     log.info('install: %s', line)
     vim.schedule(function()
@@ -106,27 +129,33 @@ function M.run(opts, cb)
     end)
   end
   show('working, this may take some minutes …')
-  local ok, spawn_err = pcall(vim.system, command, {
-    timeout = TIMEOUT,
-    stdout = by_line(show),
-    stderr = by_line(function(line)
-      last_line = line
-      log.warn('install: %s', line)
-    end),
-  }, function(done)
-    vim.schedule(function()
-      if done.code == 0 and done.signal == 0 then
-        finish()
-      elseif done.signal ~= 0 then
-        finish(last_line or ('ended by signal %d'):format(done.signal))
-      else
-        finish(last_line or ('ended with code %d, see :McpTools log'):format(done.code))
-      end
+  find_command(opts or {}, function(command, err)
+    if not command then
+      return finish(err)
+    end
+    local last_line ---@type string?
+    local ok, spawn_err = pcall(vim.system, command, {
+      timeout = TIMEOUT,
+      stdout = by_line(show),
+      stderr = by_line(function(line)
+        last_line = line:gsub('^install%-env: ', '')
+        log.warn('install: %s', line)
+      end),
+    }, function(done)
+      vim.schedule(function()
+        if done.code == 0 and done.signal == 0 then
+          finish()
+        elseif done.signal ~= 0 then
+          finish(last_line or ('ended by signal %d'):format(done.signal))
+        else
+          finish(last_line or ('ended with code %d, see :McpTools log'):format(done.code))
+        end
+      end)
     end)
+    if not ok then
+      finish(tostring(spawn_err))
+    end
   end)
-  if not ok then
-    finish(tostring(spawn_err))
-  end
 end
 
 return M

@@ -22,6 +22,8 @@ local SPARSE_SAFE, SPARSE_RATIO = 10, 2
 local DIGITS = vim.fn.has('nvim-0.11') == 1 and '%.16g' or '%.14g'
 local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
 local floor, format, huge = math.floor, string.format, math.huge
+--- vim.json rounds a tie to even, `format` up. At a power of two, where numbers below lie closer, only one comes back.
+local POWER_OF_TWO = { [0.5] = true, [-0.5] = true }
 local json_encode = vim.json.encode
 
 ---@class mcp-tools.Survey
@@ -45,7 +47,10 @@ local function walk(survey, value, depth)
       survey.fault = 'not a finite number'
       return false
     end
-    if not (value == floor(value) and value < 1e14 and value > -1e14) and tonumber(format(DIGITS, value)) ~= value then
+    if
+      not (value == floor(value) and value < 1e14 and value > -1e14)
+      and (tonumber(format(DIGITS, value)) ~= value or POWER_OF_TWO[math.frexp(value)])
+    then
       survey.exact = true
     end
     return true

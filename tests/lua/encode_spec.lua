@@ -23,6 +23,12 @@ describe('JSON of a value', function()
     end
   end)
 
+  it('keeps every digit of a number that stands alone', function()
+    for _, number in ipairs(vim.list_extend({ 2 ^ -24, -2 ^ -24, 2 ^ -1074, 2 ^ 1023 }, exact)) do
+      t.eq(number, tonumber(json.encode(number)))
+    end
+  end)
+
   it('writes whole numbers without a fraction or exponent where clients expect an integer', function()
     t.eq(
       '[1763769600123456,9007199254740994,18014398509481988]',

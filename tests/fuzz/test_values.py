@@ -55,6 +55,7 @@ def same(given_: Any, got: Any) -> bool:
 @example({"\0": "\0\0", "é\U0001f600": "\ufeff\ufffe\uffff"})
 @example("\u2028\u2029\x7f\x80</script>\\u0000")
 @example([2**53, -(2**53), 0.1, 1e308, 5e-324, -0.0, 1.7976931348623157e308, 3.141592653589793])
+@example([2.0**-24, -(2.0**-24), 2.0**-1074, 2.0**1023])
 @example("x" * 200_000)
 @example(list(range(3000)))
 async def test_what_goes_in_comes_out(client: Raw, value: Any) -> None:

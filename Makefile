@@ -10,7 +10,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
+.PHONY: help setup python demo run install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,10 +18,13 @@ help: ## Show this list
 setup: ## Fetch what development needs into .deps/ (a second run takes a moment)
 	@$(PYTHON) scripts/setup
 
-demo: setup ## Show an AI client working with a live Neovim
+python:
+	@$(PYTHON) scripts/setup --python-only
+
+demo: python ## Show an AI client working with a live Neovim
 	@$(BIN)/python scripts/demo
 
-run: setup ## Start Neovim with the plugin from this checkout
+run: python ## Start Neovim with the plugin from this checkout
 	@$(BIN)/python scripts/run
 
 install: ## Create the plugin's own Python environment, as `:McpTools install` does

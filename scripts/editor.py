@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 
 import nvims
 
@@ -17,7 +18,12 @@ OLDEST = (0, 10)
 def program() -> str:
     """The Neovim to start."""
     own = shutil.which("nvim")
-    return own if own and version(own) >= OLDEST else nvims.read()["found"][nvims.REQUIRED]
+    if own and version(own) >= OLDEST:
+        return own
+    pinned, why = nvims.obtain(nvims.REQUIRED)
+    if pinned is None:
+        sys.exit(f"Neovim 0.10 or newer is not on PATH, and the pinned one cannot be had: {why}")
+    return pinned
 
 
 def version(path: str) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
+CallKind = Literal["tool"]
 PortHolder = Literal["none", "ours", "stranger"]
 
 
@@ -98,13 +99,14 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One `tools/call`, free of MCP."""
+    """One `tools/call`, or another request that runs a handler in the editor, free of MCP."""
 
     name: str
     arguments: dict[str, Any]
     client: ClientInfo
     session: str | None = None
     capabilities: dict[str, Any] | None = None
+    kind: CallKind = "tool"
 
 
 @dataclass(frozen=True, slots=True)

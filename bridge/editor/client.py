@@ -122,6 +122,8 @@ class NvimEditor:
             "client": {"name": client.name, "version": client.version},
             "host": "mcp",
         }
+        if request.kind != "tool":
+            options["kind"] = request.kind
         if request.session is not None:
             options["session"] = request.session
         if request.capabilities is not None:

@@ -70,6 +70,7 @@ M.TRANSITIONS = {
 ---@field client { name: string?, version: string? }
 ---@field session string?
 ---@field capabilities table
+---@field kind mcp-tools.CallKind?
 ---@field definition table? normalised
 ---@field args table?
 ---@field created_at integer ns, vim.uv.hrtime

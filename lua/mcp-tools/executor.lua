@@ -1,14 +1,13 @@
---- Definition + arguments → Call: the one way on which every host runs a tool.
+--- Definition + arguments → Call: the one way on which every host runs a tool, or whatever else kinds/ has.
 ---
 --- Receives: a name, arguments and who asks, from wire.lua, hosts/ and the registry's own `execute`.
 --- Sends: calls that may run to invoke.lua; the call's listener what happens.
 --- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
 ---
---- Order: not too late → not used before → room → known → arguments → gateway → tool.
+--- Order: not too late → not used before → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call')
 local States = require('mcp-tools.states')
-local arguments = require('mcp-tools.arguments')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.invoke')
 local log = require('mcp-tools.log')
@@ -16,6 +15,18 @@ local log = require('mcp-tools.log')
 local uv = vim.uv
 
 local M = {}
+
+--- What is particular to one kind of call; one file each in kinds/.
+---@class mcp-tools.CallKind
+---@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
+---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
+---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
+---@field payload fun(value: any, definition: mcp-tools.Definition, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
+
+---@type table<string, mcp-tools.CallKind>
+local KINDS = {
+  tool = require('mcp-tools.kinds.tool'),
+}
 
 --- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
 local TOMBSTONES = 256
@@ -68,6 +79,7 @@ end
 
 ---@class mcp-tools.ExecuteOptions
 ---@field id string? the caller's id; never used twice
+---@field kind 'tool'? what the name is the name of (default a tool)
 ---@field host string
 ---@field start_by integer? ns; refused when it has passed
 ---@field timeout integer? ms, for tools that set none; 0 = none
@@ -78,8 +90,8 @@ end
 ---@field exact_args boolean? empty tables among the arguments say whether they are arrays or objects
 ---@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
 
---- Runs a tool.
----@param name string published or bare
+--- Runs a tool, or what else `opts.kind` says.
+---@param name string of a tool: published or bare
 ---@param args table? owned by the call from now on
 ---@param opts mcp-tools.ExecuteOptions
 ---@return mcp-tools.Call call ended already when the tool answered at once
@@ -107,21 +119,23 @@ function Executor:execute(name, args, opts)
     )
     return call
   end
-  local definition = self.registry:find_tool(name)
+  local kind = KINDS[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
+  call.kind = kind
+  local definition, unknown = kind.find(self.registry, name, args)
   if not definition then
-    call:fail('unknown_tool', ('Unknown tool: %s'):format(name))
+    call:finish('fail', { error = unknown })
     return call
   end
   call.definition, call.name = definition, definition.name
   call.timeout = definition.timeout or opts.timeout or settings.tool_timeout
   self:enter(call)
-  local value, err = arguments.check(definition, args, opts.exact_args)
+  local value, err = kind.arguments(definition, args, opts.exact_args)
   if not value then
     call:finish('fail', { error = err })
     return call
   end
   call.args = value
-  self.gateway:decide(call, function(allowed, denial)
+  kind.decide(self.gateway, call, function(allowed, denial)
     if call:ended() then
       return
     end

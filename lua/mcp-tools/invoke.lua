@@ -5,7 +5,6 @@
 --- Does not know about: registries, policy, who asked.
 
 local Ctx = require('mcp-tools.ctx')
-local encode = require('mcp-tools.encode')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 
@@ -24,7 +23,7 @@ local function settle(call, result, err)
   end
   if not err then
     local payload
-    payload, err = encode.payload(result, call.definition, call.max_result)
+    payload, err = call.kind.payload(result, call.definition, call.max_result)
     if payload then
       call:finish('finish', { value = result, payload = payload })
       return

@@ -233,7 +233,8 @@ end
 ---@param name string
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, client: table?,
----  session: string?, capabilities: (table|string)?, host: string?, ack: string[]? }
+---  session: string?, capabilities: (table|string)?, host: string?, kind: string?,
+---  ack: string[]? }
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channels[opts.channel]
@@ -247,6 +248,7 @@ function M.execute(name, args, opts)
   channel.answering[opts.call_id] = true
   local call = executor:execute(name, unpacked(args), {
     id = opts.call_id,
+    kind = opts.kind,
     host = opts.host or 'mcp',
     start_by = opts.start_by,
     timeout = opts.timeout,

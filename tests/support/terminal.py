@@ -18,11 +18,12 @@ from .rpc import Rpc, RpcError
 
 WIDTH, HEIGHT = 80, 24  # the smallest screen that people use, where texts are cut first
 PATIENCE = 5_000  # ms
+TMUX = shutil.which("tmux")
 
 
 def hindrance() -> str | None:
     """Why no terminal can be had on this machine; None when it can."""
-    return None if shutil.which("tmux") else "tmux is not installed"
+    return None if TMUX else "tmux is not installed"
 
 
 class Screened(Nvim):
@@ -44,7 +45,7 @@ class Terminal:
     async def tmux(self, *arguments: str, check: bool = True) -> str:
         """Run one tmux command."""
         process = await asyncio.create_subprocess_exec(
-            *("tmux", "-u", "-S", str(self.socket), "-f", "/dev/null", *arguments),
+            *(str(TMUX), "-u", "-S", str(self.socket), "-f", "/dev/null", *arguments),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -144,7 +145,7 @@ async def opened(
         init_lua: the person's configuration.
         checkout: put this checkout on the runtimepath first.
         arguments: more arguments, such as a file to open.
-        command: what the shell runs; `{nvim}` stands for Neovim with its arguments.
+        command: what the shell runs; `{nvim}` is Neovim with its arguments, `{quoted}` the same as one word.
         env: variables to set.
         cwd: where it starts; default: an empty folder in `home`.
     """
@@ -156,7 +157,13 @@ async def opened(
     terminal = Terminal(home.path / "tmux.sock", environment)
     size = ("-x", str(WIDTH), "-y", str(HEIGHT))
     place = ("-c", str(cwd or home.make("cwd")))
-    await terminal.tmux("new-session", "-d", *size, *place, command.replace("{nvim}", nvim))
+    await terminal.tmux(
+        "new-session",
+        "-d",
+        *size,
+        *place,
+        command.replace("{nvim}", nvim).replace("{quoted}", shlex.quote(nvim)),
+    )
     try:
         terminal.nvim = Screened(await attach(terminal, listen), listen, home)
         yield terminal

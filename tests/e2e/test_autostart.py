@@ -1,0 +1,123 @@
+"""When the bridge starts by itself, and when not: real editors, started as people and programs do."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import terminal
+from tests.support.nvim import Home, Nvim
+from tests.support.terminal import Terminal
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+needs_terminal = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+SETUP = f"require('mcp-tools').setup({{ bridge = {{ python = [[{sys.executable}]] }} }})"
+READY = "return require('mcp-tools').is_running() and require('mcp-tools').get_port()"
+MODULES = """
+local function is_ours(name) return vim.startswith(name, 'mcp-tools') end
+return vim.tbl_filter(is_ours, vim.tbl_keys(package.loaded))
+"""
+# Far longer than autostart waits after UIEnter.
+LATER = "vim.defer_fn(function() _G.later = true end, 200)"
+
+
+async def starts_not(nvim: Nvim, why: str) -> None:
+    """Time goes by after UIEnter, no part of the bridge is even read, and health gives the reason."""
+    await nvim.lua(LATER)
+    await nvim.wait_for("return later")
+    assert "mcp-tools.bridge.control" not in await nvim.lua(MODULES)
+    assert why in await nvim.lua("return require('mcp-tools.bridge.autostart').hindrance()")
+
+
+async def test_without_setup(spawn_nvim: Spawn) -> None:
+    """Neovim's start loads no module of the plugin; the commands are there, and say what is missing."""
+    nvim = await spawn_nvim()
+    await nvim.attach_ui()
+    await nvim.lua(LATER)
+    await nvim.wait_for("return later")
+    assert await nvim.lua(MODULES) == []
+
+    await nvim.request("nvim_command", "McpTools")
+    lines = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
+    assert lines[0] == "bridge: stopped"
+    await nvim.request("nvim_command", "McpTools tools")
+    [line] = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
+    assert line.startswith("No tools are on.")
+
+
+async def test_setup_after_the_start(spawn_nvim: Spawn) -> None:
+    """`setup()` that a plugin manager runs late starts the bridge at once."""
+    nvim = await spawn_nvim()
+    await nvim.attach_ui()
+    await nvim.lua(LATER)
+    await nvim.wait_for("return later")
+    await nvim.lua(SETUP)
+    await nvim.wait_for(READY, timeout=15_000)
+
+
+async def test_no_screen(spawn_nvim: Spawn) -> None:
+    """A headless editor has no bridge until a screen comes, or somebody asks for one."""
+    nvim = await spawn_nvim(init_lua=SETUP)
+    await nvim.lua(LATER)
+    await nvim.wait_for("return later")
+    assert "mcp-tools.bridge.control" not in await nvim.lua(MODULES)
+    await nvim.request("nvim_command", "McpTools start")
+    await nvim.wait_for(READY, timeout=15_000)
+
+
+async def test_switched_off(spawn_nvim: Spawn) -> None:
+    """With `bridge.autostart = false` only `:McpTools start` starts it."""
+    nvim = await spawn_nvim(
+        init_lua=f"{SETUP}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
+    )
+    await nvim.attach_ui()
+    await starts_not(nvim, "bridge.autostart is false")
+    await nvim.request("nvim_command", "McpTools start")
+    await nvim.wait_for(READY, timeout=15_000)
+
+
+@needs_terminal
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("git -c core.editor={quoted} commit --allow-empty", "gitcommit"),
+        ("{nvim} -d one two", "differences"),
+        ("printf 'LS(1)\\n\\nNAME\\n   ls\\n' | {nvim} +Man!", "man"),
+    ],
+    ids=["commit message", "diff", "manual page"],
+)
+async def test_short_lived(nvim_program: Path, home: Home, command: str, why: str) -> None:
+    """Editors for one message, page or comparison, as git and man start them, have no bridge."""
+    cwd = home.make("cwd")
+    for name in ("one", "two"):
+        (cwd / name).write_text(f"{name}\n")
+    subprocess.run(["git", "init", "--quiet"], cwd=cwd, env=home.environment(), check=True)
+    names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
+    async with terminal.opened(
+        nvim_program, home, init_lua=SETUP, command=command, cwd=cwd, env=dict.fromkeys(names, "test")
+    ) as screen:
+        await starts_not(screen.nvim, why)
+
+
+async def inner_nvim(screen: Terminal, program: Path, home: Home) -> Nvim:
+    """Start a second Neovim in a terminal window of the first."""
+    socket = home.path / "inner.sock"
+    await screen.nvim.lua("vim.cmd.terminal(...)", shlex.join([str(program), "--listen", str(socket)]))
+    return terminal.Screened(await terminal.attach(screen, socket), socket, home)
+
+
+@needs_terminal
+async def test_nested(nvim_program: Path, home: Home) -> None:
+    """A Neovim in the terminal window of another one leaves the bridge to that one."""
+    async with terminal.opened(nvim_program, home, init_lua=SETUP) as screen:
+        await screen.nvim.wait_for(READY, timeout=15_000)
+        inner = await inner_nvim(screen, nvim_program, home)
+        await starts_not(inner, "inside another Neovim")
+        inner.rpc.close()

@@ -1,0 +1,187 @@
+"""The plugin's own Python environment: built by `make install` or `:McpTools install`, missing, outdated."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import bridge as support
+from tests.support import environment, terminal
+from tests.support.bridge import connect
+from tests.support.nvim import Home, Nvim
+from tests.support.results import text_of
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+# What the person is told, as a notification plugin gets it.
+INIT = """
+_G.told = {}
+vim.notify = function(text) table.insert(told, text) end
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({ tools = { 'test' } })
+"""
+HEALTH = """
+vim.cmd('checkhealth mcp-tools')
+return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
+"""
+STATE = "return mcp_tools.status().state == ... and mcp_tools.status()"
+
+OLD_PYTHON = """#!/bin/sh
+# A Python 3.9 in all that it says of itself.
+if [ "$1" = -c ]; then
+  echo '[[3, 9, 2], "'"$0"'", true]'
+else
+  exec {python} -c 'import runpy, sys; sys.executable = sys.argv[1]; sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")' "$0" "$@"
+fi
+"""
+SPY = '#!/bin/sh\necho "$0 $*" >>{log}\nexit 1\n'
+
+
+def program(path: Path, text: str) -> Path:
+    """Write a program."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+async def echoes(nvim: Nvim) -> None:
+    """The bridge of this editor answers a real client."""
+    async with connect(await support.ready(nvim), "sessions") as client:
+        assert text_of(await client.call_tool("nvim_test_echo", {"text": "hi"})) == "hi"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_make_install(tmp_path: Path, uv: bool) -> None:
+    """The build step leaves a stamped environment that can import the bridge; a second run does nothing."""
+    data, path = tmp_path / "data", environment.path_with(tmp_path / "path", uv=uv)
+    first = environment.make_install(data, path)
+    built = environment.folder(data)
+    again = environment.make_install(data, path)
+
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert ("uv on" if uv else "venv and pip on") in first.stdout
+    assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
+    assert again.stdout.strip() == f"up to date: {built}"
+    imports = [built / "bin" / "python", "-c", "import bridge.app, bridge.kernel"]
+    done = subprocess.run(imports, cwd=environment.ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+@pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -> None:
+    """One line names `:McpTools install`; that shows its progress, then the bridge starts from what it built.
+
+    The editor answers all the while.
+    """
+    env = environment.variables(environment.path_with(tmp_path / "path", uv=True))
+    init = "_G.mcp_tools = require('mcp-tools')\nmcp_tools.setup({ tools = { 'test' } })\n"
+    async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
+        nvim = screen.nvim
+        await screen.shows("[mcp-tools] Run :McpTools install: ")
+        assert not environment.folder(home.make("data")).exists()
+
+        await screen.command("McpTools install")
+        await screen.shows("[mcp-tools] install: ")
+        longest, installing = 0.0, True
+        while installing:
+            asked = time.monotonic()
+            installing = await nvim.lua("return require('mcp-tools.bridge.install').is_running()")
+            longest = max(longest, time.monotonic() - asked)
+            await asyncio.sleep(0.005)
+        assert longest < 0.5, "the editor was kept waiting"
+        await screen.shows("[mcp-tools] ready: http://127.0.0.1:", timeout=10_000)
+
+        assert (await nvim.wait_for(STATE, "ready"))["source"] == "environment"
+        assert "ERROR" not in await nvim.lua(HEALTH)
+        await echoes(nvim)
+
+
+async def test_built_meanwhile(spawn_nvim: Spawn, home: Home) -> None:
+    """A bridge that could not start for want of its environment starts when something else has built that."""
+    nvim = await spawn_nvim(init_lua=INIT)
+    await nvim.attach_ui()
+    await nvim.wait_for(STATE, "failed")
+    environment.pretend(home, environment.lock_hash())
+
+    assert (await nvim.wait_for(STATE, "ready"))["source"] == "environment"
+    assert (await nvim.lua("return told"))[-1].startswith("[mcp-tools] ready: ")
+
+
+async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
+    """An environment of another version stops the bridge, and one notification and health name the command.
+
+    Nothing is run, fetched or changed.
+    """
+    place = environment.pretend(home, "0" * 64)
+    log = tmp_path / "spied"
+    spies = tmp_path / "path"
+    spies.mkdir()
+    for name in ("python3", "python", "uv", "pip", "pip3", "make", "curl"):
+        program(spies / name, SPY.format(log=log))
+    program(place / "bin" / "python", SPY.format(log=log))
+
+    nvim = await spawn_nvim(init_lua=INIT, env={"PATH": str(spies)})
+    await nvim.attach_ui()
+    status = await nvim.wait_for(STATE, "failed")
+    report = await nvim.lua(HEALTH)
+
+    assert "belongs to another version of the plugin" in status["last_error"]
+    told = await nvim.wait_for("return #told > 0 and told")
+    assert len(told) == 1
+    assert told[0].startswith("[mcp-tools] Run :McpTools install: ")
+    assert "ERROR the Python environment of the bridge belongs to another version" in report
+    assert "Run :McpTools install" in report
+    assert not log.exists()
+    assert (place / environment.STAMP).read_text().strip() == "0" * 64
+
+
+@pytest.mark.parametrize("has", ["none", "old", "ancient"])
+async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path, has: str) -> None:
+    """Without a Python that is new enough `:McpTools install` says what to install, and so does health."""
+    path = tmp_path / "path"
+    path.mkdir()
+    if has == "old":
+        program(path / "python3", OLD_PYTHON.format(python=sys.executable))
+    elif has == "ancient":
+        program(path / "python3", "#!/bin/sh\necho 'SyntaxError: invalid syntax' >&2\nexit 1\n")
+    nvim = await spawn_nvim(init_lua=INIT, env={"PATH": str(path)})
+    await nvim.request("nvim_command", "McpTools install")
+    await nvim.wait_for("return require('mcp-tools.bridge.install').last_error()")
+    said = await nvim.wait_for("return told[1]")
+    report = " ".join((await nvim.lua(HEALTH)).split())
+
+    expected = {
+        "none": "install: install Python 3.11 or newer, then run :McpTools install again: no Python on PATH",
+        "old": f"install: Python 3.11 or newer is needed, here: {path}/python3 (Python 3.9.2). Install ",
+        "ancient": f"no Python on PATH (of {path}/python3 none runs or is new enough)",
+    }
+    assert expected[has] in said
+    assert expected[has].removeprefix("install: ") in report
+    assert "then run :McpTools install" in report
+    assert not environment.folder(home.make("data")).exists()
+
+
+async def test_a_command_of_ones_own(spawn_nvim: Spawn, tmp_path: Path) -> None:
+    """`bridge.command` is run as it is, with its arguments, and no environment is asked for."""
+    wrapper = program(
+        tmp_path / "my bridge",
+        f'#!/bin/sh\n[ "$1" = "an argument" ] || exit 1\nexec {sys.executable} -m bridge\n',
+    )
+    init = INIT + f"mcp_tools.setup({{ bridge = {{ command = {{ [[{wrapper}]], 'an argument' }} }} }})"
+    nvim = await spawn_nvim(init_lua=init)
+    await nvim.attach_ui()
+
+    assert (await nvim.wait_for(STATE, "ready"))["source"] == "command"
+    assert "bridge.command is set" in await nvim.lua(HEALTH)
+    await echoes(nvim)

@@ -1,0 +1,136 @@
+"""The plugin installed as people install it: each way as the README says, up to a real client's call."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import bridge as support
+from tests.support import environment
+from tests.support.bridge import connect
+from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.results import text_of
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+SOURCE = "https://github.com/OWNER/mcp-tools.nvim"
+"""What a reader of the README replaces."""
+ALONE = f"vim.opt.runtimepath:remove([[{ROOT}]])\n"
+"""Only what was installed counts, not this checkout."""
+ENDPOINT = "return require('mcp-tools').endpoint()"
+LOADED = "return debug.getinfo(require('mcp-tools').setup, 'S').source:sub(2)"
+
+
+def git(*arguments: str, cwd: Path) -> str:
+    """Run git without anybody's settings."""
+    settings = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main")
+    done = subprocess.run(
+        ["git", *settings, *arguments],
+        cwd=cwd,
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode()
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """URL of a repository that holds what this checkout holds now, committed or not."""
+    try:
+        listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is no git checkout, or git is not installed")
+    tree = tmp_path_factory.mktemp("published") / "mcp-tools.nvim"
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            (tree / name).write_bytes((ROOT / name).read_bytes())
+            (tree / name).chmod((ROOT / name).stat().st_mode)
+    git("init", "--quiet", cwd=tree)
+    git("add", "--all", "--force", cwd=tree)
+    git("commit", "--quiet", "--message", "all of it", cwd=tree)
+    return f"file://{tree}"
+
+
+def readme(part: str) -> str:
+    """The Lua example of the README that has `part` in it."""
+    blocks = re.findall(r"^```lua\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    [block] = [block for block in blocks if part in block]
+    return str(block)
+
+
+def building() -> dict[str, str]:
+    """Environment variables with which a build step finds uv, and what uv has fetched before."""
+    path = os.pathsep.join([str(environment.UV.parent), os.environ["PATH"]])
+    return environment.variables(path)
+
+
+async def works(nvim: Nvim, place: Path) -> None:
+    """With a screen the bridge of the copy in `place` comes up by itself and answers a client."""
+    await nvim.attach_ui()
+    endpoint = await nvim.wait_for(ENDPOINT, timeout=30_000)
+    bridge = support.Bridge(nvim, endpoint["port"], endpoint["token"])
+    async with connect(bridge, "sessions") as client:
+        listed = await client.list_tools()
+        assert {"nvim_buffer_list", "nvim_buffer_read"} <= {tool.name for tool in listed.tools}
+        assert text_of(await client.call_tool("nvim_buffer_list", {}))
+    assert Path(await nvim.lua(LOADED)).is_relative_to(place)
+    assert await nvim.lua("return vim.fn.exists(':McpTools')") == 2
+
+
+async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) -> None:
+    """Cloned into a `start` folder: `setup()` in init.lua is all that it takes."""
+    environment.pretend(home, environment.lock_hash())
+    start = home.make("data") / "nvim" / "site" / "pack" / "plugins" / "start"
+    start.mkdir(parents=True)
+    git("clone", "--quiet", published, cwd=start)
+    nvim = await spawn_nvim(init_lua=ALONE + "require('mcp-tools').setup({ tools = 'recommended' })")
+
+    await works(nvim, start / "mcp-tools.nvim")
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.12")
+async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
+    """The README's example for `vim.pack` installs, builds and starts, all in one start of the editor."""
+    example = readme("vim.pack.add(")
+    asks = f"vim.pack.add({{ '{SOURCE}' }})"
+    assert asks in example
+    init = ALONE + example.replace(asks, f"vim.pack.add({{ '{published}' }}, {{ confirm = false }})")
+    nvim = await spawn_nvim(init_lua=init, env=building())
+
+    await works(nvim, home.make("data") / "nvim" / "site" / "pack" / "core" / "opt" / "mcp-tools.nvim")
+    assert (environment.folder(home.make("data")) / environment.STAMP).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("LAZY_PATH" not in os.environ, reason="LAZY_PATH names no checkout of lazy.nvim")
+async def test_lazy(
+    spawn_nvim: Spawn, nvim_program: Path, home: Home, tmp_path: Path, published: str
+) -> None:
+    """The README's specification for lazy.nvim installs and builds in one start, and works in the next."""
+    spec = readme("build = 'make install'").replace("'OWNER/mcp-tools.nvim'", f"url = '{published}'")
+    init = (
+        f"{ALONE}vim.opt.runtimepath:prepend([[{os.environ['LAZY_PATH']}]])\n"
+        f"local spec = (function()\n{spec}\nend)()\n"
+        "require('lazy').setup({ spec }, { rocks = { enabled = false } })\n"
+    )
+    (tmp_path / "init.lua").write_text(init)
+    installing = subprocess.run(
+        [nvim_program, "--headless", "-u", tmp_path / "init.lua", "-i", "NONE", "-n", "+qall"],
+        env=home.environment() | building(),
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    built = environment.folder(home.make("data"))
+    assert (built / environment.STAMP).exists(), installing.stderr
+    nvim = await spawn_nvim(init_lua=init)
+
+    await works(nvim, home.make("data") / "nvim" / "lazy" / "mcp-tools.nvim")

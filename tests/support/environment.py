@@ -1,0 +1,78 @@
+"""The plugin's own Python environment, built as a build step builds it.
+
+Receives: a data folder, with or without `uv`. Sends: the finished run.
+Does not know about: Neovim, pytest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from .nvim import ROOT, Home
+
+LOCK = ROOT / "requirements.lock"
+STAMP = ".lock-hash"
+UV = Path(sys.executable).with_name("uv")
+UV_CACHE = os.environ.get("UV_CACHE_DIR") or str(
+    Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "uv"
+)
+"""The person's own, read before the tests have folders of their own: what is there is not fetched again."""
+PERSON = os.path.expanduser("~")
+"""Where the person's settings for package indexes are."""
+TOOLS = ("make", "sh", "git", "uname", "env", "mkdir", "rm", "cat")
+"""Other programs that a build step or a plugin manager may start."""
+
+
+def lock_hash(root: Path = ROOT) -> str:
+    """What the stamp of a current environment holds."""
+    return hashlib.sha256((root / LOCK.name).read_bytes()).hexdigest()
+
+
+def folder(data: Path) -> Path:
+    """Where the environment is below XDG_DATA_HOME."""
+    return data / "nvim" / "mcp-tools" / "venv"
+
+
+def path_with(place: Path, *, uv: bool) -> str:
+    """A PATH that holds one Python and, if wanted, `uv`, and nothing else that could build an environment."""
+    place.mkdir()
+    (place / "python3").symlink_to(sys.executable)
+    if uv:
+        (place / "uv").symlink_to(UV)
+    for name in TOOLS:
+        if found := shutil.which(name):
+            (place / name).symlink_to(found)
+    return str(place)
+
+
+def variables(path: str) -> dict[str, str]:
+    """Environment variables for building."""
+    return {"PATH": path, "UV_CACHE_DIR": UV_CACHE, "UV_LINK_MODE": "copy", "HOME": PERSON}
+
+
+def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess.CompletedProcess[str]:
+    """Run `make install` in this checkout; at most `timeout` ms."""
+    return subprocess.run(
+        ["make", "install"],
+        cwd=ROOT,
+        env={**os.environ, **variables(path), "XDG_DATA_HOME": str(data)},
+        capture_output=True,
+        text=True,
+        timeout=timeout / 1000,
+    )
+
+
+def pretend(home: Home, stamp: str) -> Path:
+    """An environment as if it had been built, for the lock with the hash `stamp`."""
+    place = folder(home.make("data"))
+    python = place / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # a link alone would not find the packages
+    python.chmod(0o755)
+    (place / STAMP).write_text(stamp + "\n")
+    return place

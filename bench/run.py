@@ -92,8 +92,9 @@ def main() -> int:
     wanted = options.only or [*SCENARIOS, "traffic"]
     try:
         load.wrk()
-        machine = table.describe(nvim)
+        machine, neighbours = table.describe(nvim), table.Neighbours()
         rows = asyncio.run(measure(nvim, amount, wanted))
+        machine.append(f"other programs used {neighbours.share():.0f} % of the machine meanwhile")
     except BaseExceptionGroup as group:
         faults, others = group.split((load.BenchError, AssertionError))
         if others or not faults:

@@ -55,6 +55,25 @@ def read(path: str) -> str:
         return ""
 
 
+class Neighbours:
+    """How much of the machine other programs use while we measure: their noise is in every millisecond."""
+
+    def __init__(self) -> None:
+        self._busy, self._all = _ticks()
+
+    def share(self) -> float:
+        """Per cent of all processor time since then, without what this run and its ended children used."""
+        busy, every = _ticks()
+        own = sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
+        return max(0.0, (busy - self._busy - own) / max(1, every - self._all) * 100)
+
+
+def _ticks() -> tuple[int, int]:
+    """Ticks of all processors that were used (or taken by the host), and all of them."""
+    user, nice, system, idle, wait, *rest = (int(field) for field in read("/proc/stat").split()[1:9])
+    return user + nice + system + sum(rest), user + nice + system + idle + wait + sum(rest)
+
+
 def terminal(rows: list[Row]) -> str:
     """The table for a person at a terminal."""
     widths = [max(len(getattr(row, name)) for row in rows) for name in ("figure", "value", "reach")]

@@ -87,6 +87,19 @@ end
 
 local times, original
 
+--- What `vim.json.encode` alone takes for the largest of the shapes.
+---@return number µs
+function M.encoder()
+  local found = {}
+  for i = 1, 100 do
+    local begun = uv.hrtime()
+    vim.json.encode(shapes[#shapes])
+    found[i] = uv.hrtime() - begun
+  end
+  table.sort(found)
+  return found[50] / 1000
+end
+
 --- From now on, how long each `execute` keeps the main thread.
 function M.clock_on()
   local wire = require('mcp-tools.wire')

@@ -52,6 +52,7 @@ async def test_without_setup(spawn_nvim: Spawn) -> None:
     assert line.startswith("No tools are on.")
 
 
+@pytest.mark.slow
 async def test_setup_after_the_start(spawn_nvim: Spawn) -> None:
     """`setup()` that a plugin manager runs late starts the bridge at once."""
     nvim = await spawn_nvim()
@@ -62,6 +63,7 @@ async def test_setup_after_the_start(spawn_nvim: Spawn) -> None:
     await nvim.wait_for(READY, timeout=15_000)
 
 
+@pytest.mark.slow
 async def test_no_screen(spawn_nvim: Spawn) -> None:
     """A headless editor has no bridge until a screen comes, or somebody asks for one."""
     nvim = await spawn_nvim(init_lua=SETUP)
@@ -114,6 +116,7 @@ async def inner_nvim(screen: Terminal, program: Path, home: Home) -> Nvim:
 
 
 @needs_terminal
+@pytest.mark.slow
 async def test_nested(nvim_program: Path, home: Home) -> None:
     """A Neovim in the terminal window of another one leaves the bridge to that one."""
     async with terminal.opened(nvim_program, home, init_lua=SETUP) as screen:

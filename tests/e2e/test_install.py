@@ -107,6 +107,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
         await echoes(nvim)
 
 
+@pytest.mark.slow
 async def test_built_meanwhile(spawn_nvim: Spawn, home: Home) -> None:
     """A bridge that could not start for want of its environment starts when something else has built that."""
     nvim = await spawn_nvim(init_lua=INIT)
@@ -172,6 +173,7 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     assert not environment.folder(home.make("data")).exists()
 
 
+@pytest.mark.slow
 async def test_a_command_of_ones_own(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """`bridge.command` is run as it is, with its arguments, and no environment is asked for."""
     wrapper = program(

@@ -84,6 +84,7 @@ async def works(nvim: Nvim, place: Path) -> None:
     assert await nvim.lua("return vim.fn.exists(':McpTools')") == 2
 
 
+@pytest.mark.slow
 async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) -> None:
     """Cloned into a `start` folder: `setup()` in init.lua is all that it takes."""
     environment.pretend(home, environment.lock_hash())

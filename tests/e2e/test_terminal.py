@@ -126,6 +126,7 @@ async def test_names_and_completion(idle: Terminal) -> None:
     await idle.press("C-c")
 
 
+@pytest.mark.slow
 async def test_log(idle: Terminal) -> None:
     """The log opens at its end, with what was too long for the message line."""
     text = "words that do not fit into one line, " * 3 + "and their end"
@@ -193,6 +194,7 @@ async def test_approval_by_keys(served: Terminal) -> None:
     assert await served.nvim.lua("return _G.ran") == 1
 
 
+@pytest.mark.slow
 async def test_a_tool_that_asks(served: Terminal) -> None:
     """`test_async_prompt` puts its question on the screen; the key that is pressed is the client's answer."""
     bridge = await support.ready(served.nvim)

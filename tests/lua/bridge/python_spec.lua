@@ -141,6 +141,27 @@ describe('install', function()
     notifications.wait('check the proxy')
   end)
 
+  it('takes the first Python on PATH that runs', function()
+    local dir, path = vim.fn.tempname(), vim.env.PATH
+    vim.fn.mkdir(dir)
+    for name, lines in pairs({
+      python3 = { '#!/bin/sh', 'echo "no such version is switched on" >&2; exit 127' },
+      ['python3.11'] = { '#!/bin/sh', '[ "$1" = -c ] || { echo "asked $0" >&2; exit 1; }' },
+    }) do
+      vim.uv.fs_rename(program(lines), vim.fs.joinpath(dir, name))
+    end
+    local err
+    vim.env.PATH = dir
+    install.run({}, function(fault)
+      err = fault
+    end)
+    t.wait(function()
+      return err
+    end, 5000)
+    vim.env.PATH = path
+    t.eq(('asked %s/python3.11'):format(dir), err)
+  end)
+
   it('does not run twice at a time', function()
     local ended
     install.run({ command = { program({ '#!/bin/sh', 'sleep 0.2' }) } }, function()

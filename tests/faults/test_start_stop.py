@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -104,6 +106,23 @@ async def test_every_starter_is_told(spawn_nvim: Spawn) -> None:
     assert bridges() == []
 
 
+async def test_a_bridge_that_hangs(spawn_nvim: Spawn) -> None:
+    """One that does not end when it is told to is killed after 3 s; the editor never waits for it."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a')")
+    await told(nvim, "ready a")
+    (pid,) = bridges()
+    os.kill(pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    await nvim.lua("mcp_tools.stop() start('b')")
+    assert time.monotonic() - begin < 0.5
+
+    await told(nvim, "ready a", "stop a", "ready b")
+    assert time.monotonic() - begin >= 3
+    assert pid not in bridges()
+    await answers(nvim)
+
+
 def program(path: Path, text: str) -> Path:
     """An executable script."""
     path.write_text(f"#!/bin/sh\n{text}\n")
@@ -164,7 +183,7 @@ async def test_no_environment(spawn_nvim: Spawn) -> None:
 
 
 async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """`bridge.command` runs as it is, with the environment of the contract and no token on a command line."""
+    """`bridge.command` runs as it is, with the agreed environment; no token on a command line or in the log."""
     seen = tmp_path / "seen"
     wrapper = program(
         tmp_path / "wrapper",
@@ -178,6 +197,12 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
     bridge = await ready(nvim)
     assert seen.read_text().split() == ["an", "argument", str(bridge.port), str(nvim.socket), "none"]
     assert not any(bridge.token in command for command in descendants().values())
+    await nvim.lua("require('mcp-tools.log').error('%s', mcp_tools.endpoint().token)")
+    log = Path(await nvim.lua("return require('mcp-tools.log').path()"))
+    async with asyncio.timeout(3):
+        while "ERROR" not in log.read_text():
+            await asyncio.sleep(0.02)
+    assert bridge.token not in log.read_text()
 
 
 async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:

@@ -55,6 +55,31 @@ async def test_killed_mid_call(bridge: Bridge, raw: Raw) -> None:
 
 
 @pytest.mark.nvim("0.11")
+async def test_channel_is_lost(bridge: Bridge, raw: Raw) -> None:
+    """Bridge and editor live but no longer hear each other: the call ends on both sides, all goes on anew."""
+    old = await bridge.pid()
+    call = asyncio.create_task(raw.call("hold"))
+    await begun(bridge)
+    await bridge.nvim.lua(LOSE_CHANNEL, (await bridge.nvim.request("nvim_get_api_info"))[0])
+
+    assert code_of(await within(3, call)) == "editor_gone"
+    await bridge.nvim.wait_for("return Seen.cancelled[1] == 'bridge_gone'", timeout=1_500)
+    await back(bridge, old)
+    assert text_of(await raw.call("echo", {"value": "here again"})) == "here again"
+    await forgotten(bridge)
+
+
+LOSE_CHANNEL = """
+local mine = ...
+for _, channel in ipairs(vim.api.nvim_list_chans()) do
+  if channel.stream == 'socket' and channel.id ~= mine then
+    vim.fn.chanclose(channel.id)
+  end
+end
+"""
+
+
+@pytest.mark.nvim("0.11")
 async def test_killed_between_calls(bridge: Bridge) -> None:
     """A client of the official SDK with an open stream notices nothing."""
     async with connect(bridge, "sessions") as client:

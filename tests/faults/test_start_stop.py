@@ -183,7 +183,7 @@ async def test_no_environment(spawn_nvim: Spawn) -> None:
 
 
 async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """`bridge.command` runs as it is, with the agreed environment; the token is on no command line, in no log."""
+    """`bridge.command` runs as it is, with the agreed environment; the token stays out of sight."""
     seen = tmp_path / "seen"
     wrapper = program(
         tmp_path / "wrapper",

@@ -23,6 +23,7 @@ local function settings()
     tool_timeout = options.bridge.tool_timeout,
     max_calls = options.limits.calls,
     max_result = options.limits.tool_result,
+    max_resource = options.limits.resource,
     result_ttl = options.limits.result_ttl,
   }
 end
@@ -50,11 +51,19 @@ local function build()
   return { registry = registry, executor = executor }
 end
 
---- The parts. The bundled tools that `setup` named are loaded with the first use, not at start-up.
+--- The parts as they are, for who adds to them: nothing bundled is loaded, so that start-up does not pay.
+---@return mcp-tools.Core
+function M.parts()
+  core = core or build()
+  return core
+end
+
+--- The parts. What `setup` named of the bundled things is loaded with the first use, not at start-up.
 ---@return mcp-tools.Core
 function M.get()
   core = core or build()
   require('mcp-tools.tools').sync(core.registry)
+  require('mcp-tools.bundled').sync(core.registry)
   return core
 end
 
@@ -66,17 +75,24 @@ end
 ---@type table<string, string> JSON text of each kind's list, until something changes
 M.texts = {}
 
---- Definitions of a kind as clients get them: JSON text of a list sorted by name.
+local DEFINITIONS = {
+  tools = 'mcp-tools.definition',
+  resources = 'mcp-tools.definition.resource',
+  templates = 'mcp-tools.definition.resource',
+  prompts = 'mcp-tools.definition.prompt',
+}
+
+--- Definitions of a kind as clients get them: JSON text of a sorted list.
 ---@param kind mcp-tools.Kind
 ---@return string
 function M.published(kind)
   local prefix = config.get().tool_prefix
   local key = kind .. ' ' .. prefix
   if not M.texts[key] then
-    local definition, json = require('mcp-tools.definition'), require('mcp-tools.json')
+    local json, published = require('mcp-tools.json'), require(DEFINITIONS[kind]).published
     local parts = {}
     for i, entry in ipairs(M.get().registry:list(kind)) do
-      parts[i] = assert(json.encode(definition.published(entry, prefix), entry.name))
+      parts[i] = assert(json.encode(published(entry, prefix), entry.name))
     end
     M.texts[key] = '[' .. table.concat(parts, ',') .. ']'
   end
@@ -141,6 +157,7 @@ end
 ---@return { source: string, error: string }[]
 function M.loader_failures()
   local list = vim.list_extend({}, require('mcp-tools.tools').failures)
+  vim.list_extend(list, require('mcp-tools.bundled').failures())
   for name, fault in vim.spairs(M.get().registry.refused) do
     table.insert(list, { source = name, error = fault })
   end

@@ -36,10 +36,11 @@ function M.shape(value, schema)
   return copy
 end
 
+--- A content value as MCP has it.
 ---@param block mcp-tools.Block
 ---@return table mcp the block in MCP's shape
 ---@return integer size bytes of its text or base64
-local function to_mcp(block)
+function M.block(block)
   if block.type == 'text' then
     return { type = 'text', text = block.text }, #block.text
   end
@@ -83,7 +84,7 @@ end
 local function content_payload(result, limit)
   local blocks, size = {}, 0
   for i, block in ipairs(result.content) do
-    local mcp, bytes = to_mcp(block)
+    local mcp, bytes = M.block(block)
     blocks[i], size = mcp, size + bytes
   end
   if size > limit then

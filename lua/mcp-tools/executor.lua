@@ -21,11 +21,15 @@ local M = {}
 ---@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
 ---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
 ---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
----@field payload fun(value: any, definition: mcp-tools.Definition, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
+---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
+---@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
 
 ---@type table<string, mcp-tools.CallKind>
 local KINDS = {
   tool = require('mcp-tools.kinds.tool'),
+  resource = require('mcp-tools.kinds.resource'),
+  prompt = require('mcp-tools.kinds.prompt'),
+  completion = require('mcp-tools.kinds.completion'),
 }
 
 --- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
@@ -35,6 +39,7 @@ local TOMBSTONES = 256
 ---@field tool_timeout integer ms; 0 = none
 ---@field max_calls integer
 ---@field max_result integer bytes
+---@field max_resource integer bytes
 ---@field result_ttl integer ms
 
 ---@class mcp-tools.Executor
@@ -79,7 +84,7 @@ end
 
 ---@class mcp-tools.ExecuteOptions
 ---@field id string? the caller's id; never used twice
----@field kind 'tool'? what the name is the name of (default a tool)
+---@field kind ('tool'|'resource'|'prompt'|'completion')? what the name is the name of (default a tool)
 ---@field host string
 ---@field start_by integer? ns; refused when it has passed
 ---@field timeout integer? ms, for tools that set none; 0 = none
@@ -142,7 +147,7 @@ function Executor:execute(name, args, opts)
     if not allowed then
       call:finish('fail', { error = denial })
     elseif self:give_state(call) then
-      invoke.start(call, settings.max_result)
+      invoke.start(call, settings[kind.limit])
     end
   end)
   return call

@@ -42,6 +42,46 @@ function M.unregister(name)
   require('mcp-tools.registry').unregister(name)
 end
 
+--- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
+---@param resource mcp-tools.Resource
+function M.register_resource(resource)
+  local _, fault = require('mcp-tools.core').parts().registry:add_resource(resource)
+  if fault then
+    error(fault, 2)
+  end
+end
+
+--- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
+---@param uri string as clients read it, the values of a template filled in
+function M.notify_resource(uri)
+  require('mcp-tools.check')('uri', uri, 'string')
+  local wire = package.loaded['mcp-tools.wire'] -- nobody can have subscribed before it is loaded
+  if wire then
+    wire.updated(uri)
+  end
+end
+
+--- Takes a resource or a template out. Reads of it that run go on.
+---@param uri string its `uri` or `uri_template`
+function M.unregister_resource(uri)
+  require('mcp-tools.core').parts().registry:remove_resource(uri)
+end
+
+--- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
+---@param prompt mcp-tools.Prompt
+function M.register_prompt(prompt)
+  local _, fault = require('mcp-tools.core').parts().registry:add_prompt(prompt)
+  if fault then
+    error(fault, 2)
+  end
+end
+
+--- Takes a prompt out.
+---@param name string
+function M.unregister_prompt(name)
+  require('mcp-tools.core').parts().registry:remove_prompt(name)
+end
+
 --- Every registered tool: name → `{ name, description, args }`.
 ---@return table<string, { name: string, description: string, args: table? }>
 function M.list_tools()

@@ -27,6 +27,20 @@ return {
       .. ' servers, or a map such as { lsp = true, dap = true }. Unset: none.',
   },
   {
+    path = 'resources',
+    type = { 'boolean', 'list' },
+    default = true,
+    items = 'string',
+    description = 'Bundled resources to offer: all (true), none (false), or a list of names.',
+  },
+  {
+    path = 'prompts',
+    type = { 'boolean', 'list' },
+    default = true,
+    items = 'string',
+    description = 'Bundled prompts to offer: all (true), none (false), or a list of names.',
+  },
+  {
     path = 'integrations',
     planned = true,
     type = 'map',
@@ -128,7 +142,6 @@ return {
   },
   {
     path = 'limits.resource',
-    planned = true,
     type = 'integer',
     default = 10 * MIB,
     min = KIB,

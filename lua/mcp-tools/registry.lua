@@ -11,7 +11,11 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
----@alias mcp-tools.Kind 'tools'|'resources'|'prompts'
+---@alias mcp-tools.Kind
+---| 'tools'      # by name
+---| 'resources'  # by URI
+---| 'templates'  # resources with variables in their URI, by the template's text
+---| 'prompts'    # by name
 
 ---@class mcp-tools.Source where a definition comes from
 ---@field group string? of bundled tools
@@ -21,7 +25,8 @@ local M = {}
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>
 ---@field revisions table<mcp-tools.Kind, integer>
----@field refused table<string, string> name → the faults of its last definition that was not taken in
+---@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
+---  that was not taken in
 local Registry = {}
 Registry.__index = Registry
 
@@ -33,8 +38,8 @@ function M.new(opts)
     prefix = opts and opts.prefix or function()
       return ''
     end,
-    entries = { tools = {}, resources = {}, prompts = {} },
-    revisions = { tools = 0, resources = 0, prompts = 0 },
+    entries = { tools = {}, resources = {}, templates = {}, prompts = {} },
+    revisions = { tools = 0, resources = 0, templates = 0, prompts = 0 },
     by_folded = {},
     listeners = {},
     refused = {},
@@ -79,6 +84,22 @@ local function accepted(self, def)
   return normalised
 end
 
+--- Says in the log what is to be said of a definition that is taken in, and notes where it comes from.
+---@param what string
+---@param normalised table
+---@param old table? what it replaces
+---@param source mcp-tools.Source?
+local function take_note(what, normalised, old, source)
+  if old then
+    log.info('%s registered again; the new definition replaces the old one', what)
+  end
+  for _, note in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
+    log.info('%s: %s', what, note)
+  end
+  normalised.source = source or { origin = 'registered' }
+  normalised.source.file = normalised.source.file or file_of(normalised.handler)
+end
+
 --- Takes in a tool, or replaces the one of that name.
 ---@param def mcp-tools.Tool
 ---@param source? mcp-tools.Source
@@ -92,14 +113,7 @@ function Registry:add_tool(def, source)
   end
   local name = normalised.name
   self.refused[name] = nil
-  if self.entries.tools[name] then
-    log.info("tool '%s' registered again; the new definition replaces the old one", name)
-  end
-  for _, note in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
-    log.info("tool '%s': %s", name, note)
-  end
-  normalised.source = source or { origin = 'registered' }
-  normalised.source.file = normalised.source.file or file_of(normalised.handler)
+  take_note(("tool '%s'"):format(name), normalised, self.entries.tools[name], source)
   self.by_folded[folded(name)] = name
   self.entries.tools[name] = normalised
   self:changed('tools')
@@ -117,6 +131,79 @@ function Registry:remove_tool(name)
   self.by_folded[folded(name)] = nil
   self:changed('tools')
   return true
+end
+
+--- Takes in a definition that has a `key`.
+---@param self mcp-tools.Registry
+---@param kind mcp-tools.Kind
+---@param what string
+---@param normalised table
+---@param source mcp-tools.Source?
+local function put(self, kind, what, normalised, source)
+  local key = normalised.key
+  what = ("%s '%s'"):format(what, key)
+  self.refused[what] = nil
+  take_note(what, normalised, self.entries[kind][key], source)
+  self.entries[kind][key] = normalised
+  self:changed(kind)
+  return normalised
+end
+
+---@param what string
+---@param name any
+---@param fault string
+local function refuse(self, what, name, fault)
+  self.refused[("%s '%s'"):format(what, type(name) == 'string' and name or '?')] = fault
+  return nil, fault
+end
+
+--- Takes in a resource or a template of resources, or replaces the one of that URI.
+---@param def mcp-tools.Resource
+---@param source? mcp-tools.Source
+---@return mcp-tools.ResourceDefinition? normalised
+---@return string? fault every fault of the definition, a line each; nothing has changed then
+function Registry:add_resource(def, source)
+  local normalised, fault = require('mcp-tools.definition.resource').normalise(def)
+  if not normalised then
+    return refuse(self, 'resource', type(def) == 'table' and (def.uri_template or def.uri), fault)
+  end
+  return put(self, normalised.template and 'templates' or 'resources', 'resource', normalised, source)
+end
+
+--- Takes in a prompt, or replaces the one of that name.
+---@param def mcp-tools.Prompt
+---@param source? mcp-tools.Source
+---@return mcp-tools.PromptDefinition? normalised
+---@return string? fault every fault of the definition, a line each; nothing has changed then
+function Registry:add_prompt(def, source)
+  local normalised, fault = require('mcp-tools.definition.prompt').normalise(def)
+  if not normalised then
+    return refuse(self, 'prompt', type(def) == 'table' and def.name, fault)
+  end
+  return put(self, 'prompts', 'prompt', normalised, source)
+end
+
+local function remove(self, kind, key)
+  if self.entries[kind][key] == nil then
+    return false
+  end
+  self.entries[kind][key] = nil
+  self:changed(kind)
+  return true
+end
+
+--- Takes a resource or template out. Reads of it that run go on.
+---@param key string its `uri` or `uri_template`
+---@return boolean removed
+function Registry:remove_resource(key)
+  return remove(self, 'resources', key) or remove(self, 'templates', key)
+end
+
+--- Takes a prompt out.
+---@param name string
+---@return boolean removed
+function Registry:remove_prompt(name)
+  return remove(self, 'prompts', name)
 end
 
 --- A tool by its bare name.
@@ -140,14 +227,14 @@ function Registry:find_tool(name)
   return self.entries.tools[name]
 end
 
---- All of a kind, sorted by name.
+--- All of a kind, sorted by what they are called by: tools and prompts by name, resources by URI.
 ---@param kind mcp-tools.Kind
 ---@return table[]
 function Registry:list(kind)
-  local list = vim.tbl_values(self.entries[kind])
-  table.sort(list, function(a, b)
-    return a.name < b.name
-  end)
+  local list = {}
+  for _, entry in vim.spairs(self.entries[kind]) do
+    list[#list + 1] = entry
+  end
   return list
 end
 

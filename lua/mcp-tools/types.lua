@@ -34,3 +34,41 @@
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
 ---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, now or later
 ---@field run? fun(ctx: mcp-tools.Ctx, args: table): any a coroutine: `ctx:await`, `coroutine.yield(state)`, `return`
+
+--- A resource. Exactly one of `uri` and `uri_template`, and of `read` and `run`.
+---@class mcp-tools.Resource
+---@field name string
+---@field uri string? such as `"nvim://thing"`
+---@field uri_template string? with variables: `{id}`, which holds no `/`, or `{+path}`, which may
+---@field title string?
+---@field description string? what a model reads to choose it
+---@field mime_type string? of its text; default `"text/plain"`
+---@field tags string[]?
+---@field annotations? { audience: ("user"|"assistant")[]?, priority: number?, last_modified: string? }
+---@field complete? table<string, fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)> variable → values for it
+---@field paths string[]? variables that name files: made absolute, kept inside the project and from sensitive files
+---@field watch? fun(changed: fun(), params: table<string, string>): fun()? called for the first subscriber of a URI;
+---  calls `changed()` with each change; what it returns is called after the last one has gone
+---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
+---@field hosts table<string, table>? extras for single hosts
+---@field read? fun(ctx: mcp-tools.Ctx, params: table<string, string>) answers with `ctx(contents)`, now or later
+---@field run? fun(ctx: mcp-tools.Ctx, params: table<string, string>): any a coroutine, as in tools
+
+--- A prompt. Exactly one of `get` and `run`; it must have no side effects, clients get prompts just to list them.
+---@class mcp-tools.Prompt
+---@field name string clients make a command of it
+---@field title string?
+---@field description string
+---@field args? table<string, mcp-tools.PromptArg>|mcp-tools.PromptArg[] by name, or a list, whose order clients keep
+---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
+---@field hosts table<string, table>? extras for single hosts
+---@field get? fun(ctx: mcp-tools.Ctx, args: table<string, string>) answers with `ctx(messages)`, now or later
+---@field run? fun(ctx: mcp-tools.Ctx, args: table<string, string>): any a coroutine, as in tools
+
+--- One argument of a prompt; its value is always a string.
+---@class mcp-tools.PromptArg
+---@field name string? in a list
+---@field title string?
+---@field description string?
+---@field required boolean?
+---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>) answers with strings

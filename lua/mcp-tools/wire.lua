@@ -1,7 +1,8 @@
 --- The bridge's only door: the verbs that it may call and the events that it gets.
 ---
 --- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes.
---- Sends: replies as plain values; `started`, `wake`, `log`, `changed` by `rpcnotify` to the channel of the call.
+--- Sends: replies as plain values; `started`, `wake`, `log`, `changed`, `updated` by `rpcnotify` to the channel of the
+--- call, or to those that subscribed.
 --- Does not know about: MCP, HTTP, what a tool does.
 ---
 --- A wake-up only makes the bridge's poll immediate; losing all of them loses nothing. Times are `vim.uv.hrtime`.
@@ -20,7 +21,7 @@ M.PROTOCOL = 1
 
 --- A reply up to this size rides in the wake-up itself.
 local WAKE_MAX = 64 * 1024
---- How often lost channels are looked for, while a call is pending.
+--- How often lost channels are looked for.
 local WATCH_MS = 1000
 
 --- Names this life of the editor.
@@ -117,6 +118,35 @@ function Channel:progress(call)
   end
 end
 
+-- Subscriptions ----------------------------------------------------------------------------------------------------
+
+---@type mcp-tools.Subscriptions?
+local subscriptions
+
+---@return mcp-tools.Subscriptions
+local function subscribed()
+  subscriptions = subscriptions
+    or require('mcp-tools.subscriptions').new({
+      find = function(uri)
+        return require('mcp-tools.resolver').find(core.get().registry, uri, require('mcp-tools.bridge').root)
+      end,
+      send = function(id, uri)
+        if channels[id] then
+          channels[id]:emit('updated', uri)
+        end
+      end,
+    })
+  return subscriptions
+end
+
+--- A resource has changed: whoever subscribed to it is told.
+---@param uri string
+function M.updated(uri)
+  if subscriptions then
+    subscriptions:notify(uri)
+  end
+end
+
 -- Watching ---------------------------------------------------------------------------------------------------------
 
 local watch
@@ -132,14 +162,15 @@ local function look()
       M.lost(id)
     end
   end
-  if next(channels) == nil or core.get().executor.active == 0 then
+  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any())
+  if next(channels) == nil or not watched then
     watch:stop()
     watch:close()
     watch = nil
   end
 end
 
---- Looks once a second while a call is pending; else there is no timer.
+--- Looks once a second while a call is pending or something is subscribed to; else there is no timer.
 local function keep_watch()
   if watch then
     return
@@ -164,6 +195,9 @@ function M.lost(id)
     return
   end
   channels[id] = nil
+  if subscriptions then
+    subscriptions:release(id)
+  end
   local function is_its(call)
     return call.listener == channel
   end
@@ -305,6 +339,29 @@ function M.explain(id)
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
 end
 
+--- From now on the channel gets `updated(uri)` when the resource has changed. As often as it says so, it must
+--- unsubscribe.
+---@param id integer
+---@param uri string
+---@return { clock: integer, error: mcp-tools.Error? }
+function M.subscribe(id, uri)
+  if not channels[id] then
+    error(('channel %s is not attached; say hello first'):format(tostring(id)))
+  end
+  local err = subscribed():subscribe(id, uri)
+  if not err then
+    keep_watch()
+  end
+  return { clock = uv.hrtime(), error = err }
+end
+
+---@param id integer
+---@param uri string
+---@return { clock: integer, unsubscribed: boolean }
+function M.unsubscribe(id, uri)
+  return { clock = uv.hrtime(), unsubscribed = subscribed():unsubscribe(id, uri) }
+end
+
 --- News from the bridge, for people.
 ---@param kind 'listening'|'sessions'|'blocked'
 ---@param data table
@@ -315,6 +372,9 @@ end
 --- Tells every attached bridge of a change, once per turn of the event loop.
 ---@param kind mcp-tools.Kind
 function M.changed(kind)
+  if subscriptions and (kind == 'resources' or kind == 'templates') then
+    subscriptions:refresh()
+  end
   local pending = M.pending_changes
   if pending then
     pending[kind] = true

@@ -22,4 +22,5 @@ return {
     gateway:decide(call, answer)
   end,
   payload = encode.payload,
+  limit = 'max_result',
 }

@@ -1,0 +1,33 @@
+--- The text of one open file, as the person has it.
+
+local buffers = require('mcp-tools.buffers')
+local complete = require('mcp-tools.path_completion')
+local mime = require('mcp-tools.mime')
+local resolver = require('mcp-tools.resolver')
+local watch = require('mcp-tools.watch')
+
+return {
+  name = 'buffer',
+  uri_template = 'nvim://buffer/{+path}',
+  title = 'Text of an open file',
+  description = 'The text of a file that is open in the editor, unsaved changes included. The path is relative to the'
+    .. ' project, or absolute. Subscribers hear of every edit.',
+  tags = { 'editor', 'text' },
+  paths = { 'path' },
+  complete = { path = complete.buffers },
+  read = function(ctx, params)
+    local bufnr = buffers.of_path(params.path)
+    if not bufnr then
+      return ctx(nil, resolver.miss(params.path, 'it is not open'))
+    end
+    local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    local text = table.concat(lines, '\n')
+    if vim.bo[bufnr].endofline then
+      text = text .. '\n'
+    end
+    ctx({ text = text, mime_type = mime.of_text(params.path) })
+  end,
+  watch = function(changed, params)
+    return watch.text(params.path, changed)
+  end,
+}

@@ -1,0 +1,46 @@
+--- The person's buffers.
+
+local buffers = require('mcp-tools.buffers')
+local readable = require('mcp-tools.readable')
+local uri_template = require('mcp-tools.uri_template')
+local watch = require('mcp-tools.watch')
+
+local TEXT = assert(uri_template.compile('nvim://buffer/{+path}'))
+
+return {
+  name = 'buffers',
+  uri = 'nvim://buffers',
+  title = 'Open buffers',
+  description = 'The listed buffers: number, path, file type, whether there are unsaved changes, and where it may be'
+    .. ' read the URI of the text.',
+  mime_type = 'application/json',
+  tags = { 'editor' },
+  read = function(ctx)
+    local current, list = buffers.current(), {}
+    for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
+      local options, path = vim.bo[info.bufnr], info.name
+      local resolved = path ~= '' and options.buftype == '' and readable.path(path, ctx.root)
+      local open = resolved and info.loaded == 1 and readable.buffer(info.bufnr, ctx.root)
+      table.insert(list, {
+        bufnr = info.bufnr,
+        path = path ~= '' and path or nil,
+        uri = open and TEXT:expand({ path = readable.shown(resolved, ctx.root) }) or nil,
+        filetype = options.filetype ~= '' and options.filetype or nil,
+        buftype = options.buftype ~= '' and options.buftype or nil,
+        loaded = info.loaded == 1,
+        modified = options.modified,
+        changedtick = info.changedtick,
+        lines = info.loaded == 1 and info.linecount or nil,
+        visible = #info.windows > 0,
+        current = info.bufnr == current or nil,
+      })
+    end
+    ctx({ buffers = list })
+  end,
+  watch = function(changed)
+    return watch.events(
+      { 'BufAdd', 'BufDelete', 'BufWipeout', 'BufFilePost', 'BufModifiedSet', 'BufWinEnter', 'BufEnter', 'FileType' },
+      changed
+    )
+  end,
+}

@@ -173,12 +173,12 @@ async def opened(
 
 async def attach(terminal: Terminal, listen: Path) -> Rpc:
     """Connect to the Neovim in the terminal once it has its screen."""
+    rpc = None
     try:
         async with asyncio.timeout(START_TIMEOUT / 1000):
-            while True:
+            while rpc is None:
                 try:
                     rpc = await Rpc.connect(listen)
-                    break
                 except OSError:
                     assert await terminal.is_open(), "the program ended at once"
                     await asyncio.sleep(0.01)
@@ -186,4 +186,6 @@ async def attach(terminal: Terminal, listen: Path) -> Rpc:
                 await asyncio.sleep(0.01)
             return rpc
     except TimeoutError:
+        if rpc:
+            rpc.close()
         raise AssertionError(f"Neovim did not start:\n{await terminal.screen()}") from None

@@ -190,6 +190,9 @@ class Calls:
             answer = await reply
         except NoAnswerError:
             answer = None
+            note = editor.last_started()
+            if note is not None and note[0] == call.id:
+                self.started(*note)  # its tool holds up the editor
         if call.outcome is None:
             if answer is not None:
                 call.take(answer)

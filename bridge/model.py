@@ -18,7 +18,7 @@ CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
-CallKind = Literal["tool"]
+CallKind = Literal["tool", "resource", "prompt", "completion"]
 PortHolder = Literal["none", "ours", "stranger"]
 
 

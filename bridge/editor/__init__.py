@@ -82,6 +82,10 @@ class Editor(Protocol):
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """The editor's mode, answered even at a prompt; None when it was silent for `timeout` seconds."""
 
+    def last_started(self) -> tuple[str, float | None] | None:
+        """Id and deadline (monotonic seconds) of the call that the editor began last; None when it has no way
+        to say so but the event `started`. Read at once, also while the editor is silent."""
+
     def cancel(self, task_id: str, reason: str) -> None:
         """Tells the editor to end a call; nothing is answered."""
 

@@ -18,6 +18,7 @@ from ..errors import StartError
 from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
 from . import EditorListener, decode
 from .clock import EditorClock
+from .marker import Marker
 from .rpc import Channel, connect
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ class NvimEditor:
         self._clock = EditorClock()
         self._channel: Channel
         self._channel_id = 0
+        self._marker: Marker | None = None
         self.closed: asyncio.Future[None]
 
     @classmethod
@@ -92,14 +94,19 @@ class NvimEditor:
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
             self._channel_id = int(about["id"])
-        values = {"protocol": PROTOCOL, **asdict(info)}
+        marker = Marker()
+        values = {"protocol": PROTOCOL, "marker": marker.path, **asdict(info)}
         sent = monotonic()
 
         def answer(raw: Any) -> Hello:
             self._sample(raw, sent)
+            self._marker = marker if raw.get("marker") else None
             return decode.hello(raw)
 
-        return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
+        try:
+            return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
+        finally:
+            marker.hide()
 
     def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
         return self._lua(_LIST, (kind, revision), monotonic() + ANSWER_WITHIN, decode.listing)
@@ -165,6 +172,10 @@ class NvimEditor:
         if clock is not None:
             clock.add_done_callback(settle)
         return answer
+
+    def last_started(self) -> tuple[str, float | None] | None:
+        note = None if self._marker is None else self._marker.read()
+        return None if note is None else (note[0], decode.deadline(note[1], self._clock))
 
     def cancel(self, task_id: str, reason: str) -> None:
         self._tell(_CANCEL, (task_id, reason))

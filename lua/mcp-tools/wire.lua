@@ -11,6 +11,7 @@ local core = require('mcp-tools.core')
 local encode = require('mcp-tools.encode')
 local json = require('mcp-tools.json')
 local log = require('mcp-tools.log')
+local marker = require('mcp-tools.marker')
 
 local uv = vim.uv
 
@@ -30,6 +31,7 @@ M.boot = ('%s-%x'):format(vim.fn.getpid(), uv.hrtime() % 2 ^ 48)
 ---@class mcp-tools.Channel: mcp-tools.Listener one attached bridge
 ---@field id integer
 ---@field answering table<string, true> calls that are inside `execute`
+---@field marker mcp-tools.Marker?
 local Channel = {}
 Channel.__index = Channel
 
@@ -44,8 +46,12 @@ function Channel:emit(event, ...)
   end
 end
 
+--- Inside `execute` a note is enough: the reply follows, unless the tool holds up the editor.
 function Channel:started(call)
-  self:emit('started', call.id, call.deadline)
+  local noted = self.marker and self.answering[call.id] and self.marker:note(call.id, call.deadline)
+  if not noted then
+    self:emit('started', call.id, call.deadline)
+  end
 end
 
 function Channel:log(call, level, data)
@@ -195,6 +201,9 @@ function M.lost(id)
     return
   end
   channels[id] = nil
+  if channel.marker then
+    channel.marker:close()
+  end
   if subscriptions then
     subscriptions:release(id)
   end
@@ -222,7 +231,7 @@ function M.hello(id, info)
       )
     )
   end
-  channels[id] = setmetatable({ id = id, answering = {} }, Channel)
+  channels[id] = setmetatable({ id = id, answering = {}, marker = marker.open(info.marker) }, Channel)
   local answer = require('mcp-tools.bridge').attached(id, info) or {}
   return {
     protocol = M.PROTOCOL,
@@ -231,6 +240,7 @@ function M.hello(id, info)
     revision = core.get().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = core.VERSION },
     token = answer.token,
+    marker = channels[id].marker ~= nil,
     settings = core.bridge_settings(),
   }
 end

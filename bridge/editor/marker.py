@@ -1,0 +1,39 @@
+"""Where the editor notes which call it is about to run: a file that both hold open and nobody else can find.
+
+A tool may hold up Neovim's main thread, and then no message says whether its call has begun. An event for
+each call would say so, at the price of one more wake-up of this process; a note costs a few microseconds and
+is read only when a call is in doubt. Where there is none (Neovim on another machine), the event is sent.
+
+Receives: the editor's notes. Sends: the last one. Does not know about: what is done with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+
+SIZE = 96
+"""Bytes of a note: `<call id> <deadline>` in the editor's clock, `-` for none, filled up with blanks."""
+
+
+class Marker:
+    """One file, made empty; `hide` it as soon as the editor has opened it."""
+
+    def __init__(self) -> None:
+        self._file, self.path = tempfile.mkstemp(prefix="mcp-tools-")
+
+    def hide(self) -> None:
+        """Takes its name away; whoever has it open keeps it."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+    def read(self) -> tuple[str, int | None] | None:
+        """Id and deadline of the call that was begun last; None before the first."""
+        call_id, _, deadline = os.pread(self._file, SIZE, 0).decode("ascii", "replace").partition(" ")
+        deadline = deadline.strip()
+        return (call_id, None if deadline == "-" else int(deadline)) if call_id and deadline else None
+
+    def __del__(self) -> None:
+        """Lets it go with its last user."""
+        os.close(self._file)

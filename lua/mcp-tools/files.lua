@@ -10,6 +10,9 @@ local uv = vim.uv
 
 local M = {}
 
+--- Not waiting: opening a pipe that nobody writes to would hold a thread of the pool for good.
+local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
+
 ---@param path string
 ---@param problem string|nil libuv's "CODE: text"
 local function fault(path, problem)
@@ -24,7 +27,7 @@ end
 ---@param cb fun(bytes: string?, err: mcp-tools.Error?)
 function M.read(path, limit, cb)
   cb = vim.schedule_wrap(cb)
-  uv.fs_open(path, 'r', 0, function(problem, fd)
+  uv.fs_open(path, READ, 0, function(problem, fd)
     if not fd then
       return cb(nil, fault(path, problem))
     end

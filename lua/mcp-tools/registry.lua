@@ -20,7 +20,8 @@ local M = {}
 ---@class mcp-tools.Source where a definition comes from
 ---@field group string? of bundled tools
 ---@field file string? the file that holds its handler
----@field origin 'bundled'|'registered'
+---@field origin 'bundled'|'registered'|'python'|'mounted' what a definition of another says of itself does not count
+---@field name string? of the mounted server or the module
 
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>
@@ -48,8 +49,14 @@ end
 
 --- Calls `fn(kind, revision)` after each change.
 ---@param fn fun(kind: mcp-tools.Kind, revision: integer)
+---@return fun() stop
 function Registry:on_change(fn)
   table.insert(self.listeners, fn)
+  return function()
+    self.listeners = vim.tbl_filter(function(listener)
+      return listener ~= fn
+    end, self.listeners)
+  end
 end
 
 function Registry:changed(kind)

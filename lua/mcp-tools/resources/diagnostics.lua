@@ -1,0 +1,20 @@
+--- Diagnostics of all files of the project.
+
+local diagnostics = require('mcp-tools.diagnostics')
+local watch = require('mcp-tools.watch')
+
+return {
+  name = 'diagnostics',
+  uri = 'nvim://diagnostics',
+  title = 'Diagnostics',
+  description = 'Errors, warnings and hints that language servers and linters show in the editor, the worst of each'
+    .. ' file first. Lines and columns count from 1.',
+  mime_type = 'application/json',
+  tags = { 'editor', 'diagnostics' },
+  read = function(ctx)
+    ctx(diagnostics.view(ctx.root))
+  end,
+  watch = function(changed)
+    return watch.events('DiagnosticChanged', changed)
+  end,
+}

@@ -1,0 +1,33 @@
+--- Files of the project, as they are on disk.
+
+local complete = require('mcp-tools.path_completion')
+local core = require('mcp-tools.core')
+local files = require('mcp-tools.files')
+local mime = require('mcp-tools.mime')
+local resolver = require('mcp-tools.resolver')
+local watch = require('mcp-tools.watch')
+
+return {
+  name = 'file',
+  uri_template = 'file:///{+path}',
+  title = 'File of the project',
+  description = 'A file inside the project, as it is on disk: text, or bytes where it is none. `nvim://buffer/…` has'
+    .. ' the unsaved text of files that are open.',
+  tags = { 'files' },
+  paths = { 'path' },
+  complete = { path = complete.absolute },
+  read = function(ctx, params)
+    files.read(params.path, core.limits().resource, function(bytes, err)
+      if ctx:cancelled() then
+        return
+      elseif err then
+        return ctx(nil, err.code == 'too_large' and err or resolver.miss(params.path, err.message))
+      end
+      local kind = mime.of_file(params.path, bytes)
+      ctx({ [mime.is_text_mime(kind) and 'text' or 'blob'] = bytes, mime_type = kind })
+    end)
+  end,
+  watch = function(changed, params)
+    return watch.file(params.path, changed)
+  end,
+}

@@ -1,0 +1,33 @@
+--- Diagnostics of one file.
+
+local buffers = require('mcp-tools.buffers')
+local complete = require('mcp-tools.path_completion')
+local diagnostics = require('mcp-tools.diagnostics')
+local readable = require('mcp-tools.readable')
+local watch = require('mcp-tools.watch')
+
+return {
+  name = 'file_diagnostics',
+  uri_template = 'nvim://diagnostics/{+path}',
+  title = 'Diagnostics of a file',
+  description = 'Errors, warnings and hints of one file, the worst first; an empty list when there are none or the file'
+    .. ' is not open. The path is relative to the project, or absolute.',
+  mime_type = 'application/json',
+  tags = { 'editor', 'diagnostics' },
+  paths = { 'path' },
+  complete = { path = complete.buffers },
+  read = function(ctx, params)
+    local bufnr = buffers.of_path(params.path)
+    local view = bufnr and diagnostics.view(ctx.root, bufnr)
+      or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false }
+    view.path = readable.shown(params.path, ctx.root)
+    ctx(view)
+  end,
+  watch = function(changed, params)
+    return watch.events('DiagnosticChanged', function(args)
+      if args.buf == buffers.of_path(params.path) then
+        changed()
+      end
+    end)
+  end,
+}

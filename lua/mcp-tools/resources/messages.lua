@@ -1,0 +1,35 @@
+--- What the editor has said.
+
+local redact = require('mcp-tools.redact')
+local watch = require('mcp-tools.watch')
+
+--- The end of a longer history is given.
+local MAX_BYTES = 64 * 1024
+--- Messages have no event.
+local POLL_MS = 1000
+
+--- The history, without showing anything: output that is caught never stops at a "more" prompt.
+---@return string
+local function history()
+  return vim.api.nvim_exec2('messages', { output = true }).output
+end
+
+return {
+  name = 'messages',
+  uri = 'nvim://messages',
+  title = 'Messages',
+  description = 'The history of messages and errors that the editor has shown (`:messages`), the latest last. What'
+    .. ' looks like a secret is left out.',
+  mime_type = 'text/plain',
+  tags = { 'editor' },
+  read = function(ctx)
+    local text = redact.text(history())
+    if #text > MAX_BYTES then
+      text = '…' .. text:sub(-MAX_BYTES):gsub('^[^\n]*', '', 1)
+    end
+    ctx(text)
+  end,
+  watch = function(changed)
+    return watch.poll(POLL_MS, history, changed)
+  end,
+}

@@ -1,0 +1,64 @@
+--- The editor at a glance.
+
+local buffers = require('mcp-tools.buffers')
+local diagnostics = require('mcp-tools.diagnostics')
+local readable = require('mcp-tools.readable')
+local watch = require('mcp-tools.watch')
+
+---@return { name: string, buffers: integer, root: string? }[]
+local function language_servers()
+  local list = {}
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    table.insert(list, {
+      name = client.name,
+      root = client.config and client.config.root_dir or nil,
+      buffers = #vim.lsp.get_buffers_by_client_id(client.id),
+    })
+  end
+  return list
+end
+
+return {
+  name = 'status',
+  uri = 'nvim://status',
+  title = 'State of the editor',
+  description = 'Version, project, mode, current file, unsaved files, language servers, number of diagnostics, and what'
+    .. ' the bridge does.',
+  mime_type = 'application/json',
+  tags = { 'editor' },
+  read = function(ctx)
+    local core = require('mcp-tools.core')
+    local parts, bridge = core.get(), require('mcp-tools.bridge').status()
+    local modified = {}
+    for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
+      if vim.bo[info.bufnr].buftype == '' then
+        table.insert(modified, info.name ~= '' and readable.shown(info.name, ctx.root) or ('buffer ' .. info.bufnr))
+      end
+    end
+    local current = buffers.current()
+    local offered = {}
+    for kind in pairs(parts.registry.entries) do
+      offered[kind] = #parts.registry:list(kind)
+    end
+    ctx({
+      neovim = tostring(vim.version()),
+      plugin = core.VERSION,
+      root = ctx.root,
+      cwd = vim.uv.cwd(),
+      mode = vim.api.nvim_get_mode().mode,
+      current = current and readable.shown(vim.api.nvim_buf_get_name(current), ctx.root) or nil,
+      modified = modified,
+      language_servers = language_servers(),
+      diagnostics = diagnostics.view(ctx.root).counts,
+      offered = offered,
+      bridge = { state = bridge.state, port = bridge.port, sessions = bridge.sessions and bridge.sessions.count },
+      calls = #parts.executor:pending(),
+    })
+  end,
+  watch = function(changed)
+    return watch.events(
+      { 'ModeChanged', 'DirChanged', 'BufEnter', 'BufModifiedSet', 'LspAttach', 'LspDetach', 'DiagnosticChanged' },
+      changed
+    )
+  end,
+}

@@ -1,6 +1,8 @@
 -- Receives lines from every part of the plugin and from the bridge's stderr. Sends them to one file, asynchronously.
 -- Does not know about notifications. Safe in fast callbacks: the file is only touched from the main loop.
 
+local append = require('mcp-tools.append')
+
 local uv = vim.uv
 
 local M = {}
@@ -9,19 +11,13 @@ local M = {}
 local MAX_BYTES = 10 * 1024 * 1024
 -- Lines of this editor that stay in memory for health and for `:McpTools log` when the file cannot be read.
 local KEEP = 500
-local OWNER_ONLY = tonumber('600', 8)
-local OWNER_ONLY_DIR = tonumber('700', 8)
 
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
 local recent = {} ---@type string[] newest last
-local queue = {} ---@type string[] not yet handed to the file
 local hidden = {} ---@type table<string, true>
-local writing = false
-local scheduled = false
 local path ---@type string?
-local failed ---@type string?
 
 --- The log file.
 ---@return string
@@ -30,9 +26,12 @@ function M.path()
   return path
 end
 
+-- A log that cannot be written must not disturb the work; health shows the reason.
+local file = append.new({ path = M.path, max_bytes = MAX_BYTES })
+
 ---@return string?
 function M.failure()
-  return failed
+  return file.failed
 end
 
 --- A secret that must never stand in the log, whoever writes the line.
@@ -59,103 +58,6 @@ local function threshold()
   return config.get('debug') and M.levels.debug or M.levels[config.get('bridge.log_level')] or M.levels.info
 end
 
----@param err? string
-local function finish(err)
-  -- A log that cannot be written must not disturb the work; health shows the reason.
-  failed = err
-  writing = false
-  if #queue > 0 then
-    M._flush_soon()
-  end
-end
-
----@param fd integer
----@param text string
-local function write_and_close(fd, text)
-  uv.fs_write(fd, text, -1, function(write_err)
-    uv.fs_close(fd, function(close_err)
-      finish(write_err or close_err)
-    end)
-  end)
-end
-
---- Appends `text`; rotates first when the file is full. Several editors write the same file: it is opened anew for
---- every batch, so nobody goes on writing to a file that another one has moved away.
----@param text string
-local function append(text)
-  local target = assert(path)
-  uv.fs_stat(target, function(_, stat)
-    local function open()
-      uv.fs_open(target, 'a', OWNER_ONLY, function(err, fd)
-        if not fd then
-          return finish(err)
-        end
-        write_and_close(fd, text)
-      end)
-    end
-    if stat and stat.size > 0 and stat.size + #text > MAX_BYTES then
-      uv.fs_rename(target, target .. '.1', open)
-    else
-      open()
-    end
-  end)
-end
-
-local function flush()
-  scheduled = false
-  if writing or #queue == 0 then
-    return
-  end
-  writing = true
-  local text = table.concat(queue, '\n') .. '\n'
-  queue = {}
-  local folder = vim.fs.dirname(M.path())
-  local made, err = true, nil
-  if not uv.fs_stat(folder) then
-    made, err = pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
-  end
-  if made then
-    append(text)
-  else
-    finish(err)
-  end
-end
-
-local leave_watched = false
-
---- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
-local function watch_leave()
-  if leave_watched then
-    return
-  end
-  leave_watched = true
-  vim.api.nvim_create_autocmd('VimLeave', {
-    group = vim.api.nvim_create_augroup('mcp-tools.log', {}),
-    callback = function()
-      if #queue == 0 then
-        return
-      end
-      local fd = uv.fs_open(M.path(), 'a', OWNER_ONLY)
-      if fd then
-        uv.fs_write(fd, table.concat(queue, '\n') .. '\n', -1)
-        uv.fs_close(fd)
-      end
-      queue = {}
-    end,
-  })
-end
-
-function M._flush_soon()
-  if scheduled then
-    return
-  end
-  scheduled = true
-  vim.schedule(function()
-    watch_leave()
-    flush()
-  end)
-end
-
 ---@param level string
 ---@param format string
 ---@param ... any
@@ -177,8 +79,7 @@ local function write(level, format, ...)
   if #recent > KEEP then
     table.remove(recent, 1)
   end
-  table.insert(queue, line)
-  M._flush_soon()
+  file:add(line)
 end
 
 ---@param format string with arguments: a `string.format` pattern, else the text itself
@@ -216,27 +117,7 @@ end
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function M.tail(bytes, cb)
-  local done = vim.schedule_wrap(cb)
-  uv.fs_open(M.path(), 'r', 0, function(open_err, fd)
-    if not fd then
-      return done(nil, open_err)
-    end
-    uv.fs_fstat(fd, function(_, stat)
-      local size = stat and stat.size or 0
-      local offset = math.max(0, size - bytes)
-      uv.fs_read(fd, bytes, offset, function(read_err, data)
-        uv.fs_close(fd, function() end)
-        if not data then
-          return done(nil, read_err)
-        end
-        local lines = vim.split(data, '\n', { plain = true, trimempty = true })
-        if offset > 0 and #lines > 1 then
-          table.remove(lines, 1) -- the first one is cut
-        end
-        done(lines)
-      end)
-    end)
-  end)
+  append.tail(M.path(), bytes, cb)
 end
 
 return M

@@ -1,0 +1,172 @@
+--- Lines appended to a file that does not grow without end.
+---
+--- Receives: lines, from the main loop and from fast callbacks.
+--- Sends: them to one file, asynchronously; a full file is moved aside and one such is kept.
+--- Does not know about: what a line says.
+---
+--- Several editors write the same file: it is opened anew for every batch, so nobody goes on writing to a file that
+--- another one has moved away.
+
+local uv = vim.uv
+
+local M = {}
+
+local OWNER_ONLY = tonumber('600', 8)
+local OWNER_ONLY_DIR = tonumber('700', 8)
+
+---@class mcp-tools.Appender
+---@field path fun(): string
+---@field max_bytes integer
+---@field queue (string|fun(): string)[] not yet handed to the file
+---@field failed string? why the last batch could not be written
+local Appender = {}
+Appender.__index = Appender
+
+--- Makes one.
+---@param opts { path: (fun(): string), max_bytes: integer }
+---@return mcp-tools.Appender
+function M.new(opts)
+  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {} }, Appender)
+end
+
+---@param err? string
+function Appender:finish(err)
+  self.failed = err
+  self.writing = false
+  if #self.queue > 0 then
+    self:flush_soon()
+  end
+end
+
+---@param fd integer
+---@param text string
+function Appender:write_and_close(fd, text)
+  uv.fs_write(fd, text, -1, function(write_err)
+    uv.fs_close(fd, function(close_err)
+      self:finish(write_err or close_err)
+    end)
+  end)
+end
+
+--- Appends `text`; rotates first when the file is full.
+---@param text string
+function Appender:append(text)
+  local target = self.path()
+  uv.fs_stat(target, function(_, stat)
+    local function open()
+      uv.fs_open(target, 'a', OWNER_ONLY, function(err, fd)
+        if not fd then
+          return self:finish(err)
+        end
+        self:write_and_close(fd, text)
+      end)
+    end
+    if stat and stat.size > 0 and stat.size + #text > self.max_bytes then
+      uv.fs_rename(target, target .. '.1', open)
+    else
+      open()
+    end
+  end)
+end
+
+--- The lines that wait, as text; they wait no longer.
+---@return string
+function Appender:take()
+  local lines = self.queue
+  self.queue = {}
+  for i, line in ipairs(lines) do
+    lines[i] = type(line) == 'function' and line() or line
+  end
+  return table.concat(lines, '\n') .. '\n'
+end
+
+---@return boolean made
+---@return string? err
+function Appender:make_folder()
+  local folder = vim.fs.dirname(self.path())
+  if uv.fs_stat(folder) then
+    return true
+  end
+  return pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
+end
+
+function Appender:flush()
+  self.scheduled = false
+  if self.writing or #self.queue == 0 then
+    return
+  end
+  self.writing = true
+  local text = self:take()
+  local made, err = self:make_folder()
+  if made then
+    self:append(text)
+  else
+    self:finish(err)
+  end
+end
+
+--- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
+function Appender:watch_leave()
+  if self.leave_watched then
+    return
+  end
+  self.leave_watched = true
+  vim.api.nvim_create_autocmd('VimLeave', {
+    group = vim.api.nvim_create_augroup('mcp-tools.append ' .. vim.fs.basename(self.path()), {}),
+    callback = function()
+      local fd = #self.queue > 0 and self:make_folder() and uv.fs_open(self.path(), 'a', OWNER_ONLY)
+      if fd then
+        uv.fs_write(fd, self:take(), -1)
+        uv.fs_close(fd)
+      end
+    end,
+  })
+end
+
+function Appender:flush_soon()
+  if self.scheduled then
+    return
+  end
+  self.scheduled = true
+  vim.schedule(function()
+    self:watch_leave()
+    self:flush()
+  end)
+end
+
+--- Adds a line.
+---@param line string|fun(): string a function is called when the line is written, and must not fail
+function Appender:add(line)
+  table.insert(self.queue, line)
+  self:flush_soon()
+end
+
+--- Reads the end of a file without blocking.
+---@param path string
+---@param bytes integer
+---@param cb fun(lines: string[]?, err: string?) on the main loop
+function M.tail(path, bytes, cb)
+  local done = vim.schedule_wrap(cb)
+  uv.fs_open(path, 'r', 0, function(open_err, fd)
+    if not fd then
+      return done(nil, open_err)
+    end
+    uv.fs_fstat(fd, function(_, stat)
+      local size = stat and stat.size or 0
+      local offset = math.max(0, size - bytes)
+      uv.fs_read(fd, bytes, offset, function(read_err, data)
+        uv.fs_close(fd, function() end)
+        if not data then
+          return done(nil, read_err)
+        end
+        local lines = vim.split(data, '\n', { plain = true, trimempty = true })
+        if offset > 0 and #lines > 1 then
+          table.remove(lines, 1) -- the first one is cut
+        end
+        done(lines)
+      end)
+    end)
+  end)
+end
+
+return M

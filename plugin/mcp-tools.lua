@@ -14,3 +14,18 @@ end, {
     return require('mcp-tools.command').complete(lead, line, position)
   end,
 })
+
+-- Answers to a question for approval, from any mode and any window.
+local function map(name, answer)
+  local rhs = '<Cmd>McpTools ' .. answer .. '<CR>'
+  for _, mode in ipairs({ '', 'i', 't' }) do
+    vim.api.nvim_set_keymap(mode, '<Plug>(mcp-tools-' .. name .. ')', rhs, {})
+  end
+end
+map('approve', 'approve')
+map('approve-session', 'approve session')
+map('approve-always', 'approve always')
+map('deny', 'deny')
+map('deny-always', 'deny always')
+map('deny-session', 'deny session')
+map('approval-focus', 'approve look')

@@ -6,7 +6,8 @@ local M = {}
 ---@class mcp-tools.Subcommand
 ---@field description string
 ---@field run fun(rest: string) what was typed after its name
----@field complete? fun(lead: string): string[] candidates for its first argument
+---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
+---@field arguments? integer how many are completed (default 1)
 
 local DEFAULT = 'status'
 
@@ -61,9 +62,12 @@ function M.complete(lead, line, position)
   local candidates = {}
   if not name then
     candidates = M.names()
-  elseif rest == '' then
+  else
     local subcommand = find(name)
-    candidates = subcommand and subcommand.complete and subcommand.complete(lead) or {}
+    local _, before = rest:gsub('%S+', '')
+    if subcommand and subcommand.complete and before < (subcommand.arguments or 1) then
+      candidates = subcommand.complete(lead, rest)
+    end
   end
   return vim.tbl_filter(function(candidate)
     return vim.startswith(candidate, lead)

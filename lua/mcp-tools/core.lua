@@ -13,6 +13,7 @@ M.VERSION = '0.1.0'
 ---@class mcp-tools.Core
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
+---@field gateway mcp-tools.Gateway
 
 ---@type mcp-tools.Core?
 local core
@@ -39,8 +40,17 @@ local function build()
       return config.get().tool_prefix
     end,
   })
-  local gateway = require('mcp-tools.gateway').new({ ask = require('mcp-tools.approval').ask, root = root })
-  local executor = require('mcp-tools.executor').new({ registry = registry, gateway = gateway, settings = settings })
+  local gateway = require('mcp-tools.gateway').new({
+    ask = require('mcp-tools.approval').ask,
+    root = root,
+    ledger = require('mcp-tools.ledger').new({ dir = require('mcp-tools.bridge.identity').state_dir }),
+  })
+  local executor = require('mcp-tools.executor').new({
+    registry = registry,
+    gateway = gateway,
+    settings = settings,
+    audit = require('mcp-tools.audit').record,
+  })
   registry:on_change(function(kind)
     M.texts = {}
     local wire = package.loaded['mcp-tools.wire'] -- nobody is attached before it is loaded
@@ -48,7 +58,7 @@ local function build()
       wire.changed(kind)
     end
   end)
-  return { registry = registry, executor = executor }
+  return { registry = registry, executor = executor, gateway = gateway }
 end
 
 --- The parts as they are, for who adds to them: nothing bundled is loaded, so that start-up does not pay.

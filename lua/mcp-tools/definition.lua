@@ -24,6 +24,7 @@ local M = {}
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout number? ms
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
+---@field preview? fun(args: table): string
 ---@field state? fun(): table
 ---@field hosts table<string, table>?
 ---@field recommended boolean?
@@ -185,6 +186,7 @@ function M.normalise(def)
     annotations = value.copy(def.annotations),
     timeout = def.timeout,
     needs_approval = def.needs_approval,
+    preview = def.preview,
     state = def.state,
     hosts = def.hosts,
     recommended = def.recommended,

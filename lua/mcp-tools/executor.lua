@@ -50,7 +50,8 @@ local Executor = {}
 Executor.__index = Executor
 
 --- Makes an executor over a registry.
----@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: fun(): mcp-tools.Settings }
+---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
+---  audit: fun(call: mcp-tools.Call)? } `audit` is told of calls that were decided on, when they end
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({
@@ -66,6 +67,9 @@ function M.new(opts)
   }, Executor)
   self.leave = function(call)
     self.active = self.active - 1
+    if call.decision and opts.audit then
+      opts.audit(call)
+    end
     if call.keep then
       self:sweep_later()
     else

@@ -1,128 +1,102 @@
 --- May this call run? One order of decision for every host.
 ---
 --- Receives: a call with its definition and its checked arguments.
---- Sends: yes, or an `access_denied` error that names what would allow it; asks the person through approval.lua.
---- Does not know about: how the question is shown, what the tool does, who renders the error.
+--- Sends: yes, or an `access_denied` error that names what would allow it; questions to a person; what they said to the
+--- ledger (for good) and to grants.lua (for a while).
+--- Does not know about: how a question is shown, what the tool does, who renders the error.
 ---
 --- First that decides: (1) the person's rules, (2) hard limits on files, (3) what was decided before, (4) the
---- definition's `needs_approval`, (5) its annotations, (6) `approval.default`. A "deny" anywhere wins. Whatever fails
---- on the way denies.
+--- definition's `needs_approval`, (5) its annotations, (6) `approval.default`. A "deny" of 1 to 3 wins wherever it
+--- stands. Whatever fails on the way denies.
 
-local config = require('mcp-tools.config')
+local Grants = require('mcp-tools.grants')
+local canonical = require('mcp-tools.canonical')
 local errors = require('mcp-tools.errors')
+local judgement = require('mcp-tools.judgement')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local origin = require('mcp-tools.origin')
 local paths = require('mcp-tools.paths')
 
 local M = {}
 
 ---@class mcp-tools.Decision
 ---@field action 'allow'|'ask'|'deny'
+---@field by string what decided, for the audit log: an option, "files", "ledger", …
 ---@field reason string for the person, or for the client when denied
+---@field places mcp-tools.Place[]? what the arguments name
+
+---@alias mcp-tools.Choice
+---| 'once'    # this call
+---| 'session' # this tool in this session
+---| 'always'  # this tool in this project
+---| 'deny'    # not this call
+---| 'never'   # not this tool in this project
+---| 'silence' # nothing of this session that would have to be asked for
+
+---@class mcp-tools.Asked what a person is shown
+---@field call mcp-tools.Call
+---@field args table a copy: what is shown is what runs
+---@field reason string
+---@field places mcp-tools.Place[]
+---@field choices mcp-tools.Choice[]
+---@field root string
+
+--- Without a choice nobody answered, for the reason `by`.
+---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
+---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
 ---@class mcp-tools.Gateway
----@field ask fun(call: mcp-tools.Call, reason: string, answer: fun(allowed: boolean, err: mcp-tools.Error?))
+---@field ask mcp-tools.Ask
 ---@field root fun(): string
+---@field ledger mcp-tools.Ledger
+---@field grants mcp-tools.Grants
 local Gateway = {}
 Gateway.__index = Gateway
 
 --- Makes a gateway.
----@param opts { ask: fun(call, reason, answer), root: fun(): string }
+---@param opts { ask: mcp-tools.Ask, root: (fun(): string), ledger: mcp-tools.Ledger }
 ---@return mcp-tools.Gateway
 function M.new(opts)
-  return setmetatable({ ask = opts.ask, root = opts.root }, Gateway)
+  return setmetatable({ ask = opts.ask, root = opts.root, ledger = opts.ledger, grants = Grants.new() }, Gateway)
 end
 
-local VERDICTS = { allow = true, ask = true, deny = true }
-
---- (1) What the person's own rules say: the function, then the tool, then its group.
----@return mcp-tools.Decision?
-local function by_rules(call)
-  local approval, definition = config.get().approval, call.definition
-  local verdicts = {}
-  if approval.rule then
-    local info = { host = call.host, client = call.client, session = call.session }
-    local ok, verdict = xpcall(approval.rule, debug.traceback, definition.name, vim.deepcopy(call.args), info)
-    if not ok or (verdict ~= nil and not VERDICTS[verdict]) then
-      log.error('approval.rule failed for %s, so the call is denied: %s', definition.name, vim.inspect(verdict))
-      return { action = 'deny', reason = 'the option approval.rule failed (see :McpTools log)' }
-    end
-    table.insert(verdicts, verdict and { action = verdict, reason = 'the option approval.rule says so' })
-  end
-  local group = definition.source and definition.source.group
-  for _, entry in ipairs({ { 'tools', definition.name }, { 'groups', group } }) do
-    local verdict = entry[2] and approval[entry[1]][entry[2]]
-    if verdict then
-      local reason = ('the option approval.%s.%s is "%s"'):format(entry[1], entry[2], verdict)
-      table.insert(verdicts, { action = verdict, reason = reason })
-    end
-  end
-  for _, decision in ipairs(verdicts) do
-    if decision.action == 'deny' then
-      return decision
-    end
-  end
-  return verdicts[1]
+--- The project that decisions are kept for now.
+---@return string root
+function Gateway:project()
+  return paths.real_root(self.root())
 end
 
---- (2) Sensitive files are denied, files outside the project are asked for.
----@param call mcp-tools.Call
----@param root fun(): string
----@return mcp-tools.Decision?
-local function by_places(call, root)
-  local outside
-  for _, place in ipairs(paths.named_by(call.args)) do
-    if place.sensitive then
-      return { action = 'deny', reason = ('%s is %s'):format(place.given, place.bad or 'sensitive') }
-    end
-    if not outside and place.path and not paths.inside(place.path, root()) then
-      outside = place
-    end
-  end
-  return outside and { action = 'ask', reason = ('%s is outside the project'):format(outside.path) }
-end
-
---- (4) to (6) What the definition says of itself, else the default.
----@param call mcp-tools.Call
----@return mcp-tools.Decision
-local function by_definition(call)
-  local definition = call.definition
-  local needs = definition.needs_approval
-  if type(needs) == 'function' then
-    local ok, verdict = xpcall(needs, debug.traceback, call.args, call)
-    if not ok then
-      log.error('needs_approval of %s failed, so the person is asked: %s', definition.name, verdict)
-      return { action = 'ask', reason = 'its needs_approval failed' }
-    end
-    needs = verdict
-  end
-  if needs == false then
-    return { action = 'allow', reason = 'needs_approval is false' }
-  elseif needs then
-    return { action = 'ask', reason = type(needs) == 'string' and needs or 'it asks for approval each time' }
-  end
-  local annotations = definition.annotations or {}
-  if annotations.read_only == true then
-    return { action = 'allow', reason = 'it only reads' }
-  elseif annotations.destructive == true then
-    return { action = 'ask', reason = 'it can destroy' }
-  end
-  local default = config.get().approval.default
-  return { action = default, reason = ('the option approval.default is "%s"'):format(default) }
-end
+local NOTHING = {}
 
 --- What should happen to a call; asks nobody.
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Decision
 function Gateway:judge(call)
-  local rules = by_rules(call)
+  local root = call.project or self:project()
+  local rules = judgement.by_rules(call)
   if rules and rules.action == 'deny' then
     return rules
   end
-  local places = by_places(call, self.root)
-  if places and places.action == 'deny' then
-    return places
+  local places = paths.named_by(call.args)
+  local denial, outside = judgement.by_places(places, root)
+  if denial then
+    return denial
   end
-  return rules or places or by_definition(call)
+  local verdict, fault = self.ledger:look(root, call.definition)
+  if verdict and verdict.level == 'denied' then
+    return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
+  end
+  local decision = rules
+    or judgement.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
+    or judgement.by_definition(call, root)
+  if fault and decision.action == 'allow' then
+    -- A "never" may stand where nobody can read it.
+    decision = { action = 'ask', by = 'ledger', reason = 'what you decided before cannot be known: ' .. fault }
+    decision.fault = fault
+  end
+  decision.places = places
+  return decision
 end
 
 --- The error of a call that may not run, with the line that would allow it.
@@ -134,21 +108,208 @@ function M.denied(call, why)
   return errors.new('access_denied', ('%s was not run: %s. To allow it always: %s'):format(call.name, why, line))
 end
 
+--- What a person may answer.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@return mcp-tools.Choice[]
+function Gateway:choices(call, decision)
+  local choices = { 'once', 'deny' }
+  local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
+  if not decision.fault then
+    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect.
+    if not by_rule then
+      if call.session then
+        table.insert(choices, 'session')
+      end
+      table.insert(choices, 'always')
+    end
+    table.insert(choices, 'never')
+  end
+  if self.grants:is_tiresome(call) then
+    table.insert(choices, 'silence')
+  end
+  return choices
+end
+
+--- Keeps what the person said beyond this call.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param choice mcp-tools.Choice
+---@param root string
+function Gateway:remember(call, decision, choice, root)
+  local files
+  if decision.by == 'files' then
+    files = {}
+    for _, place in ipairs(decision.places) do
+      table.insert(files, place.path)
+    end
+  end
+  local ok, err = true, nil
+  if choice == 'session' and call.session then
+    self.grants:allow_session(call, files)
+  elseif choice == 'always' then
+    ok, err = self.ledger:set(root, call.definition, files and 'files' or 'trusted', files)
+  elseif choice == 'never' then
+    ok, err = self.ledger:set(root, call.definition, 'denied')
+  elseif choice == 'silence' then
+    self.grants:silence(call)
+  end
+  if not ok then
+    notify.error(('what you decided on %s counts for this call only: %s'):format(call.name, err))
+  end
+end
+
+--- Runs a step of a decision; one that fails denies.
+---@param call mcp-tools.Call
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+---@param step fun()
+local function closed(call, finish, step)
+  local ok, fault = xpcall(step, debug.traceback)
+  if not ok then
+    log.error('deciding on %s failed, so it is denied: %s', call.name, fault)
+    finish(false, 'error', M.denied(call, 'the decision failed (see :McpTools log)'))
+  end
+end
+
+local YES = { once = true, session = true, always = true }
+
+--- Is a call that was allowed still what the person saw?
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@return string? why_not
+function Gateway:has_changed(call, decision)
+  local now = self:judge(call)
+  if now.action == 'deny' then
+    return now.reason
+  end
+  for i = 1, math.max(#decision.places, #now.places) do
+    local before, after = decision.places[i], now.places[i]
+    if not before or not after or before.path ~= after.path then
+      return 'a file that it names has moved since the question was asked'
+    end
+  end
+end
+
+--- Does what the person said.
+---@param asked mcp-tools.Asked
+---@param decision mcp-tools.Decision
+---@param choice mcp-tools.Choice
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:answered(asked, decision, choice, finish)
+  local call, by = asked.call, 'person: ' .. choice
+  if not vim.list_contains(asked.choices, choice) then
+    return finish(false, 'error', M.denied(call, ('"%s" is no answer to this question'):format(choice)))
+  end
+  if not YES[choice] then
+    self:remember(call, decision, choice, asked.root)
+    if self.grants:denied(call) == Grants.PATIENCE then
+      notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
+    end
+    return finish(false, by, M.denied(call, 'the person at the editor said no'))
+  end
+  call.args = asked.args -- whoever else had them
+  local changed = self:has_changed(call, decision)
+  if changed then
+    return finish(false, by, M.denied(call, changed))
+  end
+  self:remember(call, decision, choice, asked.root)
+  self.grants:allowed(call)
+  self.grants:forget_unanswered(call)
+  finish(true, by)
+end
+
+--- Asks the person and does what they say.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:question(call, decision, finish)
+  local asked = {
+    call = call,
+    args = vim.deepcopy(call.args),
+    reason = decision.reason,
+    places = decision.places,
+    choices = self:choices(call, decision),
+    root = call.project,
+  }
+  self.ask(asked, function(choice, err, by)
+    closed(call, finish, function()
+      if choice then
+        return self:answered(asked, decision, choice, finish)
+      elseif by == 'timeout' then
+        self.grants:missed(call, decision.places)
+      end
+      finish(false, by or 'nobody', err)
+    end)
+  end)
+end
+
+--- Decides on a call whose arguments have their text.
+---@param call mcp-tools.Call
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:settle(call, finish)
+  call.project = self:project()
+  local decision = self:judge(call)
+  if decision.action == 'allow' then
+    return finish(true, decision.by)
+  elseif decision.action == 'deny' then
+    return finish(false, decision.by, M.denied(call, decision.reason))
+  elseif self.grants:redeem(call, decision.places) then
+    return finish(true, 'person: before')
+  elseif self.grants:is_silenced(call) then
+    return finish(false, 'person: silence', M.denied(call, 'the person at the editor wants no more such questions'))
+  end
+  self:question(call, decision, finish)
+end
+
 --- Decides, asking the person where that is the decision.
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?) called exactly once, at once unless a person is asked
 function Gateway:decide(call, answer)
-  local ok, decision = xpcall(self.judge, debug.traceback, self, call)
-  if not ok then
-    log.error('deciding on %s failed, so it is denied: %s', call.name, decision)
-    decision = { action = 'deny', reason = 'the decision failed (see :McpTools log)' }
+  local function finish(allowed, by, err)
+    if not call.decision then
+      call.decision = { allowed = allowed, by = by }
+      answer(allowed, err)
+    end
   end
-  if decision.action == 'allow' then
-    return answer(true)
-  elseif decision.action == 'deny' then
-    return answer(false, M.denied(call, decision.reason))
+  local hashed, text = pcall(canonical.text, call.args)
+  call.args_text = hashed and text or nil -- now, for a tool may change its arguments
+  closed(call, finish, function()
+    self:settle(call, finish)
+  end)
+end
+
+-- For people ---------------------------------------------------------------------------------------------------------
+
+--- How far a tool is trusted now.
+---@param definition mcp-tools.Definition
+---@return 'trusted'|'verified'|'untrusted'|'denied' level
+---@return string why
+function Gateway:level(definition)
+  local root = self:project()
+  local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
+  local verdict, fault = self.ledger:look(root, definition)
+  local option = judgement.by_options(definition)
+  if option and option.action == 'deny' then
+    return 'denied', option.reason
+  elseif verdict and verdict.level == 'denied' then
+    return 'denied', 'you denied it always'
+  elseif fault then
+    return 'untrusted', 'what you decided before cannot be known'
+  elseif verdict.level == 'trusted' and not option then
+    return 'trusted', 'you trust it'
+  elseif not option and type(definition.needs_approval) == 'function' and origin.is_believed(definition, root) then
+    return 'untrusted', 'it depends on its arguments'
   end
-  self.ask(call, decision.reason, answer)
+  local decision = option or judgement.by_memory(call, verdict, NOTHING, nil, {}) or judgement.by_definition(call, root)
+  return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
+end
+
+--- Changes how far a tool is trusted in this project.
+---@param definition mcp-tools.Definition
+---@param level 'trusted'|'verified'|'untrusted'|'denied'
+---@return boolean ok, string? err
+function Gateway:trust(definition, level)
+  return self.ledger:set(self:project(), definition, level ~= 'untrusted' and level or nil)
 end
 
 return M

@@ -317,11 +317,18 @@ return {
     description = 'Text, or fun(): string, added to the instructions that a client gets from the server.',
   },
   {
+    path = 'ui.approval',
+    type = 'string',
+    default = 'float',
+    enum = { 'float', 'select', 'event' },
+    description = 'How a question for approval is shown: in a floating window that leaves the cursor where it is, by'
+      .. ' `vim.ui.select`, or not at all, for whoever shows it at the event `User McpToolsApproval`.',
+  },
+  {
     path = 'ui.approval_focus',
-    planned = true,
     type = 'boolean',
     default = false,
-    description = 'Move the cursor into the approval window when it opens.',
+    description = 'Move the cursor into the approval window when it opens in normal mode.',
   },
   {
     path = 'debug',

@@ -1,5 +1,6 @@
 local Call = require('mcp-tools.call')
 local Gateway = require('mcp-tools.gateway')
+local Ledger = require('mcp-tools.ledger')
 local approval = require('mcp-tools.approval')
 local config = require('mcp-tools.config')
 local paths = require('mcp-tools.paths')
@@ -15,16 +16,27 @@ local function write(path, text)
   file:close()
 end
 
-local gateway = Gateway.new({
-  ask = function() end,
-  root = function()
-    return root
-  end,
-})
+local state = root .. '-state'
+
+local function new_gateway(ask)
+  return Gateway.new({
+    ask = ask or function() end,
+    root = function()
+      return root
+    end,
+    ledger = Ledger.new({
+      dir = function()
+        return state
+      end,
+    }),
+  })
+end
+
+local gateway = new_gateway()
 
 local function judge(definition, args)
   local call = Call.new({ id = 'x', name = 'x', host = 'test', client = { name = 'c' } })
-  call.definition = vim.tbl_extend('force', { name = 'x' }, definition)
+  call.definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition)
   call.args = args or {}
   local decision = gateway:judge(call)
   return decision.action, decision.reason
@@ -42,6 +54,7 @@ after_each(function()
   config.reset()
   vim.fn.delete(root, 'rf')
   vim.fn.delete(outside, 'rf')
+  vim.fn.delete(state, 'rf')
 end)
 
 describe('the order of decision', function()
@@ -82,7 +95,7 @@ describe('the order of decision', function()
   end)
 
   it("puts the person's rules first: function, tool, group", function()
-    local read_only = { annotations = { read_only = true }, source = { group = 'g' } }
+    local read_only = { annotations = { read_only = true }, source = { group = 'g', origin = 'bundled' } }
     config.setup({ approval = { groups = { g = 'ask' } } })
     t.eq('ask', judge(read_only))
     config.setup({ approval = { tools = { x = 'allow' } } })
@@ -100,9 +113,9 @@ describe('the order of decision', function()
 
   it('lets a deny anywhere win', function()
     config.setup({ approval = { tools = { x = 'allow' }, groups = { g = 'deny' } } })
-    t.eq('deny', judge({ source = { group = 'g' } }))
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }))
     config.setup({ approval = { groups = { g = 'allow' } } })
-    t.eq('deny', judge({ source = { group = 'g' } }, { path = root .. '/.env' }))
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }, { path = root .. '/.env' }))
   end)
 
   it('denies when a rule throws or says nonsense', function()
@@ -181,11 +194,11 @@ describe('asking', function()
   end
 
   it('is refused where there is no UI, with the line that would allow it', function()
-    local call, answer = waiting_call(), nil
-    approval.ask(call, 'because', function(allowed, err)
-      answer = { allowed, err }
+    local answer
+    approval.ask({ call = waiting_call(), reason = 'because' }, function(choice, err, by)
+      answer = { choice, err, by }
     end)
-    t.eq(false, answer[1])
+    t.eq({ nil, 'no UI' }, { answer[1], answer[3] })
     t.eq('access_denied', answer[2].code)
     t.matches('approval = { tools = { x = "allow" } }', answer[2].message)
     t.eq(0, approval.count())

@@ -58,12 +58,14 @@ end
 
 ---@class mcp-tools.private_files.Read
 ---@field value? table nil: there is no such file, or it holds no JSON object
+---@field present? true there is such a file
 ---@field exposed? boolean other users could read it
 
 --- Reads a JSON object.
 ---@param path string
+---@param max_bytes? integer what is longer is cut, and so no JSON (default 64 KiB)
 ---@return mcp-tools.private_files.Read? read, string? err nil + err when the file must not be trusted or read
-function M.read(path)
+function M.read(path, max_bytes)
   local fault = M.fault(path, 'file')
   if fault then
     return nil, fault
@@ -76,12 +78,12 @@ function M.read(path)
     return nil, ('cannot read %s: %s'):format(path, err)
   end
   local stat = uv.fs_fstat(fd)
-  local data = uv.fs_read(fd, MAX_BYTES, 0)
+  local data = uv.fs_read(fd, max_bytes or MAX_BYTES, 0)
   uv.fs_close(fd)
   -- A file cut short by a full disk is no JSON: it counts as absent and is written anew.
   local ok, value = pcall(vim.json.decode, data or '')
   local exposed = uv.getuid and stat and bit.band(stat.mode, OTHERS_READ) ~= 0
-  return { value = ok and type(value) == 'table' and value or nil, exposed = exposed or nil }
+  return { value = ok and type(value) == 'table' and value or nil, present = true, exposed = exposed or nil }
 end
 
 local serial = 0

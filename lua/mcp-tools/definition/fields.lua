@@ -61,6 +61,7 @@ local RULES = {
     end
   end,
   needs_approval = of_type('boolean', 'function', 'string'),
+  preview = of_type('function'),
   state = of_type('function'),
   hosts = of_type('table'),
   execute = of_type('function'),

@@ -1,0 +1,69 @@
+local CHOICES = { 'once', 'session', 'always' }
+
+local function notify()
+  return require('mcp-tools.notify')
+end
+
+---@param item mcp-tools.Unanswered
+---@param choice string
+local function grant(item, choice)
+  local gateway = require('mcp-tools.core').get().gateway
+  if choice == 'always' then
+    local ok, err = gateway.ledger:set(item.project, item.definition, 'trusted')
+    if not ok then
+      return notify().error(err)
+    end
+  end
+  item.granted = true
+  notify().info(('%s may run when it is tried again with the same arguments'):format(item.tool))
+end
+
+--- Nothing is being asked: what nobody answered before may run at its next try.
+---@param choice string
+local function approve_missed(choice)
+  local missed = vim.tbl_filter(function(item)
+    return not item.granted
+  end, require('mcp-tools.core').get().gateway.grants.unanswered)
+  if #missed == 0 then
+    notify().info('nothing is being asked')
+  elseif choice == 'session' then
+    notify().error('that question is over: only once or always')
+  elseif #missed == 1 then
+    grant(missed[1], choice)
+  else
+    vim.ui.select(missed, {
+      prompt = 'Which of these may run when it is tried again?',
+      format_item = function(item)
+        return require('mcp-tools.visible').line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
+      end,
+    }, function(item)
+      if item then
+        grant(item, choice)
+      end
+    end)
+  end
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = '[once | session | always | look]: let the tool run that is asked for (or at its next try, when nobody'
+    .. ' answered), or go to the window that asks',
+  run = function(rest)
+    local approval = require('mcp-tools.approval')
+    local choice = rest == '' and 'once' or rest
+    if choice == 'look' then
+      return require('mcp-tools.ui.approval').focus()
+    elseif not vim.list_contains(CHOICES, choice) then
+      return notify().error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
+    elseif approval.count() == 0 then
+      return approve_missed(choice)
+    end
+    local ok, why = approval.answer_current(choice)
+    if not ok then
+      notify().warn(why)
+    end
+  end,
+  complete = function()
+    return { 'once', 'session', 'always', 'look' }
+  end,
+}

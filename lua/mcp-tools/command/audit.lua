@@ -1,0 +1,34 @@
+-- About two thousand calls.
+local TAIL = 512 * 1024
+
+---@param entry table
+---@return string
+local function line_of(entry)
+  local visible = require('mcp-tools.visible')
+  local who = entry.client or entry.host or '?'
+  return ('%s  %-5s %-24s %-9s %9.1f ms  %-20s  %s%s'):format(
+    tostring(entry.time),
+    tostring(entry.decision),
+    visible.line(tostring(entry.tool)),
+    tostring(entry.outcome),
+    tonumber(entry.ms) or 0,
+    tostring(entry.by),
+    visible.line(tostring(who)),
+    entry.session and ' ' .. tostring(entry.session) or ''
+  )
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = 'show the last calls, what was decided on them and what came of it',
+  run = function()
+    local audit = require('mcp-tools.audit')
+    audit.tail(TAIL, function(entries)
+      local lines = vim.tbl_map(line_of, entries or {})
+      if #lines == 0 then
+        lines = { 'No call was noted yet: ' .. audit.path() }
+      end
+      require('mcp-tools.ui.scratch').show('audit', lines, { at_end = true })
+    end)
+  end,
+}

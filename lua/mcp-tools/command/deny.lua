@@ -1,0 +1,20 @@
+local CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
+
+---@type mcp-tools.Subcommand
+return {
+  description = '[always | session]: deny the tool that is asked for; from now on; all that its session asks for',
+  run = function(rest)
+    local approval, notify = require('mcp-tools.approval'), require('mcp-tools.notify')
+    local choice = CHOICES[rest]
+    if not choice then
+      return notify.error(('deny %s? :McpTools deny [always | session]'):format(rest))
+    end
+    local ok, why = approval.answer_current(choice)
+    if not ok then
+      notify.warn(why)
+    end
+  end,
+  complete = function()
+    return { 'always', 'session' }
+  end,
+}

@@ -1,0 +1,159 @@
+local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
+
+local function core()
+  return require('mcp-tools.core').get()
+end
+
+---@param ... any
+local function say(...)
+  require('mcp-tools.notify').info(string.format(...))
+end
+
+---@param definitions table[]
+---@param level string
+local function set(definitions, level)
+  local gateway = core().gateway
+  for _, definition in ipairs(definitions) do
+    local ok, err = gateway:trust(definition, level)
+    if not ok then
+      return require('mcp-tools.notify').error(err)
+    end
+  end
+  if #definitions == 1 then
+    say('%s is %s now', definitions[1].name, level)
+  else
+    say('%d tools are %s now', #definitions, level)
+  end
+end
+
+--- Every tool but those that the person denied.
+---@param only? string those at this level
+---@return table[]
+local function tools(only)
+  local gateway = core().gateway
+  return vim.tbl_filter(function(definition)
+    local level = gateway:level(definition)
+    return level ~= 'denied' and (not only or level == only)
+  end, core().registry:list('tools'))
+end
+
+---@param lines string[]
+local function add_tools(lines)
+  local gateway, visible = core().gateway, require('mcp-tools.visible')
+  local list = core().registry:list('tools')
+  for _, definition in ipairs(list) do
+    local level, why = gateway:level(definition)
+    local sessions = gateway.grants:count(definition.name)
+    local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
+    table.insert(lines, ('  %-9s  %-28s  %s%s'):format(level, visible.line(definition.name), visible.line(why), more))
+  end
+  if #list == 0 then
+    table.insert(lines, '  no tools are on')
+  end
+end
+
+---@param lines string[]
+local function add_questions(lines)
+  local visible = require('mcp-tools.visible')
+  local open, missed = require('mcp-tools.approval').list(), core().gateway.grants.unanswered
+  if #open + #missed > 0 then
+    vim.list_extend(lines, { '', 'questions' })
+  end
+  for _, question in ipairs(open) do
+    local text = ('  open        %-28s  %s'):format(question.call.name, question.reason)
+    table.insert(lines, visible.line(text))
+  end
+  for _, item in ipairs(missed) do
+    local state = item.granted and 'granted' or 'unanswered'
+    local when = os.date('%H:%M', item.at)
+    local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, item.args_text:sub(1, 200))
+    table.insert(lines, visible.line(text))
+  end
+end
+
+---@param lines string[]
+local function add_silenced(lines)
+  local silenced = core().gateway.grants.silenced
+  if next(silenced) then
+    vim.list_extend(lines, { '', 'silenced sessions' })
+  end
+  for _, name in vim.spairs(silenced) do
+    table.insert(lines, '  calls itself ' .. require('mcp-tools.visible').line(name))
+  end
+end
+
+local function show()
+  local gateway = core().gateway
+  local root = gateway:project()
+  local _, fault = gateway.ledger:list(root)
+  local lines = { 'trust in ' .. root }
+  if fault then
+    table.insert(lines, '  what was decided before cannot be known: ' .. fault)
+    table.insert(lines, '  until then every call is asked for; `:McpTools trust reset` begins anew')
+  end
+  add_tools(lines)
+  add_questions(lines)
+  add_silenced(lines)
+  vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
+  require('mcp-tools.ui.scratch').show('trust', lines)
+end
+
+local function reset()
+  local gateway = core().gateway
+  gateway.grants:reset()
+  local ok, err = gateway.ledger:reset(gateway:project())
+  if ok then
+    say('everything that was decided in this project is forgotten')
+  else
+    require('mcp-tools.notify').error(err)
+  end
+end
+
+---@param name string
+---@param level string
+local function change(name, level)
+  local definition = core().registry:find_tool(name)
+  if not definition then
+    local names = vim.tbl_map(function(tool)
+      return tool.name
+    end, core().registry:list('tools'))
+    local near = require('mcp-tools.nearest')(name, names)
+    local text = ('there is no tool %s%s'):format(name, near and ('; did you mean %s?'):format(near) or '')
+    return require('mcp-tools.notify').error(text)
+  elseif not vim.list_contains(LEVELS, level) then
+    local text = ('a tool cannot be "%s"; one of %s'):format(level, table.concat(LEVELS, ', '))
+    return require('mcp-tools.notify').error(text)
+  end
+  set({ definition }, level)
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = '[verify | all | reset | TOOL [LEVEL]]: show which tools run without a question; let those run that'
+    .. ' do not demand one themselves, or all, or one; forget every decision',
+  run = function(rest)
+    local name, level = rest:match('^(%S+)%s*(.*)$')
+    if not name then
+      show()
+    elseif name == 'verify' then
+      set(tools('untrusted'), 'verified')
+    elseif name == 'all' then
+      set(tools(), 'trusted')
+    elseif name == 'reset' then
+      reset()
+    else
+      change(name, level == '' and 'trusted' or level)
+    end
+  end,
+  arguments = 2,
+  complete = function(_, rest)
+    if rest ~= '' then
+      return core().registry:find_tool(vim.trim(rest)) and LEVELS or {}
+    end
+    local names = { 'verify', 'all', 'reset' }
+    for _, tool in ipairs(core().registry:list('tools')) do
+      table.insert(names, tool.name)
+    end
+    return names
+  end,
+}

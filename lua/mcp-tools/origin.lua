@@ -1,0 +1,112 @@
+--- Where a definition comes from, and whether what it says of itself counts.
+---
+--- Receives: definitions with the `source` that the registry noted.
+--- Sends: a key for the ledger, a text for people, and a verdict.
+--- Does not know about: decisions.
+
+local M = {}
+
+--- Definitions of these were written or chosen by the person. Of any other (mounted servers) nothing is believed.
+local OWN = { bundled = true, registered = true, python = true }
+
+---@param path string?
+---@return string?
+local function real(path)
+  return path and (vim.uv.fs_realpath(path) or path)
+end
+
+--- The file of a definition, resolved once.
+---@param definition mcp-tools.Definition
+---@return string?
+local function file_of(definition)
+  local source = definition.source
+  if not source or not source.file then
+    return nil
+  end
+  source.real = source.real or real(source.file)
+  return source.real
+end
+
+---@param path string
+---@param root string
+local function below(path, root)
+  return path == root or vim.startswith(path, root:sub(-1) == '/' and root or root .. '/')
+end
+
+local own_folders
+
+--- Folders of the person's configuration and plugins. A project that contains them (a home folder) does not make what
+--- lies in them part of the project; one inside of them does.
+---@return string[]
+local function folders()
+  if not own_folders then
+    own_folders = {}
+    for _, what in ipairs({ 'config', 'data' }) do
+      table.insert(own_folders, real(vim.fn.stdpath(what) --[[@as string]]))
+    end
+  end
+  return own_folders
+end
+
+--- Does its handler lie in the project? Then its author is the project's, and not the person.
+---@param definition mcp-tools.Definition
+---@param root string resolved
+---@return boolean
+function M.in_project(definition, root)
+  local source = definition.source
+  local file = file_of(definition)
+  if not file or source.origin == 'bundled' then
+    return false
+  end
+  if source.checked ~= root then
+    local absolute = file:match('^/') or file:match('^%a:[/\\]') -- of another, nobody knows where it was
+    local inside = not absolute or below(file, root) or below(source.file, root)
+    for _, folder in ipairs(folders()) do
+      if folder ~= root and below(folder, root) and below(file, folder) then
+        inside = false
+      end
+    end
+    source.checked, source.inside = root, inside
+  end
+  return source.inside
+end
+
+--- Do its `needs_approval` and annotations count?
+---@param definition mcp-tools.Definition
+---@param root string resolved
+---@return boolean
+function M.is_believed(definition, root)
+  local source = definition.source
+  return source == nil or OWN[source.origin] == true and not M.in_project(definition, root)
+end
+
+--- Names the source, for the ledger: what is trusted from one place is not trusted from another.
+---@param definition mcp-tools.Definition
+---@return string
+function M.key(definition)
+  local source = definition.source
+  if not source then
+    return 'registered'
+  elseif source.origin == 'registered' and file_of(definition) then
+    return 'file:' .. file_of(definition)
+  end
+  return source.origin .. (source.name and ':' .. source.name or '')
+end
+
+--- The source for people.
+---@param definition mcp-tools.Definition
+---@param root string
+---@return string
+function M.describe(definition, root)
+  local source = definition.source or { origin = 'registered' }
+  local file = file_of(definition)
+  local text = source.origin .. (source.name and ' ' .. source.name or '')
+  if source.origin == 'bundled' then
+    return 'bundled with mcp-tools'
+  elseif file then
+    text = ('%s by %s'):format(text, vim.fn.fnamemodify(file, ':~'))
+  end
+  return M.in_project(definition, root) and text .. ' (a file of this project)' or text
+end
+
+return M

@@ -1,8 +1,19 @@
+local report = require('mcp-tools.material.report')
+
 return {
   name = 'explain_diagnostics',
   title = 'Explain diagnostics',
   description = 'Explains the errors and warnings that the editor shows, with the code around them.',
-  get = function(ctx)
-    ctx('Explain the diagnostics of the editor.')
+  args = report.args(),
+  get = function(ctx, args)
+    local text, fault = report.text(ctx, args)
+    if not text then
+      return ctx:fail('not_found', fault)
+    end
+    ctx(
+      'These are the diagnostics that my editor shows. Explain what each means in this code, what causes it, and which'
+        .. ' of them have the same cause. Do not change anything yet.\n\n'
+        .. text
+    )
   end,
 }

@@ -1,0 +1,114 @@
+--- Names that a file defines: from its language server, else by the look of its lines.
+---
+--- Receives: a buffer, or lines.
+--- Sends: names with their lines, in the order of the file.
+--- Does not know about: prompts.
+
+local M = {}
+
+--- A language server that takes longer is busy with something else.
+local TIMEOUT_MS = 2000
+local MAX = 500
+
+--- What begins a definition in languages that people use; the capture is its name.
+local FORMS = {
+  '^%s*local%s+function%s+([%w_.:]+)',
+  '^%s*function%s+([%w_.:]+)',
+  '^%s*([%w_.:]+)%s*=%s*function',
+  '^%s*async%s+def%s+([%w_]+)',
+  '^%s*def%s+([%w_.?!]+)',
+  '^%s*class%s+([%w_]+)',
+  '^%s*export%s+[%w%s]-function%*?%s+([%w_$]+)',
+  '^%s*export%s+[%w%s]-class%s+([%w_$]+)',
+  '^%s*async%s+function%*?%s+([%w_$]+)',
+  '^%s*export%s+const%s+([%w_$]+)',
+  '^%s*const%s+([%w_$]+)%s*=%s*[%w%s]*%(',
+  '^%s*pub[%w()%s]-fn%s+([%w_]+)',
+  '^%s*fn%s+([%w_]+)',
+  '^%s*pub[%w()%s]-struct%s+([%w_]+)',
+  '^%s*struct%s+([%w_]+)',
+  '^%s*func%s+%b()%s*([%w_]+)',
+  '^%s*func%s+([%w_]+)',
+  '^%s*type%s+([%w_]+)',
+  '^[%a_][%w_%s*]-[%s*]([%w_]+)%s*%([^;]*$',
+}
+
+--- What looks like the head of a function in C, and is none.
+local STATEMENTS = { ['return'] = true, ['if'] = true, ['else'] = true, ['while'] = true, ['for'] = true }
+
+---@class mcp-tools.Symbol
+---@field name string
+---@field line integer from 1
+---@field end_line integer?
+
+--- By the look of the lines.
+---@param lines string[]
+---@return mcp-tools.Symbol[]
+function M.of_lines(lines)
+  local found = {}
+  for number, line in ipairs(lines) do
+    for _, form in ipairs(FORMS) do
+      local name = line:match(form)
+      if name and not STATEMENTS[line:match('^%a*')] then
+        table.insert(found, { name = name, line = number })
+        break
+      end
+    end
+    if #found >= MAX then
+      break
+    end
+  end
+  return found
+end
+
+---@param items table[] DocumentSymbol[] or SymbolInformation[]
+---@param out mcp-tools.Symbol[]
+local function flatten(items, out)
+  for _, item in ipairs(items) do
+    local range = item.range or (item.location and item.location.range)
+    if range and #out < MAX then
+      table.insert(out, { name = item.name, line = range.start.line + 1, end_line = range['end'].line + 1 })
+    end
+    if item.children then
+      flatten(item.children, out)
+    end
+  end
+  return out
+end
+
+--- From the language server of a buffer, else by the look of its lines.
+---@param bufnr integer loaded
+---@param cb fun(symbols: mcp-tools.Symbol[])
+function M.of_buffer(bufnr, cb)
+  local method, answered = 'textDocument/documentSymbol', false
+  local function finish(found)
+    if not answered then
+      answered = true
+      cb(found and #found > 0 and found or M.of_lines(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)))
+    end
+  end
+  if #vim.lsp.get_clients({ bufnr = bufnr, method = method }) == 0 then
+    return finish()
+  end
+  local params = { textDocument = vim.lsp.util.make_text_document_params(bufnr) }
+  local cancel = vim.lsp.buf_request_all(bufnr, method, params, function(results)
+    local found = {}
+    for _, result in pairs(results) do
+      flatten(type(result.result) == 'table' and result.result or {}, found)
+    end
+    finish(found)
+  end)
+  vim.defer_fn(function()
+    if not answered then
+      cancel()
+      if vim.api.nvim_buf_is_loaded(bufnr) then
+        finish()
+      else
+        answered = true
+        cb({})
+      end
+    end
+  end, TIMEOUT_MS)
+end
+
+return M

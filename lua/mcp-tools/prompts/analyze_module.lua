@@ -1,0 +1,38 @@
+local content = require('mcp-tools.content')
+local paths = require('mcp-tools.path_completion')
+local sources = require('mcp-tools.material.sources')
+local symbols = require('mcp-tools.material.symbols')
+
+--- Names of the outline that are shown.
+local MAX = 100
+
+return {
+  name = 'analyze_module',
+  title = 'Analyze a module',
+  description = 'Explains what a file of the project is for, how it is built and what should be better.',
+  args = { { name = 'path', description = 'The file; the current one when left out', complete = paths.project } },
+  run = function(ctx, args)
+    local source, fault = sources.find(ctx, args.path)
+    if not source then
+      return ctx:fail('not_found', fault)
+    end
+    local list = source.bufnr and ctx:await(function(done)
+      symbols.of_buffer(source.bufnr, done)
+    end) or symbols.of_lines(source.lines)
+    local outline = {}
+    for i = 1, math.min(#list, MAX) do
+      outline[i] = ('- %s (line %d)'):format(list[i].name, list[i].line)
+    end
+    local resource, cut = sources.resource(source)
+    local text = table.concat({
+      ('Analyze %s: what it is for, what it takes and gives, what it depends on, how its parts work.'):format(
+        source.path or 'the current buffer'
+      ),
+      'Say what you would change first and why. Look at who uses it before you judge it.',
+      #outline > 0 and 'It defines:\n' .. table.concat(outline, '\n') or 'Nothing in it looks like a definition.',
+      cut and 'Its text below is cut; read the rest through the editor.'
+        or 'Its text follows, unsaved changes included.',
+    }, '\n\n')
+    return { content.text(text), resource }
+  end,
+}

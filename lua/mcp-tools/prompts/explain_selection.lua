@@ -1,0 +1,37 @@
+local selection = require('mcp-tools.selection')
+local sources = require('mcp-tools.material.sources')
+local utf8 = require('mcp-tools.utf8')
+
+--- Lines around the selection that are shown as well.
+local AROUND = 10
+local MAX_TEXT = 64 * 1024
+
+return {
+  name = 'explain_selection',
+  title = 'Explain the selection',
+  description = 'Explains the text that is selected in the editor, or was selected last, with the lines around it.',
+  args = { { name = 'question', description = 'What you want to know about it' } },
+  get = function(ctx, args)
+    local found = selection.get(ctx.root)
+    if not found then
+      return ctx:fail('not_found', 'nothing is selected in the current file; select something and try again')
+    elseif not found.text then
+      return ctx:fail('not_found', ('the selection is not given: its file is %s'):format(found.withheld))
+    end
+    local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, found.end_line + AROUND, false)
+    local around = sources.numbered(lines, found.start_line - AROUND, found.end_line + AROUND)
+    local cut = #found.text > MAX_TEXT
+    local text = table.concat({
+      args.question or 'Explain what this does, why it may be written so, and what is surprising about it.',
+      ('Selected in %s, lines %d to %d:'):format(
+        found.path or 'a buffer without a file',
+        found.start_line,
+        found.end_line
+      ),
+      sources.fenced(cut and found.text:sub(1, MAX_TEXT) or found.text, found.filetype),
+      not cut and 'With the lines around it:' or 'The selection is longer; this is its beginning.',
+      not cut and sources.fenced(around, found.filetype) or nil,
+    }, '\n\n')
+    ctx((utf8.repair(text)))
+  end,
+}

@@ -1,0 +1,20 @@
+local report = require('mcp-tools.material.report')
+
+return {
+  name = 'fix_diagnostics',
+  title = 'Fix diagnostics',
+  description = 'Fixes the errors and warnings that the editor shows, with the code around them.',
+  args = report.args(),
+  get = function(ctx, args)
+    local text, fault = report.text(ctx, args)
+    if not text then
+      return ctx:fail('not_found', fault)
+    end
+    ctx(
+      'Fix these diagnostics of my editor. Begin with those that cause others, change no more than is needed, and do'
+        .. ' not silence a warning in place of mending what it warns of. Files may have unsaved changes: read them'
+        .. ' through the editor. Afterwards look at nvim://diagnostics to see that they are gone.\n\n'
+        .. text
+    )
+  end,
+}

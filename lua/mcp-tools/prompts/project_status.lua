@@ -1,0 +1,59 @@
+local diagnostics = require('mcp-tools.diagnostics')
+local git = require('mcp-tools.material.git')
+local readable = require('mcp-tools.readable')
+local sources = require('mcp-tools.material.sources')
+local utf8 = require('mcp-tools.utf8')
+
+---@param root string
+---@return string
+local function open_files(root)
+  local lines = {}
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
+    if vim.bo[info.bufnr].buftype == '' and info.name ~= '' then
+      local marks = (info.changed == 1 and ' (unsaved)' or '') .. (#info.windows > 0 and ' (on screen)' or '')
+      table.insert(lines, '- ' .. readable.shown(info.name, root) .. marks)
+    end
+  end
+  return #lines > 0 and table.concat(lines, '\n') or 'none'
+end
+
+---@param root string
+---@return string
+local function problems(root)
+  local view, parts = diagnostics.view(root), {}
+  for _, kind in ipairs({ 'error', 'warning', 'info', 'hint' }) do
+    if view.counts[kind] then
+      table.insert(parts, ('%d %s'):format(view.counts[kind], kind))
+    end
+  end
+  return #parts > 0 and table.concat(parts, ', ') or 'none'
+end
+
+---@return string
+local function servers()
+  local names = {}
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    table.insert(names, client.name)
+  end
+  return #names > 0 and table.concat(names, ', ') or 'none'
+end
+
+return {
+  name = 'project_status',
+  title = 'Status of the project',
+  description = 'Sums up where the work on this project stands: git, open and unsaved files, diagnostics.',
+  run = function(ctx)
+    local status, fault = git.status(ctx)
+    local quickfix = vim.fn.getqflist({ size = 0, title = 0 })
+    local text = table.concat({
+      'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
+      'Project: ' .. ctx.root,
+      status and 'git status:\n' .. sources.fenced(vim.trim(status)) or 'git status is not to be had: ' .. fault,
+      'Open files:\n' .. open_files(ctx.root),
+      'Diagnostics: ' .. problems(ctx.root),
+      'Language servers: ' .. servers(),
+      ('Quickfix list: %d entries %s'):format(quickfix.size, quickfix.title),
+    }, '\n\n')
+    return (utf8.repair(text))
+  end,
+}

@@ -1,0 +1,77 @@
+local content = require('mcp-tools.content')
+local git = require('mcp-tools.material.git')
+local paths = require('mcp-tools.path_completion')
+local readable = require('mcp-tools.readable')
+local sources = require('mcp-tools.material.sources')
+local utf8 = require('mcp-tools.utf8')
+
+--- Names of a list that are shown.
+local MAX_NAMES = 50
+
+---@param lines string[]
+---@param label string
+---@param names string[]
+local function add(lines, label, names)
+  if #names == 0 then
+    return
+  end
+  local shown = table.concat(names, ', ', 1, math.min(#names, MAX_NAMES))
+  local more = #names > MAX_NAMES and (' and %d more'):format(#names - MAX_NAMES) or ''
+  table.insert(lines, ('%s: %s%s'):format(label, shown, more))
+end
+
+---@return string[]
+local function unsaved(root)
+  local names = {}
+  for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
+    if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
+      table.insert(names, readable.shown(info.name, root))
+    end
+  end
+  return names
+end
+
+return {
+  name = 'review_changes',
+  title = 'Review changes',
+  description = 'Reviews what has changed in the working tree since a revision (git diff).',
+  args = {
+    {
+      name = 'base',
+      description = 'The revision to compare with; HEAD when left out',
+      complete = git.complete_revision,
+    },
+    { name = 'path', description = 'Only this file or folder', complete = paths.project },
+  },
+  run = function(ctx, args)
+    local base = args.base or 'HEAD'
+    if not git.is_revision(base) then
+      return ctx:fail('validation_error', ('base: %s is not the name of a revision'):format(base))
+    end
+    local place, why
+    if args.path then
+      place, why = readable.path(args.path, ctx.root)
+      if not place then
+        return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
+      end
+    end
+    local changes, fault = git.changes(ctx, base, place)
+    if not changes then
+      return ctx:fail('tool_error', 'the changes cannot be read: ' .. fault)
+    end
+    local about = {}
+    add(about, 'Not tracked by git, and not in the diff', changes.untracked)
+    add(about, 'Changed, but not shown because they hold secrets', changes.withheld)
+    add(about, 'With unsaved changes in the editor, which the diff does not have', unsaved(ctx.root))
+    if changes.cut then
+      table.insert(about, 'The diff is cut; ask for a part of it by the argument path.')
+    end
+    local notes = #about > 0 and '\n\n' .. table.concat(about, '\n') or ''
+    if changes.diff == '' then
+      return ('Nothing that git tracks has changed since %s.%s\n\nTell me so.'):format(base, notes)
+    end
+    local text = 'Review these changes of my working tree against %s: mistakes first, then what is unclear or missing'
+      .. ' (tests, error paths, documentation). Name file and line, and say what you would do instead.%s\n\n%s'
+    return { content.text(utf8.repair(text:format(base, notes, sources.fenced(vim.trim(changes.diff), 'diff')))) }
+  end,
+}

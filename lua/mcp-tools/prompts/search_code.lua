@@ -1,0 +1,48 @@
+local paths = require('mcp-tools.path_completion')
+local readable = require('mcp-tools.readable')
+local search = require('mcp-tools.material.search')
+local sources = require('mcp-tools.material.sources')
+
+--- Lines that are shown; where there are more, another word finds better.
+local MAX = 100
+
+return {
+  name = 'search_code',
+  title = 'Search the code',
+  description = 'Searches the files of the project for a text and explains where it is used and what for.',
+  args = {
+    { name = 'query', description = 'The text to look for, as it is', required = true },
+    { name = 'path', description = 'Only in this file or folder', complete = paths.project },
+  },
+  run = function(ctx, args)
+    if args.query:find('[%z\n]') then
+      return ctx:fail('validation_error', 'query: must be one line')
+    end
+    local place, why = readable.path(args.path or '.', ctx.root)
+    if not place then
+      return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
+    end
+    local hits, fault, more = search.find(ctx, args.query, place, MAX)
+    if not hits then
+      return ctx:fail('tool_error', 'the search failed: ' .. fault)
+    end
+    if #hits == 0 then
+      return ('I looked for "%s" in %s and found nothing. What else could it be called here? Look for that.'):format(
+        args.query,
+        args.path or 'the project'
+      )
+    end
+    local lines = {}
+    for i, hit in ipairs(hits) do
+      lines[i] = ('%s:%d: %s'):format(hit.path, hit.line, hit.text)
+    end
+    local text = 'I looked for "%s" in %s. Tell me where it is defined, where it is used and what for; read the files'
+      .. ' where a line alone does not tell.%s\n\n%s'
+    return text:format(
+      args.query,
+      args.path or 'the project',
+      more and (' There is more than the first %d lines.'):format(#hits) or '',
+      sources.fenced(table.concat(lines, '\n'))
+    )
+  end,
+}

@@ -1,0 +1,42 @@
+return {
+  name = 'verify_setup',
+  title = 'Verify the setup',
+  description = 'Checks that the connection between this client and the editor works, and says what is missing.',
+  get = function(ctx)
+    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
+    local registry, status = core.get().registry, require('mcp-tools.bridge').status()
+    local lines = {
+      ('Neovim %s, mcp-tools.nvim %s, project %s'):format(tostring(vim.version()), core.VERSION, ctx.root),
+      ('Bridge: %s%s'):format(status.state, status.port and (' on port %d'):format(status.port) or ''),
+      ('Offered: %d tools, %d resources, %d templates, %d prompts'):format(
+        #registry:list('tools'),
+        #registry:list('resources'),
+        #registry:list('templates'),
+        #registry:list('prompts')
+      ),
+      ('Tool names begin with "%s"'):format(config.get().tool_prefix),
+    }
+    if config.get().tools == nil then
+      table.insert(lines, 'No bundled tools are on: require("mcp-tools").setup({ tools = "recommended" }) adds them.')
+    end
+    if status.last_error then
+      table.insert(lines, 'Last error of the bridge: ' .. status.last_error)
+    end
+    if status.note then
+      table.insert(lines, status.note)
+    end
+    for _, failure in ipairs(core.loader_failures()) do
+      table.insert(
+        lines,
+        ('Could not be loaded: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*'))
+      )
+    end
+    ctx(
+      'Check that you can work with my editor. This is how it looks from the inside:\n\n'
+        .. table.concat(lines, '\n')
+        .. '\n\nDo this: count the tools, resources and prompts that you see and compare. Read the resource'
+        .. ' nvim://status. Call a tool that only reads. Then say what works, what does not, and what I should do;'
+        .. ' `:checkhealth mcp-tools` in the editor knows more.'
+    )
+  end,
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -117,8 +117,8 @@ class _Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - servers of stream sockets only
-        self.transport, self.since = transport, self._loop.time()
+        # That of a stream; uvloop's does not inherit from it.
+        self.transport, self.since = cast(asyncio.Transport, transport), self._loop.time()
         self._open.add(self)
         self._inner.connection_made(transport)
 

@@ -1,7 +1,6 @@
 -- Receives what the person gave to `setup()`. Sends one merged, checked table of options.
 -- Does not know about what an option does; the list of them is in options.lua.
 
-local nearest = require('mcp-tools.nearest')
 local options = require('mcp-tools.options')
 
 local M = {}
@@ -9,21 +8,34 @@ local M = {}
 ---@type mcp-tools.Option[]
 M.schema = options
 
+-- This file is read in the start-up of the editor: what only mistakes need is required when there is one.
+---@param word string
+---@param candidates string[]
+---@return string?
+local function nearest(word, candidates)
+  return require('mcp-tools.nearest')(word, candidates)
+end
+
 ---@type table<string, mcp-tools.Option>
 local by_path = {}
+---@type table<string, string[]> keys of each option's path
+local keys_of = {}
 ---@type table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
-local keys_at = {}
+local keys_at = { [''] = {} }
 
 for _, option in ipairs(options) do
-  by_path[option.path] = option
-  local parent = ''
-  for key in option.path:gmatch('[^.]+') do
-    keys_at[parent] = keys_at[parent] or {}
-    if not vim.list_contains(keys_at[parent], key) then
+  local path, keys, parent = option.path, {}, ''
+  by_path[path], keys_of[path] = option, keys
+  for key in path:gmatch('[^.]+') do
+    keys[#keys + 1] = key
+    local place = parent == '' and key or parent .. '.' .. key
+    if not keys_at[place] then
       table.insert(keys_at[parent], key)
+      keys_at[place] = {}
     end
-    parent = parent == '' and key or parent .. '.' .. key
+    parent = place
   end
+  keys_at[path] = nil -- a value, not a table of options
 end
 
 ---@param parent string
@@ -139,12 +151,13 @@ end
 local function defaults()
   local values = {}
   for _, option in ipairs(options) do
-    local node, keys = values, vim.split(option.path, '.', { plain = true })
+    local node, keys = values, keys_of[option.path]
     for i = 1, #keys - 1 do
       node[keys[i]] = node[keys[i]] or {}
       node = node[keys[i]]
     end
-    node[keys[#keys]] = vim.deepcopy(option.default)
+    local default = option.default
+    node[keys[#keys]] = type(default) == 'table' and vim.deepcopy(default) or default
   end
   return values
 end

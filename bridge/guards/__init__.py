@@ -21,12 +21,17 @@ class Guard(Protocol):
 
 
 def refusal(
-    status: int, message: str, *, code: int = jsonrpc.INVALID_REQUEST, **headers: str
+    status: int,
+    message: str,
+    request: jsonrpc.RequestId | None = None,
+    *,
+    code: int = jsonrpc.INVALID_REQUEST,
+    **headers: str,
 ) -> web.Response:
-    """An answer that refuses a request; header names have `_` for `-`."""
+    """An answer that refuses a request, by its id where that is known; header names have `_` for `-`."""
     return web.Response(
         status=status,
-        body=jsonrpc.dumps(jsonrpc.error(None, code, message)),
+        body=jsonrpc.dumps(jsonrpc.error(request, code, message)),
         content_type="application/json",
         headers={name.replace("_", "-"): value for name, value in headers.items()},
     )

@@ -42,7 +42,7 @@ class StreamableHttp:
         try:
             if isinstance(body, jsonrpc.Request) and body.method == "initialize":
                 return await self._initialize(http, kernel, body)
-            session = self._session(http, kernel)
+            session = self._session(http, kernel, body.id if isinstance(body, jsonrpc.Request) else None)
         except FullError:
             return full()
         if isinstance(session, web.Response):
@@ -84,11 +84,14 @@ class StreamableHttp:
             return _no_session_id()
         return web.Response(status=200) if self._sessions.delete(id_) else _no_session()
 
-    def _session(self, http: web.Request, kernel: Kernel) -> Session | web.Response:
+    def _session(
+        self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
+    ) -> Session | web.Response:
+        """The session of a message; or the refusal, which names the `request` that it answers."""
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
-            return _no_session_id()
-        return self._sessions.find(kernel, id_) or _no_session()
+            return _no_session_id(request)
+        return self._sessions.find(kernel, id_) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         session = self._sessions.create(kernel, "http")
@@ -151,9 +154,9 @@ def full() -> web.Response:
     return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
 
 
-def _no_session_id() -> web.Response:
-    return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
+def _no_session_id(request: jsonrpc.RequestId | None = None) -> web.Response:
+    return refusal(400, f"{SESSION_HEADER} is missing; send initialize first", request)
 
 
-def _no_session() -> web.Response:
-    return refusal(404, "Session not found; send initialize again")
+def _no_session(request: jsonrpc.RequestId | None = None) -> web.Response:
+    return refusal(404, "Session not found; send initialize again", request)

@@ -507,3 +507,12 @@ async def test_the_end_answers_calls_in_flight() -> None:
         assert result["structuredContent"]["code"] == "cancelled"
         async with asyncio.timeout(1):
             await stream.read()
+
+
+async def test_a_refused_request_is_named() -> None:
+    """What is refused for want of a session carries the id of the request, as far as it is known."""
+    async with served() as bridge:
+        for session, status in ((None, 400), ("forged", 404)):
+            async with await bridge.post(bridge.message("tools/list", id=17), session) as response:
+                assert response.status == status
+                assert (await response.json())["id"] == 17

@@ -1,6 +1,8 @@
 # `make help` lists the targets. Python 3.11+, git and the package registries are all that they need.
 
-PYTHON ?= python3
+# The first that runs: an older python3 or a dead shim may stand before it on PATH. What is too old says so itself.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1 && { echo $$p; exit; }; done; echo python3)
 BIN := .deps/venv/bin
 PYTEST := $(BIN)/python -m pytest
 STYLUA := .deps/npm/node_modules/.bin/stylua

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock"]
-DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock"]
+DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock", "bench/wrk.lock"]
 NPM_LOCK = "tests/npm/package-lock.json"
 
 

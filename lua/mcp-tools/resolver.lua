@@ -29,13 +29,19 @@ local MAX_URI = 8192
 ---@field mime_type string?
 ---@field repair boolean text that is not UTF-8 is repaired
 
+--- Text of a client for the log.
+---@param text any
+---@return string
+local function shown(text)
+  return (tostring(text):sub(1, 200):gsub('%c', '?'))
+end
+
 --- What a client is told, whatever the cause.
 ---@param uri any
 ---@param cause string
 ---@return mcp-tools.Error
 function M.miss(uri, cause)
-  local shown = vim.fn.strtrans(tostring(uri):sub(1, 200))
-  log.info('resource %s was not served: %s', shown, cause)
+  log.info('resource %s was not served: %s', shown(uri), cause)
   return errors.new('not_found', 'Resource not found')
 end
 
@@ -80,7 +86,7 @@ local function settle_paths(definition, params, root)
     local given = definition.scheme == 'file' and '/' .. params[name] or params[name]
     local path, why = readable.path(given, root)
     if not path then
-      return ('%s is %s'):format(vim.fn.strtrans(given), why)
+      return ('%s is %s'):format(shown(given), why)
     end
     local bufnr = buffers.of_path(path)
     if bufnr and vim.b[bufnr].sensitive == true then

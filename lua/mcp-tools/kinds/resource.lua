@@ -5,7 +5,6 @@
 --- Does not know about: how a URI finds its resource (resolver.lua), states, channels.
 
 local content = require('mcp-tools.content')
-local encode = require('mcp-tools.encode')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.json')
 local mime = require('mcp-tools.mime')
@@ -47,12 +46,11 @@ end
 ---@return integer size bytes of its text or base64
 local function contents_of(item, located)
   if content.is_block(item) then
-    local block = encode.block(item)
-    if item.type ~= 'resource' then
-      return item.type == 'text' and { uri = located.uri, mimeType = 'text/plain', text = item.text } or nil, #item.text
+    local resource = item.resource or {}
+    item = { uri = resource.uri, mime_type = resource.mimeType, text = resource.text or item.text, blob = item.bytes }
+    if item.blob and not resource.uri then
+      return nil, 0 -- an image and the like are for results of tools
     end
-    item =
-      { uri = block.resource.uri, mime_type = block.resource.mimeType, text = block.resource.text, blob = item.bytes }
   end
   if not is_contents(item) or (item.text ~= nil and item.blob ~= nil) then
     return nil, 0

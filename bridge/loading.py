@@ -54,7 +54,7 @@ class Loader:
 
         parts = self._context
         assembly = server.Assembly(parts.editor, parts.calls, parts.settings, self._broadcast)
-        self.kernel = kernel.Kernel(assembly.server, assembly.tools.listing.ensure, assembly.stop)
+        self.kernel = kernel.Kernel(assembly.server, assembly.tools.pages.listing.ensure, assembly.stop)
         return self.kernel
 
 

@@ -5,6 +5,7 @@
 --- Does not know about: why something was decided. Arguments and results are not in it, only the hash of the arguments.
 
 local append = require('mcp-tools.append')
+local canonical = require('mcp-tools.canonical')
 
 local uv = vim.uv
 
@@ -45,7 +46,7 @@ end
 ---@param call mcp-tools.Call
 function M.record(call)
   local seconds, micros = uv.gettimeofday()
-  local outcome, decision, args_text = call.outcome, call.decision, call.args_text
+  local outcome, decision, snapshot = call.outcome, call.decision, call.snapshot
   local session, client, root = call.session, call.client or {}, call.project
   local entry = {
     host = call.host,
@@ -63,7 +64,7 @@ function M.record(call)
     entry.session = session and vim.fn.sha256(session):sub(1, ID_CHARS) or nil
     entry.client = text_of(client.name)
     entry.client_version = text_of(client.version)
-    entry.args_sha256 = args_text and vim.fn.sha256(args_text) or nil
+    entry.args_sha256 = snapshot and vim.fn.sha256(canonical.text_of(snapshot)) or nil
     entry.project = root
     return vim.json.encode(entry)
   end)

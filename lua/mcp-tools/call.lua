@@ -73,7 +73,7 @@ M.TRANSITIONS = {
 ---@field kind mcp-tools.CallKind?
 ---@field definition table? normalised
 ---@field args table?
----@field args_text string? canonical JSON of the arguments as they were decided on
+---@field snapshot table? of the arguments as they were decided on, for canonical.lua
 ---@field decision { allowed: boolean, by: string }? of the gateway
 ---@field project string? root that it was decided for
 ---@field created_at integer ns, vim.uv.hrtime

@@ -9,6 +9,9 @@ local M = {}
 --- Nesting beyond what any client may send; a table that holds itself ends here too.
 local MAX_DEPTH = 128
 
+--- Strings of this length are quoted when the text is needed: it takes 20 ns a byte, and strings do not change.
+local LONG = 256
+
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 local concat, floor, format, sort = table.concat, math.floor, string.format, table.sort
 
@@ -71,7 +74,9 @@ end
 write = function(out, value, depth)
   local kind = type(value)
   if kind == 'string' then
-    out[#out + 1] = quote(value)
+    local n = #out + 1
+    out[n] = #value < LONG and quote(value) or value
+    out.raw[n] = #value >= LONG or nil
   elseif kind == 'number' then
     out[#out + 1] = value == floor(value) and value < 2 ^ 63 and value > -2 ^ 63 and format('%d', value)
       or format('%.17g', value)
@@ -84,13 +89,34 @@ write = function(out, value, depth)
   end
 end
 
---- The text. Raises for what is nested without end.
+--- What is needed to make the text later, whatever happens to the value meanwhile. Raises for what is nested without
+--- end.
+---@param value any
+---@return table snapshot
+function M.snapshot(value)
+  local out = { raw = {} }
+  write(out, value, 1)
+  return out
+end
+
+--- The text of a snapshot; it is made once.
+---@param snapshot table
+---@return string
+function M.text_of(snapshot)
+  if not snapshot.text then
+    for n in pairs(snapshot.raw) do
+      snapshot[n] = quote(snapshot[n])
+    end
+    snapshot.raw, snapshot.text = {}, concat(snapshot)
+  end
+  return snapshot.text
+end
+
+--- The text of a value.
 ---@param value any
 ---@return string
 function M.text(value)
-  local out = {}
-  write(out, value, 1)
-  return concat(out)
+  return M.text_of(M.snapshot(value))
 end
 
 --- What a person trusts when they trust a tool: everything that they and the model read of it.

@@ -243,7 +243,7 @@ function Gateway:question(call, decision, finish)
   end)
 end
 
---- Decides on a call whose arguments have their text.
+--- Decides on a call whose arguments are noted.
 ---@param call mcp-tools.Call
 ---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
 function Gateway:settle(call, finish)
@@ -271,8 +271,8 @@ function Gateway:decide(call, answer)
       answer(allowed, err)
     end
   end
-  local hashed, text = pcall(canonical.text, call.args)
-  call.args_text = hashed and text or nil -- now, for a tool may change its arguments
+  local taken, snapshot = pcall(canonical.snapshot, call.args)
+  call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
   closed(call, finish, function()
     self:settle(call, finish)
   end)

@@ -61,6 +61,12 @@ local function text_of(places)
   return table.concat(list, '\0')
 end
 
+---@param call mcp-tools.Call
+---@return string?
+local function args_text_of(call)
+  return call.snapshot and canonical.text_of(call.snapshot)
+end
+
 -- Sessions ---------------------------------------------------------------------------------------------------------
 
 --- Lets a session run a tool: with any files of the project, or with these.
@@ -122,7 +128,7 @@ local function is_same(item, call, places)
   local definition = call.definition
   return item.tool == definition.name
     and item.session == call.session
-    and item.args_text == call.args_text
+    and item.args_text == args_text_of(call)
     and item.hash == canonical.fingerprint(definition)
     and item.source == origin.key(definition)
     and item.places == text_of(places)
@@ -132,7 +138,7 @@ end
 ---@param call mcp-tools.Call
 ---@param places mcp-tools.Place[]
 function Grants:missed(call, places)
-  if not call.args_text then
+  if not call.snapshot then
     return -- what cannot be told from others cannot be granted
   end
   local definition = call.definition
@@ -146,7 +152,7 @@ function Grants:missed(call, places)
     tool = definition.name,
     source = origin.key(definition),
     hash = canonical.fingerprint(definition),
-    args_text = call.args_text,
+    args_text = args_text_of(call),
     places = text_of(places),
     session = call.session,
     client = call.client,
@@ -177,7 +183,7 @@ end
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
-    return item.tool ~= call.definition.name or item.args_text ~= call.args_text
+    return item.tool ~= call.definition.name or item.args_text ~= args_text_of(call)
   end, self.unanswered)
 end
 

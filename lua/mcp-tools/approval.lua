@@ -20,6 +20,7 @@ local GUARD_NS = 400e6
 ---@field serial boolean it shows one question at a time
 ---@field show fun(question: mcp-tools.Question)
 ---@field hide fun(question: mcp-tools.Question) also when it was never shown
+---@field update? fun() how many questions are open has changed
 
 ---@class mcp-tools.Question: mcp-tools.Asked
 ---@field id string the call's
@@ -211,7 +212,14 @@ function M.ask(asked, answer)
       asker.show(question)
     end
   end
-  show(open[1])
+  if question == open[1] then
+    return show(question)
+  end
+  for _, asker in ipairs(open[1].askers) do
+    if asker.update then
+      asker.update()
+    end
+  end
 end
 
 --- The question on screen.

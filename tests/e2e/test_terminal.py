@@ -174,8 +174,9 @@ async def test_health(served: Terminal) -> None:
     assert await served.nvim.lua("return mcp_tools.endpoint().token") not in report
 
 
-async def test_approval_by_keys(served: Terminal) -> None:
-    """The question names client and tool; 1 runs the tool, 2 and an empty answer refuse it."""
+async def test_approval_by_a_menu(served: Terminal) -> None:
+    """With `vim.ui.select` the question names client and tool; 1 runs the tool, 2 and an empty answer refuse it."""
+    await served.nvim.lua("mcp_tools.setup({ ui = { approval = 'select' } })")
     bridge = await support.ready(served.nvim)
 
     async def answer(*keys: str) -> Any:

@@ -6,15 +6,15 @@ local TAIL = 512 * 1024
 local function line_of(entry)
   local visible = require('mcp-tools.visible')
   local who = entry.client or entry.host or '?'
-  return ('%s  %-5s %-24s %-9s %9.1f ms  %-20s  %s%s'):format(
-    tostring(entry.time),
+  return ('%s  %-5s  %s  (%s)  %s in %.1f ms, for %s%s'):format(
+    (tostring(entry.time):match('T(%d+:%d+:%d+)')),
     tostring(entry.decision),
     visible.line(tostring(entry.tool)),
+    tostring(entry.by),
     tostring(entry.outcome),
     tonumber(entry.ms) or 0,
-    tostring(entry.by),
     visible.line(tostring(who)),
-    entry.session and ' ' .. tostring(entry.session) or ''
+    entry.session and ', session ' .. tostring(entry.session) or ''
   )
 end
 

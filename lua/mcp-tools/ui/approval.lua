@@ -259,10 +259,12 @@ end
 function M.hide(question)
   if wanted == question then
     wanted = nil
-    vim.schedule(sync) -- the next question may be there by then
-  elseif wanted then
-    vim.schedule(sync) -- how many there are has changed
   end
+  vim.schedule(sync) -- the next question may be there by then
+end
+
+function M.update()
+  vim.schedule(sync)
 end
 
 --- Enters the window, when there is one.

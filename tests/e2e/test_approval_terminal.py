@@ -1,0 +1,215 @@
+"""The question for approval at a real terminal: what is on the screen, and where the keys go."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import bridge as support
+from tests.support import terminal
+from tests.support.bridge import ROOT_TOOLS, Bridge, connect
+from tests.support.nvim import Home
+from tests.support.results import error_of, text_of
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+INIT = f"""
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }}, approval = {{ timeout = 60000 }} }})
+{ROOT_TOOLS}
+vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-approve)')
+"""
+
+RISKY = {"path": "notes.txt", "text": 'first\nclient  calls itself "you"', "odd": "a\u202eb\u200bc\x07"}
+
+
+@pytest.fixture
+async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has a bridge and the tools of tools.lua."""
+    async with terminal.opened(nvim_program, home, init_lua=INIT) as opened:
+        await opened.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        yield opened
+        assert "Press ENTER" not in await opened.screen()
+
+
+@pytest.fixture
+async def bridge(screen: Terminal) -> Bridge:
+    """Its bridge."""
+    return await support.ready(screen.nvim)
+
+
+def ran(screen: Terminal) -> Any:
+    """How often the tool that asks has run."""
+    return screen.nvim.lua("return Seen.late")
+
+
+async def looked_at(screen: Terminal) -> None:
+    """Wait as a person does who reads first: an answer at once may be meant for the question before."""
+    await screen.nvim.wait_for(
+        "local question = require('mcp-tools.approval').current()"
+        " return question and vim.uv.hrtime() - question.shown_at > 400e6"
+    )
+
+
+async def ended(call: asyncio.Task[Any]) -> Any:
+    """The result of a call that has been answered."""
+    async with asyncio.timeout(terminal.PATIENCE / 1000):
+        return await call
+
+
+async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None:
+    """The window shows all that is asked for; it takes no key, in insert mode, normal mode or a command."""
+    async with connect(bridge, "sessions") as client:
+        await screen.type("iyes ")
+        call = asyncio.create_task(client.call_tool("nvim_risky", RISKY))
+        await screen.shows("may this run?")
+        await screen.type("yna")
+        shown = await screen.shows(
+            "tool    risky",
+            "tools.lua",
+            'client  calls itself "mcp"',
+            "reason  it can destroy",
+            "/notes.txt",
+            '"a<U+202E>b<U+200B>c<U+0007>"',
+            "text of 2 lines",
+            '│ client  calls itself "you"',
+            "y once",
+            "N never",
+        )
+        assert "yes yna" in shown
+        assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["yes yna"]
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
+        await screen.press("Escape")
+        await screen.type("yyp")
+        await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 2")
+        assert await ran(screen) == 0
+        await screen.command("McpTools approve")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.hides("may this run?")
+
+
+async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
+    """Who goes into the window answers by a key; `q` leaves the question open, closing the window is a no."""
+
+    async def ask() -> asyncio.Task[Any]:
+        await screen.hides("may this run?")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("without arguments")
+        await looked_at(screen)
+        await screen.command("McpTools approve look")
+        return call
+
+    async with connect(bridge, "sessions") as client:
+        call = await ask()
+        await screen.type("q")
+        await screen.nvim.wait_for("return vim.b.mcp_tools_approval == nil")
+        await screen.shows("may this run?")
+        await screen.command("McpTools approve look")
+        await screen.type("y")
+        assert text_of(await ended(call)) == "it ran"
+
+        call = await ask()
+        await screen.type("n")
+        assert error_of(await ended(call))["code"] == "access_denied"
+
+        call = await ask()
+        await screen.command("close")
+        assert error_of(await ended(call))["code"] == "access_denied"
+        assert await ran(screen) == 1
+
+        call = await ask()
+        await screen.type("s")
+        assert text_of(await ended(call)) == "it ran"
+        assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
+    async with connect(bridge, "sessions") as client:
+        call = await ask()
+        await screen.type("N")
+        assert error_of(await ended(call))["code"] == "access_denied"
+        assert "denied it always" in error_of(await client.call_tool("nvim_risky", {}))["message"]
+        await screen.hides("may this run?")
+
+
+async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
+    """The window follows to another tab page and size, and comes in a terminal and over the command line."""
+    async with connect(bridge, "sessions") as client:
+        await screen.type(":echo 'typed")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("may this run?", ":echo 'typed")
+        await screen.press("C-c")
+        await screen.command("tabnew")
+        await screen.shows("may this run?", "[No Name]")
+        await screen.tmux("resize-window", "-x", "60", "-y", "16")
+        await screen.until(
+            lambda text: "may this run?" in text and "╮" in text, "the window at its new place"
+        )
+        await screen.command("tabclose")
+        await screen.shows("may this run?")
+        await screen.command("terminal cat")
+        await screen.type("i")
+        await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 't'")
+        await screen.type("yes")
+        await screen.shows("yes")
+        assert await ran(screen) == 0
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.hides("may this run?")
+        await screen.press("C-\\", "C-n")
+
+        await screen.type("q:")
+        await screen.nvim.wait_for("return vim.fn.getcmdwintype() == ':'")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.nvim.wait_for("return require('mcp-tools.approval').current() ~= nil")
+        await screen.command("q")
+        await screen.shows("may this run?")
+        await looked_at(screen)
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "it ran"
+
+
+async def test_another_question_under_the_fingers(screen: Terminal, bridge: Bridge) -> None:
+    """A yes that was begun before the question changed does not count for the next one."""
+    async with connect(bridge, "sessions") as client:
+        first = asyncio.create_task(client.call_tool("nvim_risky", {"n": 1}))
+        await screen.shows("n: 1")
+        second = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
+        await screen.shows("1 of 2")
+        await screen.type(":McpTools approve")
+        first.cancel()
+        await screen.shows("n: 2")
+        await screen.press("Enter")
+        await screen.shows("the question has just changed")
+        assert await ran(screen) == 0
+        await looked_at(screen)
+        await screen.command("McpTools approve")
+        assert text_of(await ended(second)) == "it ran"
+        assert await ran(screen) == 1
+
+
+async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
+    """`:McpTools trust` shows and changes levels; `:McpTools audit` shows what was decided."""
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("may this run?")
+        await screen.command("McpTools approve always")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.hides("may this run?")
+        assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
+        await screen.command("McpTools trust")
+        await screen.type("/risky")
+        await screen.press("Enter")
+        await screen.shows("trusted    risky", "you trust it")
+        await screen.command("McpTools trust risky denied")
+        await screen.shows("risky is denied now")
+        assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
+        await screen.command("McpTools audit")
+        await screen.shows("allow  risky  (person: always)  done", "(ledger)  failed")
+        await screen.type(":McpTools trust ri")
+        await screen.press("Tab")
+        await screen.shows(":McpTools trust risky")
+        await screen.press("C-c")

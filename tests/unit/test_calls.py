@@ -358,7 +358,7 @@ async def test_a_started_call_survives_a_silent_editor() -> None:
 
 @virtual
 async def test_a_noted_start_is_as_good_as_a_told_one() -> None:
-    """A call whose tool holds up the editor is known to run by the note of it; another in doubt is refused."""
+    """A call whose tool holds up the editor is known to run by its note; another one in doubt is refused."""
     bench = Bench()
     bench.editor.marks = bench.editor.lose_started = True
     bench.editor.add_tool("late", after(1.0), timeout=20_000)

@@ -13,7 +13,7 @@ local log = require('mcp-tools.log')
 ---| 'received'          # found, not yet decided
 ---| 'waiting_approval'  # a person is being asked; the tool's time has not begun
 ---| 'running'           # the tool has it
----| 'waiting_input'     # the tool waits for its client; time goes on
+---| 'waiting_input'     # the tool waits for its client; its time stands still
 ---| 'done' | 'failed' | 'timed_out' | 'cancelled'
 
 local M = {}
@@ -48,6 +48,7 @@ M.TRANSITIONS = {
 ---@field progress? fun(self, call: mcp-tools.Call) `call.latest` is new
 ---@field log? fun(self, call: mcp-tools.Call, level: string, data: any)
 ---@field state? fun(self, call: mcp-tools.Call, state: any) an intermediate state
+---@field inputs? fun(self, call: mcp-tools.Call) `call.inputs` is what the client is to be asked for
 ---@field done? fun(self, call: mcp-tools.Call) the outcome is there
 
 ---@class mcp-tools.Progress
@@ -55,6 +56,7 @@ M.TRANSITIONS = {
 ---@field done number
 ---@field total number?
 ---@field message string?
+---@field state string? JSON text of an intermediate state that is no string
 
 ---@class mcp-tools.Outcome
 ---@field state 'done'|'failed'|'timed_out'|'cancelled'
@@ -79,7 +81,9 @@ M.TRANSITIONS = {
 ---@field created_at integer ns, vim.uv.hrtime
 ---@field started_at integer? ns
 ---@field ended_at integer? ns
----@field deadline integer? ns; nil while it has not started, or without a limit
+---@field deadline integer? ns; nil while it has not started or waits for inputs, or without a limit
+---@field remaining integer? ns of its time that are left, while its clock stands
+---@field inputs mcp-tools.Inputs? while it waits for them
 ---@field outcome mcp-tools.Outcome?
 ---@field latest mcp-tools.Progress?
 ---@field listener mcp-tools.Listener
@@ -125,7 +129,7 @@ function Call:ended()
 end
 
 --- Tells the listener, if it cares. A listener's error must not change what happens to the call.
----@param what 'started'|'progress'|'log'|'state'|'done'
+---@param what 'started'|'progress'|'log'|'state'|'inputs'|'done'
 function Call:tell(what, ...)
   local method = self.listener[what]
   if method then
@@ -148,13 +152,9 @@ function Call:finish(event, outcome)
   self.ended_at = vim.uv.hrtime()
   outcome.state = self.state
   self.outcome = outcome
-  if self.timer then
-    self.timer:stop()
-    self.timer:close()
-    self.timer = nil
-  end
+  self:stop_clock()
   local hooks = self.hooks
-  self.hooks = nil
+  self.hooks, self.questions, self.inputs = nil, nil, nil
   if hooks and (event == 'cancel' or event == 'time_out') then
     for _, hook in ipairs(hooks) do
       self:run_hook(hook)
@@ -203,7 +203,42 @@ function Call:cancel(reason)
     return false
   end
   self.cancel_reason = reason
+  if reason == 'timeout' and M.TRANSITIONS[self.state].time_out then
+    return self:finish('time_out', { error = errors.new('timeout', 'nobody came for it in time') })
+  end
   return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. (REASONS[reason] or reason)) })
+end
+
+--- Lets the tool's time run, or go on where it stood.
+function Call:start_clock()
+  if not self.remaining or self.state ~= 'running' then
+    return
+  end
+  self.deadline = vim.uv.hrtime() + self.remaining
+  local timer = vim.uv.new_timer()
+  self.timer = timer
+  timer:start(
+    math.ceil(self.remaining / 1e6),
+    0,
+    vim.schedule_wrap(function()
+      if self.timer == timer then -- it may have been stopped since
+        self:time_out(self.timeout)
+      end
+    end)
+  )
+  self.remaining = nil
+end
+
+--- Stops the tool's time; what is left of it stays.
+function Call:stop_clock()
+  if self.deadline and not self:ended() then
+    self.remaining, self.deadline = math.max(0, self.deadline - vim.uv.hrtime()), nil
+  end
+  if self.timer then
+    self.timer:stop()
+    self.timer:close()
+    self.timer = nil
+  end
 end
 
 --- Ends it because its time is up and runs its hooks.
@@ -232,12 +267,13 @@ end
 ---@param done number
 ---@param total? number
 ---@param message? string
-function Call:progress(done, total, message)
+---@param state? string JSON text
+function Call:progress(done, total, message, state)
   if self:ended() then
     return
   end
   local seq = self.latest and self.latest.seq + 1 or 1
-  self.latest = { seq = seq, done = done, total = total, message = message }
+  self.latest = { seq = seq, done = done, total = total, message = message, state = state }
   self:tell('progress')
 end
 

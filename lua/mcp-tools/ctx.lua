@@ -8,6 +8,7 @@
 
 local check = require('mcp-tools.check')
 local errors = require('mcp-tools.errors')
+local inputs = require('mcp-tools.inputs')
 
 local M = {}
 
@@ -76,9 +77,10 @@ end
 --- Makes a ctx for a call.
 ---@param call mcp-tools.Call
 ---@param settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
+---@param threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) a callback of the tool failed
 ---@return mcp-tools.Ctx
-function M.new(call, settle)
-  return setmetatable({ call = call, settle = settle, state = call.session_state }, mt)
+function M.new(call, settle, threw)
+  return setmetatable({ call = call, settle = settle, threw = threw, state = call.session_state }, mt)
 end
 
 --- What a tool called an error, as an error value.
@@ -86,7 +88,9 @@ end
 ---@return mcp-tools.Error
 function M.tool_error(err)
   if errors.is(err) then
-    return errors.new(err.code, err.message, err.errors)
+    local copy = errors.new(err.code, err.message, err.errors)
+    copy.required = err.required
+    return copy
   end
   if type(err) == 'table' and type(err.message) == 'string' then
     return errors.new('tool_error', err.message)
@@ -164,6 +168,94 @@ function Ctx:await(fn)
     coroutine.yield(M.AWAIT)
   end
   return vim.F.unpack_len(results)
+end
+
+--- Asks, and hands the answer to `cb`, or in a `run` tool without `cb` returns it.
+---@param ctx mcp-tools.Ctx
+---@param requests table<string, mcp-tools.Input>
+---@param cb? fun(value: any, err: mcp-tools.Error?)
+---@param pick? string the only key whose answer is wanted
+local function ask(ctx, requests, cb, pick)
+  local call = ctx.call
+  local function value_of(results, err)
+    if pick then
+      results = not err and results[pick] or nil
+    end
+    return results, err
+  end
+  if not cb then
+    return ctx:await(function(done)
+      inputs.ask(call, requests, function(results, err)
+        done(value_of(results, err))
+      end)
+    end)
+  end
+  inputs.ask(call, requests, function(results, err)
+    local ok, thrown = xpcall(cb, function(value)
+      return { value = value, trace = debug.traceback(tostring(value), 2) }
+    end, value_of(results, err))
+    if not ok then
+      ctx.threw(call, thrown)
+    end
+  end)
+end
+
+--- Asks the person at the client to fill in a form. `answer.action` is `accept` (then `answer.content` holds what was
+--- filled in), `decline` or `cancel`. In `run` tools `cb` may be left out; then it returns `answer, err`.
+---
+--- The tool's time stands still meanwhile. A client that cannot be asked is `capability_missing` at once.
+---@param message string what the person reads
+---@param schema table JSON Schema: an object with flat properties (strings, numbers, booleans, enums)
+---@param cb? fun(answer: mcp-tools.ElicitResult?, err: mcp-tools.Error?)
+---@return mcp-tools.ElicitResult? answer, mcp-tools.Error? err
+function Ctx:elicit(message, schema, cb)
+  check('message', message, 'string')
+  check('schema', schema, 'table')
+  check('cb', cb, 'callable', true)
+  local params = { message = message, requestedSchema = schema }
+  return ask(self, { answer = { method = 'elicitation/create', params = params } }, cb, 'answer')
+end
+
+--- Asks the client's language model. `params` are those of MCP's `sampling/createMessage`: `messages`, `maxTokens`, …;
+--- the answer has `role`, `content`, `model` and `stopReason`.
+---@param params table `{ messages = { { role = 'user', content = { type = 'text', text = … } } }, maxTokens = … }`
+---@param cb? fun(answer: table?, err: mcp-tools.Error?)
+---@return table? answer, mcp-tools.Error? err
+function Ctx:sample(params, cb)
+  check('params', params, 'table')
+  check('params.messages', params.messages, 'table')
+  check('cb', cb, 'callable', true)
+  local whole = vim.tbl_extend('keep', params, { maxTokens = 1000 })
+  return ask(self, { answer = { method = 'sampling/createMessage', params = whole } }, cb, 'answer')
+end
+
+--- Asks the client for the folders that it works in: a list of `{ uri, name? }`.
+---@param cb? fun(roots: { uri: string, name: string? }[]?, err: mcp-tools.Error?)
+---@return { uri: string, name: string? }[]? roots, mcp-tools.Error? err
+function Ctx:roots(cb)
+  check('cb', cb, 'callable', true)
+  local function pick(answer, err)
+    return answer and answer.roots, err
+  end
+  local requests = { answer = { method = 'roots/list' } }
+  if not cb then
+    return pick(ask(self, requests, nil, 'answer'))
+  end
+  ask(self, requests, function(answer, err)
+    cb(pick(answer, err))
+  end, 'answer')
+end
+
+--- Asks the client for several things at once: key → `{ method, params }`, with the methods `elicitation/create`,
+--- `sampling/createMessage` and `roots/list`, and keys as you like. The answers have the same keys. When one of them
+--- failed there is an error, whose `errors` name the keys, beside the others' answers.
+---@param requests table<string, mcp-tools.Input>
+---@param cb? fun(answers: table<string, table>?, err: mcp-tools.Error?)
+---@return table<string, table>? answers, mcp-tools.Error? err
+function Ctx:request_inputs(requests, cb)
+  inputs.check(requests)
+  check('cb', cb, 'callable', true)
+  return ask(self, vim.deepcopy(requests), cb)
 end
 
 return M

@@ -33,6 +33,7 @@ local M = {}
 ---@field code mcp-tools.ErrorCode
 ---@field message string
 ---@field errors? mcp-tools.Fault[]
+---@field required? table with `capability_missing`: the capabilities that the client would have to declare
 
 ---@type table<mcp-tools.ErrorCode, mcp-tools.ErrorCode>
 M.codes = {

@@ -23,6 +23,7 @@ local M = {}
 ---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
 ---@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
+---@field asks_nothing boolean? its handlers cannot ask the client for inputs
 
 ---@type table<string, mcp-tools.CallKind>
 local KINDS = {

@@ -93,7 +93,7 @@ function M.start(call, max_result)
   call.started_at = uv.hrtime()
   call.deadline = ms > 0 and call.started_at + ms * 1e6 or nil
   call:tell('started')
-  local ctx = Ctx.new(call, settle)
+  local ctx = Ctx.new(call, settle, threw)
   if definition.style == 'run' then
     drive(call, ctx)
   else
@@ -102,15 +102,9 @@ function M.start(call, max_result)
       threw(call, thrown)
     end
   end
-  if ms > 0 and not call:ended() then
-    call.timer = uv.new_timer()
-    call.timer:start(
-      ms,
-      0,
-      vim.schedule_wrap(function()
-        call:time_out(ms)
-      end)
-    )
+  if call.deadline and not call.timer and call.state == 'running' then
+    call:stop_clock() -- what a tool does before it first waits is its time, too
+    call:start_clock()
   end
 end
 

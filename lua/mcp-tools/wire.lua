@@ -59,11 +59,14 @@ function Channel:log(call, level, data)
   self:emit('log', call.id, level, text or json.encode(('(not shown: %s)'):format(err.message)))
 end
 
---- An intermediate state is progress with the state as its message.
+--- An intermediate state is progress with the state as its message; one that is no string goes along as it is, too.
 function Channel:state(call, state)
-  local text = type(state) == 'string' and state or json.encode(state, 'state') or vim.inspect(state)
-  local last = call.latest
-  call:progress(last and last.done + 1 or 1, last and last.total, text)
+  local last, text, value = call.latest, state, nil
+  if type(state) ~= 'string' then
+    value = json.encode(state, 'state')
+    text = value or vim.inspect(state)
+  end
+  call:progress(last and last.done + 1 or 1, last and last.total, text, value)
 end
 
 ---@param call mcp-tools.Call
@@ -71,7 +74,11 @@ local function reply_of(call)
   local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
   if not reply.done then
     reply.state = call.state
-    reply.deadline = call.deadline or call.answer_by
+    reply.inputs = call.inputs
+    reply.deadline = call.deadline
+    if call.state == 'waiting_approval' then
+      reply.deadline = call.answer_by
+    end
     return reply
   end
   local outcome = call.outcome
@@ -90,7 +97,8 @@ function Channel:wake(call)
     return -- the reply to `execute` is about to say it
   end
   local payload = call.outcome and call.outcome.payload
-  if payload and payload.text and #payload.text > WAKE_MAX then
+  local text = payload and payload.text or call.inputs and call.inputs.json
+  if text and #text > WAKE_MAX then
     self:emit('wake', call.id)
   else
     self:emit('wake', call.id, reply_of(call))
@@ -98,6 +106,7 @@ function Channel:wake(call)
 end
 
 Channel.done = Channel.wake
+Channel.inputs = Channel.wake
 
 --- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
 function Channel:progress(call)
@@ -324,6 +333,25 @@ function M.get_result(id)
     done = true,
     result = { state = 'failed', error = { code = 'not_found', message = text } },
   }
+end
+
+--- The client's answers to what a call waits for. Those to another question than the open one change nothing.
+---@param id string
+---@param seq integer of the question
+---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
+---@return table reply with `stale = true` when nothing came of it
+function M.answer(id, seq, text)
+  local call = core.get().executor:get(id)
+  local answering = call and call.listener.answering
+  if not answering or call:ended() then
+    return M.get_result(id)
+  end
+  answering[id] = true
+  local taken = require('mcp-tools.inputs').answer(call, seq, text)
+  answering[id] = nil
+  local reply = reply_of(call)
+  reply.stale = not taken or nil
+  return reply
 end
 
 --- Cancels a call; the tool's hooks run.

@@ -92,4 +92,5 @@ return {
     return text and { kind = 'content', text = text }, fault
   end,
   limit = 'max_result',
+  asks_nothing = true,
 }

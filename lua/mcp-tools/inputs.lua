@@ -1,0 +1,239 @@
+--- What a tool asks its client for: the person (elicitation), the model (sampling), the roots.
+---
+--- Receives: a call and its requests, keyed as the tool likes; the client's answers as JSON text.
+--- Sends: the call to `waiting_input` with `call.inputs` for its listener; the tool its answers, once for each question.
+--- Does not know about: eras, streams, how a client is reached.
+---
+--- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
+
+local errors = require('mcp-tools.errors')
+local json = require('mcp-tools.json')
+local log = require('mcp-tools.log')
+
+local M = {}
+
+---@class mcp-tools.Input one thing to ask the client for
+---@field method 'elicitation/create'|'sampling/createMessage'|'roots/list'
+---@field params table? as MCP has them
+
+---@class mcp-tools.Inputs what a call waits for
+---@field seq integer counts from 1 in each call
+---@field json string `{"key": {"method": …, "params": …}, …}`
+
+---@class mcp-tools.ElicitResult
+---@field action 'accept'|'decline'|'cancel'
+---@field content table? what the person filled in, when accepted
+
+local ACTIONS = { accept = true, decline = true, cancel = true }
+
+---@param declared any
+---@return table?
+local function known(declared)
+  return type(declared) == 'table' and declared or nil
+end
+
+--- What each method needs of the client, and what an answer must look like.
+---@type table<string, { missing: (fun(capabilities: table, params: table): table?), fault: fun(result: table): string? }>
+local METHODS = {
+  ['elicitation/create'] = {
+    missing = function(capabilities, params)
+      local has = known(capabilities.elicitation)
+      local mode = params.mode or 'form'
+      -- Clients that declare no mode are older than modes: they have forms.
+      if has and (has[mode] or (mode == 'form' and not has.url)) then
+        return nil
+      end
+      return { elicitation = mode == 'form' and vim.empty_dict() or { [mode] = vim.empty_dict() } }
+    end,
+    fault = function(result)
+      if not ACTIONS[result.action] then
+        return 'action: must be accept, decline or cancel'
+      end
+    end,
+  },
+  ['sampling/createMessage'] = {
+    missing = function(capabilities, params)
+      local has = known(capabilities.sampling)
+      if not has then
+        return { sampling = vim.empty_dict() }
+      elseif params.tools and not has.tools then
+        return { sampling = { tools = vim.empty_dict() } }
+      end
+    end,
+    fault = function(result)
+      if type(result.content) ~= 'table' then
+        return 'content: is missing'
+      end
+    end,
+  },
+  ['roots/list'] = {
+    missing = function(capabilities)
+      return not known(capabilities.roots) and { roots = vim.empty_dict() } or nil
+    end,
+    fault = function(result)
+      if type(result.roots) ~= 'table' then
+        return 'roots: is missing'
+      end
+    end,
+  },
+}
+
+--- Why this client cannot be asked for that; nil when it can.
+---@param call mcp-tools.Call
+---@param requests table<string, mcp-tools.Input>
+---@return mcp-tools.Error?
+function M.missing(call, requests)
+  local needed = {}
+  for _, request in pairs(requests) do
+    local missing = METHODS[request.method].missing(call.capabilities, request.params or {})
+    needed = vim.tbl_deep_extend('force', needed, missing or {})
+  end
+  if call.kind and call.kind.asks_nothing then
+    return errors.new('capability_missing', 'a completion cannot ask the client for anything')
+  elseif next(needed) == nil then
+    return nil
+  end
+  local names = vim.tbl_keys(needed)
+  table.sort(names)
+  local text = 'the client does not offer what the tool needs: ' .. table.concat(names, ', ')
+  local err = errors.new('capability_missing', text)
+  err.required = needed
+  return err
+end
+
+--- Checks what a tool wants to ask; a mistake in it is thrown.
+---@param requests any
+function M.check(requests)
+  if type(requests) ~= 'table' or next(requests) == nil then
+    error('requests must be a table: key → { method = …, params = … }', 3)
+  end
+  for key, request in pairs(requests) do
+    if type(key) ~= 'string' then
+      error('the keys of requests must be strings', 3)
+    elseif type(request) ~= 'table' or not METHODS[request.method] then
+      error(
+        ("requests.%s.method must be one of 'elicitation/create', "):format(key)
+          .. "'sampling/createMessage', 'roots/list'",
+        3
+      )
+    elseif request.params ~= nil and type(request.params) ~= 'table' then
+      error(('requests.%s.params must be a table'):format(key), 3)
+    end
+  end
+end
+
+--- Does what the person filled in fit what was asked for?
+---@param request mcp-tools.Input
+---@param result table
+---@return string?
+local function misfit(request, result)
+  local schema = request.params and request.params.requestedSchema
+  if request.method ~= 'elicitation/create' or result.action ~= 'accept' or not schema then
+    return nil
+  end
+  local validator, faults = require('mcp-tools.schema').compile(schema)
+  if not validator then
+    return faults[1].message -- `ask` has refused it already
+  end
+  local ok, wrong = validator:check(result.content)
+  return not ok and ('content: %s: %s'):format(wrong[1].field, wrong[1].message) or nil
+end
+
+--- One answer: the result, or what is wrong with it.
+---@param request mcp-tools.Input
+---@param answer any
+---@return table? result, mcp-tools.ErrorCode? code, string? fault
+local function read(request, answer)
+  local result = type(answer) == 'table' and answer.result
+  if type(answer) == 'table' and type(answer.error) == 'table' then
+    -- It said in the beginning that it could, and now that it knows no such method.
+    local code = answer.error.code == -32601 and 'capability_missing' or 'tool_error'
+    return nil, code, ('the client refused %s: %s'):format(request.method, tostring(answer.error.message))
+  elseif type(result) ~= 'table' then
+    return nil, 'validation_error', ('the client answered %s with no object'):format(request.method)
+  end
+  local fault = METHODS[request.method].fault(result) or misfit(request, result)
+  if fault then
+    return nil, 'validation_error', ("the client's answer to %s is wrong: %s"):format(request.method, fault)
+  end
+  return result
+end
+
+--- All answers; with an error beside them when one is missing or wrong.
+---@param requests table<string, mcp-tools.Input>
+---@param answers table
+---@return table<string, table> results, mcp-tools.Error? err
+local function read_all(requests, answers)
+  local results, faults, first = {}, {}, nil
+  for key, request in vim.spairs(requests) do
+    local result, code, fault = read(request, answers[key])
+    results[key] = result
+    if code then
+      first = first or { code = code, message = fault }
+      table.insert(faults, { field = key, message = fault })
+    end
+  end
+  return results, first and errors.new(first.code, first.message, faults) or nil
+end
+
+--- Puts the next question in front of the listener, if none is open.
+---@param call mcp-tools.Call
+local function advance(call)
+  local question = call.questions and call.questions[1]
+  if not question or not call:move('await_input') then
+    return
+  end
+  call:stop_clock()
+  call.input_seq = (call.input_seq or 0) + 1
+  call.inputs = { seq = call.input_seq, json = question.json }
+  call:tell('inputs')
+end
+
+--- Asks the client; `answered(results, err)` is called once, unless the call ends before.
+---@param call mcp-tools.Call
+---@param requests table<string, mcp-tools.Input> checked
+---@param answered fun(results: table<string, table>?, err: mcp-tools.Error?)
+function M.ask(call, requests, answered)
+  local text, err = json.encode(requests, 'requests')
+  err = err or M.missing(call, requests)
+  for key, request in pairs(requests) do
+    local schema = not err and request.method == 'elicitation/create' and (request.params or {}).requestedSchema
+    local _, faults
+    if schema then
+      _, faults = require('mcp-tools.schema').compile(schema)
+    end
+    if faults then
+      err = errors.new('validation_error', ('the schema of %s: %s: %s'):format(key, faults[1].field, faults[1].message))
+    end
+  end
+  if err then
+    return answered(nil, err)
+  elseif call:ended() then
+    return log.debug('call %s (%s): asked its client when it was %s already', call.id, call.name, call.state)
+  end
+  call.questions = call.questions or {}
+  table.insert(call.questions, { json = text, requests = requests, answered = answered })
+  advance(call)
+end
+
+--- Hands answers to the tool; what is not for the question that is open changes nothing.
+---@param call mcp-tools.Call
+---@param seq integer
+---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
+---@return boolean taken
+function M.answer(call, seq, text)
+  if call.state ~= 'waiting_input' or call.inputs.seq ~= seq then
+    log.debug('call %s (%s): answer %s is not for the open question; dropped', call.id, call.name, tostring(seq))
+    return false
+  end
+  local question = table.remove(call.questions, 1)
+  local results, err = read_all(question.requests, vim.json.decode(text))
+  call.inputs = nil
+  call:move('input')
+  call:start_clock()
+  question.answered(results, err)
+  advance(call)
+  return true
+end
+
+return M

@@ -28,6 +28,21 @@ local function quote(text)
   return text:find('[%z\1-\31"\\]') and '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' or '"' .. text .. '"'
 end
 
+---@param value number
+---@return string the shortest that is this number
+local function number(value)
+  if value == floor(value) and value < 2 ^ 63 and value > -2 ^ 63 then
+    return format('%d', value)
+  end
+  for digits = 15, 16 do
+    local text = format('%.' .. digits .. 'g', value)
+    if tonumber(text) == value then
+      return text
+    end
+  end
+  return format('%.17g', value)
+end
+
 local write
 
 --- The length of a list; nil for anything that has other keys.
@@ -78,8 +93,7 @@ write = function(out, value, depth)
     out[n] = #value < LONG and quote(value) or value
     out.raw[n] = #value >= LONG or nil
   elseif kind == 'number' then
-    out[#out + 1] = value == floor(value) and value < 2 ^ 63 and value > -2 ^ 63 and format('%d', value)
-      or format('%.17g', value)
+    out[#out + 1] = number(value)
   elseif kind == 'table' then
     write_table(out, value, depth)
   elseif kind == 'boolean' then

@@ -233,7 +233,9 @@ function Gateway:question(call, decision, finish)
   }
   self.ask(asked, function(choice, err, by)
     closed(call, finish, function()
-      if choice then
+      if choice and (call.decision or call:ended()) then
+        return -- said twice, or too late: it counts for nothing
+      elseif choice then
         return self:answered(asked, decision, choice, finish)
       elseif by == 'timeout' then
         self.grants:missed(call, decision.places)

@@ -45,7 +45,7 @@ end
 ---@param text string
 ---@return string
 local function from_uri(text)
-  local rest = text:match('^[fF][iI][lL][eE]://[^/]*(/.*)$')
+  local rest = text:find('://', 1, true) and text:match('^[fF][iI][lL][eE]://[^/]*(/.*)$')
   return rest and rest:gsub('%%(%x%x)', function(hex)
     return string.char(tonumber(hex, 16))
   end) or text
@@ -204,9 +204,11 @@ local function is_unclear(text)
   if text:find('`', 1, true) or text:find('^~[^/]') then
     return true
   end
-  for name in text:gmatch('%$[{%(]?([%w_]+)') do
-    if vim.env[name] then
-      return true
+  if text:find('$', 1, true) then
+    for name in text:gmatch('%$[{%(]?([%w_]+)') do
+      if vim.env[name] then
+        return true
+      end
     end
   end
   return false
@@ -226,7 +228,7 @@ local function place_of_path(given)
   return {
     given = given,
     path = path,
-    sensitive = M.sensitive(path) or M.sensitive(plain),
+    sensitive = M.sensitive(path) or plain ~= path and M.sensitive(plain),
     unclear = is_unclear(plain) or nil,
   }
 end

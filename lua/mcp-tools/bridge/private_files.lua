@@ -63,7 +63,7 @@ end
 
 --- Reads a JSON object.
 ---@param path string
----@param max_bytes? integer what is longer is cut, and so no JSON (default 64 KiB)
+---@param max_bytes? integer what is longer counts as no JSON (default 64 KiB)
 ---@return mcp-tools.private_files.Read? read, string? err nil + err when the file must not be trusted or read
 function M.read(path, max_bytes)
   local fault = M.fault(path, 'file')
@@ -78,7 +78,8 @@ function M.read(path, max_bytes)
     return nil, ('cannot read %s: %s'):format(path, err)
   end
   local stat = uv.fs_fstat(fd)
-  local data = uv.fs_read(fd, max_bytes or MAX_BYTES, 0)
+  max_bytes = max_bytes or MAX_BYTES
+  local data = stat and stat.size <= max_bytes and uv.fs_read(fd, max_bytes, 0)
   uv.fs_close(fd)
   -- A file cut short by a full disk is no JSON: it counts as absent and is written anew.
   local ok, value = pcall(vim.json.decode, data or '')

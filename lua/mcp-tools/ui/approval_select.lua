@@ -20,7 +20,7 @@ end
 ---@param question mcp-tools.Question
 function M.show(question)
   local call = question.call
-  local who = call.client.name and 'A client that ' .. text.client(call) or 'The host ' .. visible.line(call.host)
+  local who = call.client.name and 'A client that ' .. text.client(call, true) or 'The host ' .. visible.line(call.host)
   local prompt = ('%s wants to run %s %s (%s)'):format(
     who,
     visible.line(call.name),

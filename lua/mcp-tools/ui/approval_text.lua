@@ -147,14 +147,15 @@ end
 
 --- Who asks, as they call themselves.
 ---@param call mcp-tools.Call
+---@param short? boolean without the version
 ---@return string
-function M.client(call)
+function M.client(call, short)
   local name = call.client and call.client.name
   if not name then
     return 'the host ' .. visible.line(call.host)
   end
   local text = ('calls itself "%s"'):format(visible.line(tostring(name)):gsub('"', '\\"'))
-  if call.client.version then
+  if call.client.version and not short then
     text = ('%s, version "%s"'):format(text, visible.line(tostring(call.client.version)):gsub('"', '\\"'))
   end
   return text

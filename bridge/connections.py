@@ -82,6 +82,12 @@ def head_is_complete(request: web.Request) -> _Connection | None:
     return protocol
 
 
+def scope_of(request: web.Request) -> dict[str, Any]:
+    """A place to keep things as long as the request's connection stands."""
+    protocol = request.transport.get_protocol() if request.transport is not None else None
+    return protocol.scope if isinstance(protocol, _Connection) else {}
+
+
 def request_is_done(request: web.Request, connection: _Connection | None) -> None:
     """With its next byte the connection's next request begins."""
     if connection is not None:
@@ -99,11 +105,12 @@ class _Connection(asyncio.Protocol):
 
     Attributes:
         busy: a request is being worked on.
+        scope: see `scope_of`.
         since: when an incomplete head began; None without one.
         unread: while the client reads slowly, how much waited for it at what time, when last that changed.
     """
 
-    __slots__ = ("_inner", "_loop", "_open", "busy", "since", "transport", "unread")
+    __slots__ = ("_inner", "_loop", "_open", "busy", "scope", "since", "transport", "unread")
 
     def __init__(
         self, inner: asyncio.Protocol, open_: set[_Connection], loop: asyncio.AbstractEventLoop
@@ -112,6 +119,7 @@ class _Connection(asyncio.Protocol):
         self._open = open_
         self._loop = loop
         self.busy = False
+        self.scope: dict[str, Any] = {}
         self.since: float | None = None
         self.unread: tuple[int, float] | None = None
         self.transport: asyncio.Transport | None = None

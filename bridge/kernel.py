@@ -7,6 +7,7 @@ Longer than other files, because no other one may import what these names are.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,10 +64,18 @@ class Push(Protocol):
         """`droppable`: may be left out when the client reads slowly."""
 
 
+class KeyedPush(Push, Protocol):
+    """A push towards a stream that can wait long for its reader."""
+
+    def __call__(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
+        """`key`: a message with the same one that still waits makes this one superfluous."""
+
+
 class Dispatch:
     """One inbound message to the SDK (its `DispatchContext`), and to our handlers the way back to the client.
 
     Attributes:
+        scope: what lives as long as the client's connection, where the client has no session.
         encoded: set by a handler that has the result as JSON text already; used instead of the returned dict.
     """
 
@@ -77,8 +86,10 @@ class Dispatch:
         push: Push | None = None,
         ask: Ask | None = None,
         hang_up: Callable[[], None] | None = None,
+        scope: dict[str, Any] | None = None,
     ) -> None:
         self.request_id = request_id
+        self.scope = scope
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: bytes | None = None
         self._progress_token = _progress_token(params)
@@ -143,9 +154,13 @@ class Dispatch:
 class Standalone:
     """The SDK's `Outbound` of a session: messages that belong to no request."""
 
-    def __init__(self, push: Push, ask: Ask) -> None:
+    def __init__(self, push: KeyedPush, ask: Ask) -> None:
         self._push = push
         self._ask = ask
+
+    def tell(self, method: str, params: Mapping[str, Any], key: str) -> None:
+        """Sends a notification, unless one with this key waits to be read; never waits."""
+        self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), key=key)
 
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
@@ -173,7 +188,7 @@ class Rejection:
 class Peer:
     """The client at the other end of a session, as the SDK sees it."""
 
-    def __init__(self, server: Server[Any], key: str, push: Push, ask: Ask) -> None:
+    def __init__(self, server: Server[Any], key: str, push: KeyedPush, ask: Ask) -> None:
         self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
         options = server.create_initialization_options()
         self._runner = ServerRunner(server, self._connection, _LIFESPAN, init_options=options)
@@ -254,7 +269,7 @@ class Kernel:
         self.stop = stop
         self._ensure_schemas = ensure_schemas
 
-    def connect(self, key: str, push: Push, ask: Ask) -> Peer:
+    def connect(self, key: str, push: KeyedPush, ask: Ask) -> Peer:
         """A new session's client."""
         return Peer(self.server, key, push, ask)
 
@@ -333,9 +348,32 @@ def dispatch_of(context: Context) -> Dispatch | None:
     return context.request if isinstance(context.request, Dispatch) else None
 
 
+def scope_of(context: Context) -> dict[str, Any]:
+    """A place to keep things as long as the client's session, or without one its connection."""
+    dispatch = dispatch_of(context)
+    if dispatch is not None and dispatch.scope is not None:
+        return dispatch.scope
+    return connection_of(context).state
+
+
+def is_stateless(context: Context) -> bool:
+    """Whether the request is of the era without sessions."""
+    return context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def tell(
+    connection: Connection, method: str, params: Mapping[str, Any], key: str
+) -> asyncio.Task[None] | None:
+    """Sends a session's client what belongs to no request; a task only with another front than ours."""
+    if isinstance(connection.outbound, Standalone):
+        connection.outbound.tell(method, params, key)
+        return None
+    return asyncio.get_running_loop().create_task(connection.notify(method, params))
+
+
 def requested_log_levels(context: Context) -> frozenset[str] | None:
     """The log levels that a stateless request asked for; None in a session, which has a level of its own."""
-    if context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+    if not is_stateless(context):
         return None
     return frozenset(allowed_log_levels(context.protocol_version, context.meta))
 
@@ -375,5 +413,8 @@ __all__ = [
     "Rejection",
     "connection_of",
     "dispatch_of",
+    "is_stateless",
     "requested_log_levels",
+    "scope_of",
+    "tell",
 ]

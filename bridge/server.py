@@ -20,6 +20,9 @@ from .calls import Calls
 from .editor import Editor
 from .methods import caller
 from .methods.lists import Lists
+from .methods.prompts import Prompts
+from .methods.resources import Resources
+from .methods.subscriptions import Subscriptions
 from .methods.tools import Tools
 from .model import Settings
 
@@ -56,6 +59,9 @@ class Assembly:
         self.announcer = Announcer(broadcast)
         self.listen = ListenHandler(self.announcer.bus)
         self.tools = Tools(editor, calls)
+        self.resources = Resources(editor, calls, settings.limits)
+        self.prompts = Prompts(editor, calls)
+        self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen)
         editor.on_changed(self.announcer.changed)
         self.server = self._build(settings.instructions)
 
@@ -70,11 +76,23 @@ class Assembly:
             NAME,
             version=__version__,
             instructions=instructions or None,
-            on_subscriptions_listen=self.listen,
+            on_subscriptions_listen=self.subscriptions.listen,
             get_tool_input_schema=self.tools.input_schema,
         )
         server.middleware.clear()  # the SDK's tracing costs 11 µs per call and has no exporter here
-        Lists({"tools/list": self.tools.pages}).install(server)
-        server.add_request_handler("tools/call", types.CallToolRequestParams, self.tools.call)
-        server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, caller.set_level)
+        lists = {
+            "tools/list": self.tools.pages,
+            "resources/list": self.resources.fixed,
+            "resources/templates/list": self.resources.templates,
+            "prompts/list": self.prompts.pages,
+        }
+        Lists(lists).install(server)
+        add, subscriptions = server.add_request_handler, self.subscriptions
+        add("tools/call", types.CallToolRequestParams, self.tools.call)
+        add("resources/read", types.ReadResourceRequestParams, self.resources.read)
+        add("resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
+        add("prompts/get", types.GetPromptRequestParams, self.prompts.get)
+        add("completion/complete", types.CompleteRequestParams, self.prompts.complete)
+        add("logging/setLevel", types.SetLevelRequestParams, caller.set_level)
         return server

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
+from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
 
 
 class EditorListener(Protocol):
@@ -86,11 +86,26 @@ class Editor(Protocol):
         """Id and deadline (monotonic seconds) of the call that the editor began last; None when it has no way
         to say so but the event `started`. Read at once, also while the editor is silent."""
 
+    def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        """Hands a tool what its client answered to the question `seq`; to another than the open one: nothing.
+
+        Args:
+            task_id: of the call.
+            seq: as in `Inputs`.
+            answers: `{key: {"result": {…}} | {"error": {"code": …, "message": …}}}`.
+        """
+
     def cancel(self, task_id: str, reason: str) -> None:
         """Tells the editor to end a call; nothing is answered."""
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
         """Lets the editor forget these results."""
+
+    def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        """Asks to hear of changes of a resource; the answer is why not. Each one is taken back once."""
+
+    def unsubscribe(self, uri: str) -> None:
+        """Takes back one `subscribe`; nothing is answered."""
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
         """Tells the editor something about the bridge (`listening`, `sessions`, `blocked`)."""
@@ -100,3 +115,6 @@ class Editor(Protocol):
 
     def on_changed(self, callback: Callable[[str, int], None]) -> None:
         """Adds one that hears `(kind, revision)` when a list of definitions changed."""
+
+    def on_updated(self, callback: Callable[[str], None]) -> None:
+        """Adds one that hears the URI of a resource that was subscribed to and has changed."""

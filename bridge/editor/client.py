@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from ..errors import StartError
-from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply
+from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
 from . import EditorListener, decode
 from .clock import EditorClock
 from .marker import Marker
@@ -34,10 +34,13 @@ _HELLO = _WIRE.format("hello")
 _LIST = _WIRE.format("list")
 _EXECUTE = _WIRE.format("execute")
 _GET_RESULT = _WIRE.format("get_result")
+_ANSWER = _WIRE.format("answer")
 _EXPLAIN = _WIRE.format("explain")
 _CANCEL = _WIRE.format("cancel_task")
 _ACKNOWLEDGE = _WIRE.format("acknowledge")
 _REPORT = _WIRE.format("report")
+_SUBSCRIBE = _WIRE.format("subscribe")
+_UNSUBSCRIBE = _WIRE.format("unsubscribe")
 _CLOCK = "return vim.uv.hrtime()"
 
 
@@ -48,6 +51,7 @@ class NvimEditor:
         self._log = log
         self._listener: EditorListener | None = None
         self._changed: list[Callable[[str, int], None]] = []
+        self._updated: list[Callable[[str], None]] = []
         self._clock = EditorClock()
         self._channel: Channel
         self._channel_id = 0
@@ -146,6 +150,9 @@ class NvimEditor:
     def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
         return self._reply(_GET_RESULT, (task_id, since), monotonic() + ANSWER_WITHIN)
 
+    def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        return self._reply(_ANSWER, (task_id, seq, json.dumps(answers)), monotonic() + ANSWER_WITHIN)
+
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         return self._lua(_EXPLAIN, (task_id,), monotonic() + 2.0, decode.explanation)
 
@@ -183,6 +190,13 @@ class NvimEditor:
     def acknowledge(self, task_ids: Sequence[str]) -> None:
         self._tell(_ACKNOWLEDGE, (task_ids,))
 
+    def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        give_up = monotonic() + ANSWER_WITHIN
+        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.refusal)
+
+    def unsubscribe(self, uri: str) -> None:
+        self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
+
     def report(self, kind: str, data: dict[str, Any]) -> None:
         self._tell(_REPORT, (kind, data))
 
@@ -191,6 +205,9 @@ class NvimEditor:
 
     def on_changed(self, callback: Callable[[str, int], None]) -> None:
         self._changed.append(callback)
+
+    def on_updated(self, callback: Callable[[str], None]) -> None:
+        self._updated.append(callback)
 
     # Inside
 
@@ -224,6 +241,9 @@ class NvimEditor:
         if name == "changed" and count == 2:
             for callback in self._changed:
                 callback(str(args[0]), int(args[1]))
+        elif name == "updated" and count == 1:
+            for heard in self._updated:
+                heard(args[0])
         elif listener is None:
             self._log("warn", f"event {name} before anyone listens")
         elif name == "started" and count in (1, 2):

@@ -14,6 +14,7 @@ from ..errors import Code
 from ..model import (
     FieldError,
     Hello,
+    Inputs,
     Limits,
     Listing,
     Mode,
@@ -54,7 +55,9 @@ def reply(raw: Any, clock: EditorClock) -> Reply:
     if raw["done"]:
         return Reply(True, outcome(raw["result"]), progress=latest)
     state = _one_of(raw["state"], _CALL_STATES)
-    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest)
+    asked = raw.get("inputs")
+    inputs = None if asked is None else Inputs(int(asked["seq"]), _table(json_value(asked["json"])))
+    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest, inputs)
 
 
 def outcome(raw: Any) -> Outcome:
@@ -79,6 +82,12 @@ def listing(raw: Any) -> Listing:
 def explanation(raw: Any) -> tuple[str, str]:
     """Answer to `explain`."""
     return clean(raw["path"]), clean(raw["message"])
+
+
+def refusal(raw: Any) -> ToolError | None:
+    """Answer to `subscribe`."""
+    error = raw.get("error")
+    return None if error is None else _error(error)
 
 
 def mode(raw: Any) -> Mode:
@@ -110,8 +119,13 @@ def _settings(raw: dict[str, Any]) -> Settings:
 
 def _progress(raw: Any) -> Progress:
     message = raw.get("message")
+    state = raw.get("state")
     return Progress(
-        int(raw["seq"]), raw["done"], raw.get("total"), None if message is None else clean(message)
+        int(raw["seq"]),
+        raw["done"],
+        raw.get("total"),
+        None if message is None else clean(message),
+        None if state is None else json_value(state),
     )
 
 
@@ -120,7 +134,7 @@ def _error(raw: Any) -> ToolError:
     # A newer plugin may know codes that this bridge does not.
     known = Code(code) if code in _CODES else Code.EXECUTION_ERROR
     faults = tuple(FieldError(clean(e["field"]), clean(e["message"])) for e in raw.get("errors") or ())
-    return ToolError(known, clean(raw["message"]), faults)
+    return ToolError(known, clean(raw["message"]), faults, _table(raw.get("required")) or None)
 
 
 def _one_of(value: Any, allowed: set[str]) -> Any:

@@ -1,7 +1,7 @@
 # ruff: noqa: D102 - the verbs are documented in Editor
 """The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one.
 
-Receives the verbs of `Editor`; sends `started`, `wake`, `log` and `changed` to its listeners.
+Receives the verbs of `Editor`; sends `started`, `wake`, `log`, `changed` and `updated` to its listeners.
 Does not know about: msgpack, sockets, Lua. It can be silent, block at a prompt or lose events.
 Longer than others, since the laws of the twin are only worth something when they can be read in one place.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from ..model import (
     FieldError,
     Hello,
     HelloInfo,
+    Inputs,
     Kind,
     Listing,
     Mode,
@@ -32,6 +32,7 @@ from ..model import (
     ToolError,
 )
 from . import EditorListener
+from .memory_kinds import KEYS, Complete, Function, Offers, Tool, outcome_of
 
 T = TypeVar("T")
 
@@ -50,17 +51,6 @@ class FailError(Exception):
 
 
 @dataclass(slots=True)
-class Tool:
-    """A tool: `function(ctx, arguments)`, plain (answers at once) or `async` (stays pending)."""
-
-    name: str
-    function: Callable[[ToolContext, dict[str, Any]], Any]
-    definition: dict[str, Any]
-    timeout: int | None = None
-    approval: Callable[[], asyncio.Future[bool]] | None = None
-
-
-@dataclass(slots=True)
 class ToolContext:
     """What a tool gets: its call's identity, progress, log, and the reason of a cancel."""
 
@@ -76,11 +66,34 @@ class ToolContext:
     task: asyncio.Task[None] | None = None
     timer: asyncio.TimerHandle | None = None
     answered: bool = False
+    inputs: Inputs | None = None
+    asked: int = 0
+    heard: asyncio.Future[dict[str, Any]] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        given = self.tool.arguments
+        return self.request.arguments if given is None else given
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         seq = self.latest.seq + 1 if self.latest else 1
         self.latest = Progress(seq, done, total, message)
         self.editor.emit_wake(self)
+
+    async def ask(self, **requests: Any) -> dict[str, Any]:
+        """Asks the client; the tool's clock stands still meanwhile."""
+        loop = asyncio.get_running_loop()
+        left = None if self.deadline is None else self.deadline - loop.time()
+        if self.timer is not None:
+            self.timer.cancel()
+        self.asked += 1
+        self.state, self.deadline, self.inputs = "waiting_input", None, Inputs(self.asked, requests)
+        self.heard = loop.create_future()
+        self.editor.emit_wake(self)
+        answers = await self.heard
+        if left is not None:
+            self.editor.limit(self, left)
+        return answers
 
     def log(self, level: str, data: Any) -> None:
         if self.editor.listener is not None:
@@ -89,7 +102,9 @@ class ToolContext:
     def reply(self) -> Reply:
         if self.outcome is not None:
             return Reply(True, self.outcome, progress=self.latest)
-        return Reply(False, state=self.state, deadline=self.deadline, progress=self.latest)
+        return Reply(
+            False, state=self.state, deadline=self.deadline, progress=self.latest, inputs=self.inputs
+        )
 
 
 @dataclass(eq=False)
@@ -121,14 +136,16 @@ class MemoryEditor:
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_heard = self._time()
         self.listener: EditorListener | None = None
-        self.tools: dict[str, Tool] = {}
+        self.offers = Offers()
         self.calls: dict[str, ToolContext] = {}
         self.revision = 1
         self.requests: list[tuple[str, float]] = []
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
         self.reports: list[tuple[str, dict[str, Any]]] = []
+        self.heard: list[tuple[str, int, dict[str, Any]]] = []
         self._changed: list[Callable[[str, int], None]] = []
+        self._updated: list[Callable[[str], None]] = []
         self._queue: list[Callable[[], None]] = []
         self._waiting: set[asyncio.Future[Any]] = set()
         self._refused: set[str] = set()
@@ -138,7 +155,7 @@ class MemoryEditor:
     def add_tool(
         self,
         name: str,
-        function: Callable[[ToolContext, dict[str, Any]], Any],
+        function: Function,
         *,
         timeout: int | None = None,
         approval: Callable[[], asyncio.Future[bool]] | None = None,
@@ -150,12 +167,32 @@ class MemoryEditor:
             "description": name,
             "inputSchema": {"type": "object"},
         }
-        self.tools[name] = Tool(name, function, published | definition, timeout, approval)
-        self._bump("tools")
+        self._offer("tools", Tool(name, function, published | definition, timeout, approval))
 
-    def remove_tool(self, name: str) -> None:
-        del self.tools[name]
-        self._bump("tools")
+    def add_resource(
+        self, uri: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
+    ) -> None:
+        """Registers a resource, or with `{…}` in its URI a template; the function gives text or bytes."""
+        kind: Kind = "templates" if "{" in uri else "resources"
+        published = {KEYS[kind]: uri, "name": uri} | definition
+        self._offer(kind, Tool(uri, function, published, complete=complete or {}))
+
+    def add_prompt(
+        self, name: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
+    ) -> None:
+        """Registers a prompt; the function gives a text or a list of messages."""
+        self._offer("prompts", Tool(name, function, {"name": name} | definition, complete=complete or {}))
+
+    def remove(self, kind: Kind, name: str) -> None:
+        """Takes something out."""
+        del self.offers.of[kind][name]
+        self._bump(kind)
+
+    def update(self, uri: str) -> None:
+        """A resource changes: whoever subscribed hears of it."""
+        if self.offers.subscribed[uri]:
+            for callback in self._updated:
+                callback(uri)
 
     def recover(self) -> None:
         """Ends silence and prompts, and answers what was queued, in order."""
@@ -192,8 +229,7 @@ class MemoryEditor:
         def answer() -> Listing:
             if revision == self.revision:
                 return Listing(self.revision, None)
-            tools = sorted((t.definition for t in self.tools.values()), key=lambda d: str(d["name"]))
-            return Listing(self.revision, json.dumps(tools if kind == "tools" else []))
+            return Listing(self.revision, self.offers.published(kind))
 
         return self._request("list", answer)
 
@@ -216,6 +252,20 @@ class MemoryEditor:
             return context.reply() if context else Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
 
         return self._request("get_result", answer)
+
+    def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        def take() -> Reply:
+            context = self.calls.get(task_id)
+            if context is None:
+                return Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
+            open_ = context.inputs
+            if context.outcome is None and context.heard is not None and open_ and open_.seq == seq:
+                self.heard.append((task_id, seq, answers))
+                context.state, context.inputs = "running", None
+                context.heard.set_result(answers)
+            return context.reply()
+
+        return self._request("answer", take)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         return self._request("explain", lambda: ("result", "bytes that are not UTF-8"))
@@ -241,6 +291,21 @@ class MemoryEditor:
         self.requests.append(("acknowledge", self._time()))
         self._enqueue(lambda: self._forget(task_ids))
 
+    def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        def answer() -> ToolError | None:
+            if self.offers.resource(uri) is None:
+                return ToolError(Code.NOT_FOUND, "Resource not found")
+            self.offers.subscribed[uri] += 1
+            return None
+
+        return self._request("subscribe", answer)
+
+    def unsubscribe(self, uri: str) -> None:
+        def take_back() -> None:
+            self.offers.subscribed[uri] -= 1
+
+        self._enqueue(take_back)
+
     def report(self, kind: str, data: dict[str, Any]) -> None:
         self.reports.append((kind, data))
 
@@ -249,6 +314,9 @@ class MemoryEditor:
 
     def on_changed(self, callback: Callable[[str, int], None]) -> None:
         self._changed.append(callback)
+
+    def on_updated(self, callback: Callable[[str], None]) -> None:
+        self._updated.append(callback)
 
     # Inside
 
@@ -259,6 +327,17 @@ class MemoryEditor:
         reply = context.reply()
         large = reply.outcome is not None and len(reply.outcome.text) > PUSH_LIMIT
         self.listener.wake(context.id, None if large else reply)
+
+    def _offer(self, kind: Kind, tool: Tool) -> None:
+        self.offers.of[kind][tool.name] = tool
+        self._bump(kind)
+
+    def limit(self, context: ToolContext, seconds: float) -> None:
+        """Ends a call after so much of its own time."""
+        context.deadline = self._time() + seconds
+        outcome = Outcome("timed_out", error=ToolError(Code.TIMEOUT, "Timeout"))
+        timer = asyncio.get_running_loop().call_at(context.deadline, self._end, context, outcome)
+        context.timer = timer
 
     def _bump(self, kind: str) -> None:
         self.revision += 1
@@ -302,10 +381,9 @@ class MemoryEditor:
         self._forget(ack)
         if self._time() > start_by or call_id in self._refused or call_id in self.calls:
             return Reply(True, _failed(Code.EDITOR_BLOCKED, "too late to start"))
-        bare = request.name.removeprefix(self.settings.tool_prefix)
-        tool = self.tools.get(request.name) or self.tools.get(bare)
-        if tool is None:
-            return Reply(True, _failed(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}"))
+        tool = self.offers.find(request, self.settings.tool_prefix)
+        if isinstance(tool, ToolError):
+            return Reply(True, Outcome("failed", error=tool))
         context = self.calls[call_id] = ToolContext(call_id, request, tool, self)
         if tool.approval is not None:
             context.state = "waiting_approval"
@@ -326,10 +404,7 @@ class MemoryEditor:
         limit = timeout_ms if context.tool.timeout is None else context.tool.timeout
         context.state = "running"
         if limit:
-            context.deadline = self._time() + limit / 1000
-            error = ToolError(Code.TIMEOUT, f"Timeout after {limit} ms")
-            outcome = Outcome("timed_out", error=error)
-            context.timer = loop.call_at(context.deadline, self._end, context, outcome)
+            self.limit(context, limit / 1000)
         if self.marks and not context.answered:
             self.noted = (context.id, context.deadline)
         elif self.listener is not None and not self.lose_started:
@@ -338,28 +413,21 @@ class MemoryEditor:
             context.task = loop.create_task(self._run(context))
             return
         try:
-            outcome = self._outcome(context, context.tool.function(context, context.request.arguments))
+            outcome = self._outcome(context, context.tool.function(context, context.arguments))
         except FailError as fail:
             outcome = Outcome("failed", error=fail.error)
         self._end(context, outcome)
 
     async def _run(self, context: ToolContext) -> None:
         try:
-            value = await context.tool.function(context, context.request.arguments)
+            value = await context.tool.function(context, context.arguments)
         except FailError as fail:
             self._end(context, Outcome("failed", error=fail.error))
             return
         self._end(context, self._outcome(context, value))
 
     def _outcome(self, context: ToolContext, value: Any) -> Outcome:
-        if isinstance(value, Outcome):
-            return value
-        if value is None:
-            return Outcome("done")
-        if isinstance(value, str):
-            return Outcome("done", "text", value)
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return Outcome("done", "json", text, structured="outputSchema" in context.tool.definition)
+        return outcome_of(context.request.kind, context.tool, context.request.name, value)
 
     def _end(self, context: ToolContext, outcome: Outcome) -> None:
         if context.outcome is not None:

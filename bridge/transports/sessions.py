@@ -26,7 +26,11 @@ IDLE_SECONDS = 30 * 60.0
 TICK_SECONDS = 1.0
 """How often sessions are looked after, while there are any."""
 
-LISTS = ("notifications/tools/list_changed",)
+LISTS = (
+    "notifications/tools/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/prompts/list_changed",
+)
 """What a revived client may have missed."""
 
 

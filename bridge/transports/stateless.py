@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from .. import jsonrpc
+from ..connections import scope_of
 from .exchange import Exchange
 from .stream import DeferredResponse, json_response
 from .streamable_http import fault_response
@@ -45,7 +46,7 @@ class Stateless:
         self._exchanges.add(exchange)
         exchange.cancel_when_gone()
         try:
-            dispatch = kernel.dispatch(body.id, body.params, response.push)
+            dispatch = kernel.dispatch(body.id, body.params, response.push, scope=scope_of(http))
             answer = await exchange.run(kernel, dispatch, lambda d: kernel.serve(route, d, body))
             return await response.finish(answer, exchange.status)
         finally:

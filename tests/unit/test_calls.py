@@ -260,7 +260,7 @@ async def test_started_without_a_reply_waits_for_the_tool() -> None:
     bench.editor.silent = False
     # The execute is refused as late by the twin; what counts is what get_result says.
     bench.editor.calls["boot-1"] = context = ToolContext(
-        "boot-1", CallRequest("echo", {}, CLIENT), bench.editor.tools["echo"], bench.editor
+        "boot-1", CallRequest("echo", {}, CLIENT), bench.editor.offers.of["tools"]["echo"], bench.editor
     )
     context.outcome = Outcome("done", "text", "done at last")
     bench.editor.recover()

@@ -28,7 +28,13 @@ async def test_discover(bridge: Served) -> None:
         result = (await response.json())["result"]
         assert "Mcp-Session-Id" not in response.headers
     assert result["supportedVersions"] == [STATELESS]
-    assert result["capabilities"] == {"tools": {"listChanged": True}, "logging": {}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+    }
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-tools.nvim"
 
 
@@ -83,7 +89,7 @@ async def test_parameter_headers(bridge: Served) -> None:
     ]:
         async with await bridge.post_stateless("tools/call", params, **headers) as response:
             assert ((await response.json()).get("error") or {}).get("code") == code
-    bridge.editor.remove_tool("routed")
+    bridge.editor.remove("tools", "routed")
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"])
     async with await bridge.post_stateless("tools/call", params) as response:
         assert "result" in await response.json(), "a changed schema counts from then on"

@@ -35,7 +35,13 @@ async def test_initialize_opens_a_session(bridge: Served) -> None:
         result = (await response.json())["result"]
         session = response.headers["Mcp-Session-Id"]
     assert result["serverInfo"]["name"] == "mcp-tools.nvim"
-    assert result["capabilities"] == {"tools": {"listChanged": True}, "logging": {}}
+    assert result["capabilities"] == {
+        "tools": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "prompts": {"listChanged": True},
+        "completions": {},
+        "logging": {},
+    }
     assert result["protocolVersion"] == "2025-06-18"
     listed = await bridge.ask(session, "tools/list")
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["nvim_echo"]
@@ -110,7 +116,6 @@ async def test_what_is_wrong_with_a_call(bridge: Served) -> None:
     session = await bridge.initialize()
     for params in ({"name": "nvim_none"}, {}, {"name": 5}, {"name": "nvim_echo", "arguments": [1]}):
         assert (await bridge.ask(session, "tools/call", params))["error"]["code"] == -32602, params
-    assert (await bridge.ask(session, "resources/list"))["error"]["code"] == -32601
     assert (await bridge.ask(session, "no/such"))["error"]["code"] == -32601
     assert (await bridge.ask(session, "tools/list", {"cursor": "nonsense"}))["error"]["code"] == -32602
     assert (await bridge.ask(session, "tools/list", {"cursor": 5}))["error"]["code"] == -32602
@@ -343,9 +348,9 @@ async def test_list_changed_reaches_the_stream(bridge: Served) -> None:
             "jsonrpc": "2.0",
             "method": "notifications/tools/list_changed",
         }
-    bridge.editor.remove_tool("tool0")
+    bridge.editor.remove("tools", "tool0")
     await asyncio.sleep(0.1)
-    bridge.editor.remove_tool("tool1")
+    bridge.editor.remove("tools", "tool1")
     await asyncio.sleep(0.1)
     async with await bridge.get(session) as response:
         stream = events(response)

@@ -1,8 +1,8 @@
 --- What the conformance suites expect of a server, registered as any plugin would: through the public API only.
 ---
 --- Receives: nothing; a test's init.lua runs this file after `setup()` with an empty `tool_prefix`.
---- Names, arguments and texts are the suites' own (`conformance list --server`); resources, prompts, elicitation,
---- sampling, roots and input-required results stand in expected-failures.yml until this server has them.
+--- Names, arguments and texts are the suites' own (`conformance list --server`); elicitation, sampling, roots and
+--- input-required results stand in expected-failures.yml until this server has them.
 
 local mcp = require('mcp-tools')
 local content = mcp.content
@@ -172,6 +172,22 @@ register({
   end,
 })
 
+register({
+  name = 'test_trigger_prompt_change',
+  description = 'Changes the list of prompts',
+  execute = function(ctx)
+    mcp.register_prompt({
+      name = 'test_passing_by',
+      description = 'Is gone at once',
+      get = function(answer)
+        answer('')
+      end,
+    })
+    mcp.unregister_prompt('test_passing_by')
+    ctx('Changed the list twice')
+  end,
+})
+
 -- Schemas that must reach clients as they are ----------------------------------------------------------------------
 
 register({
@@ -214,5 +230,98 @@ register({
   },
   execute = function(ctx, args)
     ctx(args)
+  end,
+})
+
+-- Resources --------------------------------------------------------------------------------------------------------
+
+mcp.register_resource({
+  uri = 'test://static-text',
+  name = 'static-text',
+  description = 'Text',
+  mime_type = 'text/plain',
+  read = function(ctx)
+    ctx('This is the content of the static text resource.')
+  end,
+})
+
+mcp.register_resource({
+  uri = 'test://static-binary',
+  name = 'static-binary',
+  description = 'An image',
+  mime_type = 'image/png',
+  read = function(ctx)
+    ctx({ blob = PNG })
+  end,
+})
+
+mcp.register_resource({
+  uri_template = 'test://template/{id}/data',
+  name = 'template',
+  description = 'Data for an id',
+  mime_type = 'application/json',
+  read = function(ctx, params)
+    ctx(vim.json.encode({ id = params.id, templateTest = true, data = 'Data for ID: ' .. params.id }))
+  end,
+})
+
+mcp.register_resource({
+  uri = 'test://watched-resource',
+  name = 'watched-resource',
+  description = 'Text that can be watched',
+  read = function(ctx)
+    ctx('Watched resource content')
+  end,
+})
+
+-- Prompts ----------------------------------------------------------------------------------------------------------
+
+mcp.register_prompt({
+  name = 'test_simple_prompt',
+  description = 'Takes nothing',
+  get = function(ctx)
+    ctx('This is a simple prompt for testing.')
+  end,
+})
+
+mcp.register_prompt({
+  name = 'test_prompt_with_arguments',
+  description = 'Takes two arguments',
+  args = {
+    {
+      name = 'arg1',
+      description = 'First test argument',
+      required = true,
+      complete = function(ctx, prefix)
+        ctx(vim.tbl_filter(function(value)
+          return vim.startswith(value, prefix)
+        end, { 'test1', 'test2' }))
+      end,
+    },
+    { name = 'arg2', description = 'Second test argument', required = true },
+  },
+  get = function(ctx, args)
+    ctx(("Prompt with arguments: arg1='%s', arg2='%s'"):format(args.arg1, args.arg2))
+  end,
+})
+
+mcp.register_prompt({
+  name = 'test_prompt_with_embedded_resource',
+  description = 'Has a resource in it',
+  args = { resourceUri = { description = 'URI of the resource to embed', required = true } },
+  get = function(ctx, args)
+    local text = 'Embedded resource content for testing.'
+    ctx({
+      content.resource({ uri = args.resourceUri, mime_type = 'text/plain', text = text }),
+      content.text('Please process the embedded resource above.'),
+    })
+  end,
+})
+
+mcp.register_prompt({
+  name = 'test_prompt_with_image',
+  description = 'Has an image in it',
+  get = function(ctx)
+    ctx({ content.image(PNG, 'image/png'), content.text('Please analyze the image above.') })
   end,
 })

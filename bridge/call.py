@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from .call_state import Event, State, step
-from .model import CallRequest, Outcome, Progress, Reply
+from .model import CallRequest, Inputs, Outcome, Progress, Reply
 
 HEARTBEAT = 10.0
 """Seconds between signs of life, so that clients with limits of 60 s and less stay."""
@@ -49,33 +49,68 @@ class Observer(Protocol):
         """The tool logged `data`."""
 
 
+class Nobody:
+    """The observer of a call whose client is away."""
+
+    def progress(self, p: Progress) -> None:
+        """Nobody sees it."""
+
+    def log(self, level: str, data: Any) -> None:
+        """Nobody reads it."""
+
+
+Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+"""Asks the client for all of `{key: {method, params?}}`; gives `{key: {"result": …} | {"error": …}}`."""
+
+
 class Call:
     """One call in flight. `wait` is what `run` waits for at this moment; `ring` ends that wait."""
 
     __slots__ = (
         "answered",
+        "ask",
+        "asked",
+        "asking",
         "deadline",
         "following",
         "id",
+        "inputs",
+        "leg",
+        "legs",
         "next_beat",
         "next_poll",
         "observer",
         "outcome",
+        "parked",
         "poll",
         "polls",
         "progress",
         "request",
+        "returns",
         "state",
         "time",
         "wait",
     )
 
     def __init__(
-        self, call_id: str, request: CallRequest, observer: Observer, time: Callable[[], float]
+        self,
+        call_id: str,
+        request: CallRequest,
+        observer: Observer,
+        time: Callable[[], float],
+        ask: Ask | None = None,
     ) -> None:
         self.id = call_id
         self.request = request
-        self.observer = observer
+        self.observer: Observer = observer
+        self.ask = ask  # None: the client has to come back with its answers
+        self.inputs: Inputs | None = None  # a question that nothing was done about yet
+        self.asked = 0  # the last question that something was done about
+        self.asking: asyncio.Task[None] | None = None
+        self.parked: asyncio.TimerHandle | None = None  # while its client is away
+        self.leg: asyncio.Task[Any] | None = None  # what the retries of its client wait for
+        self.legs = 0  # how many do
+        self.returns = False  # its client was told to come back
         self.time = time
         self.state = State.RECEIVED
         self.outcome: Outcome | None = None
@@ -117,6 +152,8 @@ class Call:
             return
         self.state = step(self.state, _STATE_EVENTS[reply.state])
         self.limit(reply.deadline)
+        if reply.inputs is not None and reply.inputs.seq > self.asked:
+            self.inputs = reply.inputs
         if self.following:
             self.ring()
 
@@ -128,7 +165,9 @@ class Call:
         """Passes on progress that the observer has not seen yet, always rising."""
         if new.seq > self.progress.seq:
             least = _hair_above(self.progress.done)
-            self._show(new if new.done >= least else Progress(new.seq, least, new.total, new.message))
+            self._show(
+                new if new.done >= least else Progress(new.seq, least, new.total, new.message, new.state)
+            )
 
     def beat(self) -> None:
         """Shows that the call lives."""

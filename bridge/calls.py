@@ -4,6 +4,9 @@ Receives `CallRequest`s from the server and the editor's events (`started`, `wak
 Sends the verbs of `Editor`, and progress, log and one `Outcome` to whoever called `run`.
 Does not know about: MCP, HTTP, msgpack, sockets.
 
+A call may ask its client for inputs: over `Ask` while `run` waits, or, after `run_leg`, by ending that leg as
+`Parked`; then the client comes back with its answers (`resume`, in parking.py).
+
 The way that most calls go: one request, answered in its own reply; no task, no timer. Else `_follow`: one
 wait per turn, ended by a wake-up, the next poll, the next heartbeat or the deadline, whatever is first.
 """
@@ -13,16 +16,17 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from .admission import Admission
-from .call import HEARTBEAT, Call, Observer
+from .call import HEARTBEAT, Ask, Call, Observer
 from .call_state import ENDED, Event, State, step
 from .editor import Editor
 from .errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
-from .model import CallRequest, Outcome, Reply, Settings, ToolError
+from .model import CallRequest, Inputs, Outcome, Parked, Reply, Settings, ToolError
+from .parking import Parking
 
 START_WITHIN = 2.0
 """Seconds in which a call must start, or the client hears `editor_blocked`."""
@@ -60,6 +64,7 @@ class Calls:
         self._ack_timer: asyncio.TimerHandle | None = None
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
+        self._parking = Parking(editor, settings.limits.parked / 1000, self._remove)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 
@@ -72,25 +77,71 @@ class Calls:
         """Says why `task`, which sits in `run`, is about to be cancelled; without it: `disconnected`."""
         self._reasons[task] = reason
 
-    async def run(self, request: CallRequest, observer: Observer) -> Outcome:
+    async def run(self, request: CallRequest, observer: Observer, ask: Ask | None = None) -> Outcome:
         """Runs one call to its end.
 
         Args:
             request: what to call.
             observer: gets progress and log of this call, on the event loop, before the outcome.
+            ask: asks the client for inputs; without it the tool is told that it cannot be asked.
 
         Returns:
             How it ended; everything at tool level is a value. Cancelling the task cancels the tool.
         """
+        outcome = await self._begin(request, observer, ask or _refuse)
+        assert isinstance(outcome, Outcome)  # noqa: S101 - only a call without `ask` is parked
+        return outcome
+
+    async def run_leg(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
+        """Runs one call to its end, or until it asks its client for something."""
+        return await self._begin(request, observer, None)
+
+    async def resume(
+        self, task_id: str, seq: int, answers: dict[str, Any], observer: Observer
+    ) -> Outcome | Parked | None:
+        """The client of a parked call is back.
+
+        A question is answered once: when `seq` is not that of the open one, or an answer is missing, this
+        only waits for what comes next, or gives the open one again.
+
+        Args:
+            task_id: of `Parked`.
+            seq: of the question that the client has answered.
+            answers: `{key: {"result": …}}`; what was not asked for is left out.
+            observer: gets progress and log from now on.
+
+        Returns:
+            None when there is no such call (any more).
+        """
+        call = self._calls.get(task_id)
+        if call is None:
+            return self._parking.kept(task_id)
+        open_ = call.inputs
+        if open_ is not None:
+            if open_.seq != seq or not open_.requests.keys() <= answers.keys():
+                return self._parking.park(call, open_) if call.parked is not None else Parked(task_id, open_)
+            call.inputs, call.asked = None, seq
+            self._answer(call, seq, {key: answers[key] for key in open_.requests})
+        call.observer = observer
+        return await self._parking.rejoin(call, lambda: self._leg(call, self._follow(call)), self._reasons)
+
+    async def _begin(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Outcome | Parked:
         if self._stopped is not None:
             return self._stopped
         if len(self._calls) >= self._limit:
             return _failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
         self._count += 1
-        call = Call(f"{self._boot}-{self._count}", request, observer, self._time)
+        call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
         self._calls[call.id] = call
+        return await self._leg(call, self._run(call))
+
+    async def _leg(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
+        """From a client's request to its answer: the end of the call, or a question."""
         try:
-            outcome = await self._run(call)
+            outcome = await work
+            if outcome is None:
+                assert call.inputs is not None  # noqa: S101 - that is what None means
+                return self._parking.park(call, call.inputs)
             if not outcome.text.isascii():
                 outcome = await self._checked(call, outcome)
             if call.answered and self._stopped is None:
@@ -101,20 +152,28 @@ class Calls:
                 task = asyncio.current_task()
                 reason = "disconnected" if task is None else self._reasons.pop(task, "disconnected")
                 self._editor.cancel(call.id, reason)
+                call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
             raise
         except EditorGoneError:
             return _gone()
         except LuaError as fault:
             # What Lua threw may hold paths and values: it goes to the log, not to the client.
-            self._log("error", f"call {call.id} ({request.name}): {fault}")
+            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
             return _failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
         except EditorError as fault:
-            self._log("error", f"call {call.id} ({request.name}): {fault}")
+            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
             return _failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
         finally:
-            del self._calls[call.id]
-            if call.poll is not None:
-                call.poll.cancel()
+            if call.parked is None:
+                self._remove(call)
+
+    def _remove(self, call: Call) -> None:
+        del self._calls[call.id]
+        self._parking.keep(call)
+        if call.poll is not None:
+            call.poll.cancel()
+        if call.asking is not None:
+            call.asking.cancel()
 
     def stop(self, reason: str) -> None:
         """Ends every call now, and those to come at once.
@@ -129,12 +188,14 @@ class Calls:
         else:
             error = ToolError(Code.CANCELLED, f"the MCP bridge is stopping ({reason}); try again")
             self._stopped = Outcome("cancelled", error=error)
-        for call in self._calls.values():
+        for call in list(self._calls.values()):
             if call.outcome is not None:
                 continue
             if reason != "editor_gone" and call.state is not State.RECEIVED:
                 self._editor.cancel(call.id, reason)
             call.end(self._stopped)
+            if call.parked is not None:
+                self._parking.leave(call)
         if self._ack_timer is not None:
             self._ack_timer.cancel()
             self._flush()
@@ -160,11 +221,13 @@ class Calls:
         elif reply is not None:
             # Wakes arrive, so the next poll is not due before the longest step from now.
             call.next_poll = self._time() + 1.0
-            call.take(reply)
+            self._take(call, reply)
         else:
             call.next_poll = 0.0
             if call.following:
                 call.ring()
+            elif call.parked is not None and call.poll is None:
+                self._poll(call)
 
     def log(self, task_id: str, level: str, data: Any) -> None:
         """The tool logs for its client."""
@@ -174,7 +237,7 @@ class Calls:
 
     # Before the start
 
-    async def _run(self, call: Call) -> Outcome:
+    async def _run(self, call: Call) -> Outcome | None:
         editor = self._editor
         now = self._time()
         start_by = now + START_WITHIN
@@ -206,8 +269,8 @@ class Calls:
 
     # After the start
 
-    async def _follow(self, call: Call) -> Outcome:
-        """Waits for the end of a call that goes on."""
+    async def _follow(self, call: Call) -> Outcome | None:
+        """Waits for the end of a call that goes on; None = its client has to come back with answers."""
         loop = asyncio.get_running_loop()
         now = self._time()
         call.following = True
@@ -215,6 +278,11 @@ class Calls:
             call.next_poll = now + POLLS[0]
         call.next_beat = max(call.next_beat, now + HEARTBEAT)
         while call.outcome is None:
+            if call.inputs is not None:
+                if call.ask is None:
+                    call.following = False
+                    return None
+                self._ask(call, call.inputs, call.ask)
             now = self._time()
             if now >= call.deadline:
                 return self._net(call)
@@ -241,17 +309,41 @@ class Calls:
         call.poll = None
         call.next_poll = self._time() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
         call.polls += 1
+        self._heard(call, reply)
+
+    def _heard(self, call: Call, reply: asyncio.Future[Reply]) -> None:
         if reply.cancelled() or call.outcome is not None:
             return
         fault = reply.exception()
         if fault is None:
-            call.take(reply.result())
+            self._take(call, reply.result())
         elif isinstance(fault, EditorGoneError):
             call.end(_gone())
         elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
             self._log("error", f"call {call.id} ({call.request.name}): {fault}")
             call.end(_failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         call.ring()
+
+    # Inputs of the client
+
+    def _ask(self, call: Call, inputs: Inputs, ask: Ask) -> None:
+        call.inputs, call.asked = None, inputs.seq
+
+        async def asking() -> None:
+            self._answer(call, inputs.seq, await ask(inputs.requests))
+
+        call.asking = asyncio.get_running_loop().create_task(asking())
+
+    def _answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
+        # An editor that is silent for long has the answers nevertheless; the polls tell when it went on.
+        reply = self._editor.answer(call.id, seq, answers)
+        reply.add_done_callback(lambda reply: self._heard(call, reply))
+
+    def _take(self, call: Call, reply: Reply) -> None:
+        call.take(reply)
+        if call.parked is not None and call.outcome is not None:
+            self._acknowledge(call.id)
+            self._parking.leave(call)
 
     def _net(self, call: Call) -> Outcome:
         """The editor should have ended the call itself; it is busy or dead."""
@@ -290,6 +382,11 @@ class Calls:
         if self._acks:
             acks, self._acks = self._acks, []
             self._editor.acknowledge(acks)
+
+
+async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:
+    error = {"code": -32601, "message": "this client cannot be asked here"}
+    return {key: {"error": error} for key in requests}
 
 
 def _failed(code: Code, message: str) -> Outcome:

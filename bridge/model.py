@@ -30,6 +30,16 @@ class Progress:
     done: float
     total: float | None = None
     message: str | None = None
+    state: Any = None
+    """An intermediate state of the tool that is no string; its text is `message`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a tool asks its client for; `seq` counts its questions from 1."""
+
+    seq: int
+    requests: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,8 @@ class ToolError:
     code: Code
     message: str
     errors: tuple[FieldError, ...] = ()
+    required: dict[str, Any] | None = None
+    """Capabilities that the client would have to declare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Parked:
+    """A call that waits for its client, who has to come back with the answers."""
+
+    task_id: str
+    inputs: Inputs
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What the editor says about a call: its outcome, or that it goes on.
 
@@ -80,6 +100,7 @@ class Reply:
         state: for a call that goes on.
         deadline: monotonic seconds at which the editor itself ends the call; None = no limit.
         progress: the latest progress, if any.
+        inputs: what the client is to be asked for, in the state `waiting_input`.
     """
 
     done: bool
@@ -87,6 +108,7 @@ class Reply:
     state: CallState = "running"
     deadline: float | None = None
     progress: Progress | None = None
+    inputs: Inputs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,11 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
+-- A batch costs four file operations however long it is, so lines wait this long for company (ms) …
+local BATCH_MS = 200
+-- … but not more of them than the main thread turns into text within a millisecond or two.
+local BATCH_LINES = 64
+
 ---@class mcp-tools.Appender
 ---@field path fun(): string
 ---@field max_bytes integer
@@ -91,7 +96,6 @@ function Appender:make_folder()
 end
 
 function Appender:flush()
-  self.scheduled = false
   if self.writing or #self.queue == 0 then
     return
   end
@@ -123,15 +127,21 @@ function Appender:watch_leave()
   })
 end
 
+--- Writes what is queued in a moment; at once when that is a whole batch.
 function Appender:flush_soon()
-  if self.scheduled then
+  if #self.queue >= BATCH_LINES and not self.writing then
+    return vim.schedule(function()
+      self:flush()
+    end)
+  elseif self.scheduled then
     return
   end
   self.scheduled = true
-  vim.schedule(function()
+  vim.defer_fn(function()
+    self.scheduled = false
     self:watch_leave()
     self:flush()
-  end)
+  end, BATCH_MS)
 end
 
 --- Adds a line.

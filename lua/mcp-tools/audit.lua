@@ -8,6 +8,7 @@ local append = require('mcp-tools.append')
 local canonical = require('mcp-tools.canonical')
 
 local uv = vim.uv
+local PID = uv.os_getpid()
 
 local M = {}
 
@@ -57,7 +58,7 @@ function M.record(call)
     code = outcome.error and outcome.error.code or nil,
     ms = math.floor((call.ended_at - call.created_at) / 1e4 + 0.5) / 100,
     waited_ms = call.started_at and math.floor((call.started_at - call.created_at) / 1e4 + 0.5) / 100 or nil,
-    pid = uv.os_getpid(),
+    pid = PID,
   }
   file:add(function()
     entry.time = time_of(seconds, micros)

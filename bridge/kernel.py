@@ -117,7 +117,9 @@ class Dispatch:
         if self._push is not None:
             self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), droppable=droppable)
 
-    def send_progress(self, done: float, total: float | None, message: str | None) -> None:
+    def send_progress(
+        self, done: float, total: float | None, message: str | None, meta: dict[str, Any] | None = None
+    ) -> None:
         """Progress, if the client wants any; never waits."""
         if self._progress_token is None:
             return
@@ -126,6 +128,8 @@ class Dispatch:
             params["total"] = total
         if message is not None:
             params["message"] = message
+        if meta is not None:
+            params["_meta"] = meta
         self.send("notifications/progress", params)
 
     async def notify(
@@ -371,6 +375,11 @@ def tell(
     return asyncio.get_running_loop().create_task(connection.notify(method, params))
 
 
+async def request_client(context: Context, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Asks the client of a session, over the stream of its request."""
+    return await context.session._request_outbound.send_raw_request(method, params)
+
+
 def requested_log_levels(context: Context) -> frozenset[str] | None:
     """The log levels that a stateless request asked for; None in a session, which has a level of its own."""
     if not is_stateless(context):
@@ -414,6 +423,7 @@ __all__ = [
     "connection_of",
     "dispatch_of",
     "is_stateless",
+    "request_client",
     "requested_log_levels",
     "scope_of",
     "tell",

@@ -53,7 +53,9 @@ class Loader:
         from . import kernel, server
 
         parts = self._context
-        assembly = server.Assembly(parts.editor, parts.calls, parts.settings, self._broadcast)
+        assembly = server.Assembly(
+            parts.editor, parts.calls, parts.settings, self._broadcast, parts.token.value, parts.hello.boot
+        )
         self.kernel = kernel.Kernel(assembly.server, assembly.tools.pages.listing.ensure, assembly.stop)
         return self.kernel
 

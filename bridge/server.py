@@ -19,6 +19,7 @@ from .announcer import Announcer
 from .calls import Calls
 from .editor import Editor
 from .methods import caller
+from .methods.inputs import Legs
 from .methods.lists import Lists
 from .methods.prompts import Prompts
 from .methods.resources import Resources
@@ -51,13 +52,22 @@ class Assembly:
         calls: runs tools, and what else has a handler in the editor.
         settings: the instructions for clients, limits.
         broadcast: sends a notification without parameters to every session.
+        token: what clients authenticate with.
+        boot: id of this life of the editor.
     """
 
     def __init__(
-        self, editor: Editor, calls: Calls, settings: Settings, broadcast: Callable[[str], None]
+        self,
+        editor: Editor,
+        calls: Calls,
+        settings: Settings,
+        broadcast: Callable[[str], None],
+        token: str,
+        boot: str,
     ) -> None:
         self.announcer = Announcer(broadcast)
         self.listen = ListenHandler(self.announcer.bus)
+        self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls)
         self.resources = Resources(editor, calls, settings.limits)
         self.prompts = Prompts(editor, calls)
@@ -80,6 +90,7 @@ class Assembly:
             get_tool_input_schema=self.tools.input_schema,
         )
         server.middleware.clear()  # the SDK's tracing costs 11 µs per call and has no exporter here
+        self.legs.install(server)
         lists = {
             "tools/list": self.tools.pages,
             "resources/list": self.resources.fixed,

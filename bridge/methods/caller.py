@@ -7,16 +7,21 @@ Does not know about: what is called, HTTP.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import mcp_types as types
 
 from ..calls import Calls
-from ..kernel import Context, connection_of, dispatch_of, requested_log_levels
+from ..kernel import Context, connection_of, dispatch_of, is_stateless, requested_log_levels
 from ..model import CallKind, CallRequest, ClientInfo, Outcome, Progress
+from . import inputs
 
 DEFAULT_LOG_LEVEL = "info"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+STATE_META = "mcp-tools.nvim/state"
+"""Where an intermediate state stands that is no string; its text is the progress message."""
+
 _LOG_ALIASES = {"trace": "debug", "warn": "warning", "fatal": "critical"}
 
 
@@ -29,7 +34,11 @@ async def run(
     observer = Observer(context, name)
     try:
         request = CallRequest(name, arguments, client, session, capabilities, kind)
-        return await calls.run(request, observer)
+        if kind == "completion":
+            return await calls.run(request, observer)  # has nothing to ask for
+        if is_stateless(context):
+            return await inputs.run_leg(calls, context, request, observer)
+        return await calls.run(request, observer, partial(inputs.ask, context))
     finally:
         await observer.finish()
 
@@ -66,7 +75,8 @@ class Observer:
     def progress(self, progress: Progress) -> None:
         """Sends progress, if the client gave a token for it."""
         if self._dispatch is not None:
-            self._dispatch.send_progress(progress.done, progress.total, progress.message)
+            meta = None if progress.state is None else {STATE_META: progress.state}
+            self._dispatch.send_progress(progress.done, progress.total, progress.message, meta)
         else:
             session = self._context.session
             self._spawn(session.report_progress(progress.done, progress.total, progress.message))

@@ -55,6 +55,8 @@ def prepare(editor: MemoryEditor) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     editor.add_tool("work", work, inputSchema=schema, outputSchema=schema, title="Work")
     editor.add_tool("fail", fail)
+    editor.add_resource("test://{id}", lambda ctx, arguments: f"the text of {arguments['id']}")
+    editor.add_prompt("hello", lambda ctx, arguments: "Say hello", {"to": lambda *given: ["Ada", "Bob"]})
 
 
 @asynccontextmanager
@@ -72,7 +74,7 @@ async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client,
     settings = Settings(instructions="Use it.")
     editor = MemoryEditor(settings)
     prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None)
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
     async with Client(assembly.server, mode=mode, **options) as client:
         yield client, editor
     assembly.stop()
@@ -85,7 +87,7 @@ async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Cl
     settings = Settings(instructions="Use it.")
     editor = MemoryEditor(settings)
     prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None)
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
     config = uvicorn.Config(assembly.server.streamable_http_app(), port=0, log_level="error", lifespan="on")
     front = uvicorn.Server(config)
     serving = asyncio.create_task(front.serve())
@@ -137,6 +139,43 @@ async def test_the_sdk_client(front: str) -> None:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nvim_none", {})
         assert caught.value.error.code == -32602
+
+
+@pytest.mark.parametrize("front", FRONTS)
+async def test_resources_and_prompts_of_the_sdk_client(front: str) -> None:
+    """Templates, reads, prompts and completion look the same over both fronts and in both eras."""
+    async with client_of(front) as (client, _):
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [template.uri_template for template in templates] == ["test://{id}"]
+        assert (await client.list_resources()).resources == []
+        contents = (await client.read_resource("test://x")).contents
+        assert (contents[0].uri, contents[0].text) == ("test://x", "the text of x")
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("none://x")
+        assert caught.value.error.code == (-32002 if front.endswith("legacy") else -32602)
+        assert caught.value.error.data == {"uri": "none://x"}
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["hello"]
+        assert (await client.get_prompt("hello")).messages[0].content.text == "Say hello"
+        ref = t.PromptReference(name="hello")
+        assert (await client.complete(ref, {"name": "to", "value": ""})).completion.values == ["Ada", "Bob"]
+
+
+@pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])
+async def test_updates_to_the_sdk_client(front: str) -> None:
+    """The client's own handler hears that a resource changed."""
+    seen: list[Any] = []
+
+    async def on_message(message: Any) -> None:
+        seen.append(message)
+
+    async with client_of(front, message_handler=on_message) as (client, editor):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.subscribe_resource("test://x")
+            editor.update("test://x")
+            await eventually(lambda: any(isinstance(m, t.ResourceUpdatedNotification) for m in seen))
+            await client.unsubscribe_resource("test://x")
+        await eventually(lambda: not editor.offers.subscribed["test://x"])
 
 
 @pytest.mark.parametrize("front", ["ours-legacy", "sdk-legacy"])

@@ -152,6 +152,8 @@ local function files()
   local places = {
     { identity.state_dir(), 'directory' },
     { vim.fs.joinpath(identity.state_dir(), 'projects'), 'directory' },
+    { vim.fs.joinpath(identity.state_dir(), 'ledger'), 'directory' },
+    { require('mcp-tools.audit').path(), 'file' },
     { require('mcp-tools.bridge.instances').dir(), 'directory' },
     { log.path(), 'file' },
   }
@@ -170,6 +172,21 @@ local function files()
   end
   if faults == 0 then
     health.ok('only you can change the files of the plugin')
+  end
+  local gateway = require('mcp-tools.core').get().gateway
+  local _, ledger_fault = gateway.ledger:list(gateway:project())
+  if ledger_fault then
+    health.error(
+      'what was decided on tools cannot be known, every call is asked for: ' .. ledger_fault,
+      'Look at that file, then run :McpTools trust reset'
+    )
+  end
+  local audit = require('mcp-tools.audit')
+  if audit.failure() then
+    health.warn(
+      ('the audit log cannot be written: %s'):format(audit.failure()),
+      'Look at the rights of ' .. audit.path()
+    )
   end
   if log.failure() then
     health.warn(

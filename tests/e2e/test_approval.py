@@ -31,7 +31,8 @@ async def asked(bridge: Bridge, count: int = 1) -> None:
 async def bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> Bridge:
     """A bridge whose editor has a screen and a person."""
     bridge = await start_bridge(
-        init=SELECT, setup="{ approval = { timeout = 3000 }, limits = { approvals = 2 }, ui = { approval = 'select' } }"
+        init=SELECT,
+        setup="{ approval = { timeout = 3000 }, limits = { approvals = 2 }, ui = { approval = 'select' } }",
     )
     await bridge.nvim.attach_ui()
     return bridge

@@ -175,7 +175,7 @@ async def test_health(served: Terminal) -> None:
 
 
 async def test_approval_by_a_menu(served: Terminal) -> None:
-    """With `vim.ui.select` the question names client and tool; 1 runs the tool, 2 and an empty answer refuse it."""
+    """By `vim.ui.select` the question names client and tool; 1 runs it, 2 and an empty answer refuse."""
     await served.nvim.lua("mcp_tools.setup({ ui = { approval = 'select' } })")
     bridge = await support.ready(served.nvim)
 

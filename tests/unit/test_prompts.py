@@ -87,10 +87,6 @@ async def test_completion(bridge: Served) -> None:
     answer = (await complete(bridge, session, template, "id", ""))["result"]["completion"]
     assert (len(answer["values"]), answer["total"], answer["hasMore"]) == (100, 150, True)
     assert (await complete(bridge, session, prompt, "other", ""))["result"]["completion"]["values"] == []
-    unknown = [
-        {"type": "ref/prompt", "name": "none"},
-        {"type": "ref/resource", "uri": "none://"},
-        {"type": "x"},
-    ]
+    prompt, template = prompt | {"name": "none"}, template | {"uri": "none://"}
     for ref in (prompt, template, {"type": "x"}):
         assert (await complete(bridge, session, ref, "name", ""))["error"]["code"] == -32602

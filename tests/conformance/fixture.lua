@@ -1,8 +1,8 @@
 --- What the conformance suites expect of a server, registered as any plugin would: through the public API only.
 ---
 --- Receives: nothing; a test's init.lua runs this file after `setup()` with an empty `tool_prefix`.
---- Names, arguments and texts are the suites' own (`conformance list --server`); elicitation, sampling, roots and
---- input-required results stand in expected-failures.yml until this server has them.
+--- Names, arguments and texts are the suites' own (`conformance list --server`). What asks the client is in
+--- fixture_inputs.lua.
 
 local mcp = require('mcp-tools')
 local content = mcp.content
@@ -82,18 +82,6 @@ register({
   description = 'Always fails',
   execute = function(ctx)
     ctx(nil, 'This tool intentionally returns an error for testing')
-  end,
-})
-
-register({
-  name = 'test_missing_capability',
-  description = 'Needs a client that can sample',
-  execute = function(ctx)
-    if ctx.capabilities.sampling then
-      ctx('ok')
-    else
-      ctx:fail('capability_missing', 'the client cannot sample')
-    end
   end,
 })
 

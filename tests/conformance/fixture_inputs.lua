@@ -1,0 +1,209 @@
+--- What the conformance suites expect of tools and prompts that ask their client: elicitation, sampling, roots.
+---
+--- Receives: nothing; run after fixture.lua. Names, questions and keys are the suites' own.
+
+local mcp = require('mcp-tools')
+
+---@param name string
+---@param description string
+---@param run fun(ctx: table, args: table): any
+---@param args? table
+local function tool(name, description, run, args)
+  mcp.register({ name = name, description = description, args = args, annotations = { read_only = true }, run = run })
+end
+
+---@param properties table
+---@param required? string[]
+local function object(properties, required)
+  return { type = 'object', properties = properties, required = required }
+end
+
+local STRING = { type = 'string' }
+local NAME = object({ name = STRING }, { 'name' })
+
+---@param ctx table
+---@param message string
+---@param schema table
+local function elicit(ctx, message, schema)
+  local answer, err = ctx:elicit(message, schema)
+  if not answer then
+    return ctx(nil, err)
+  end
+  return ('User response: action=%s, content=%s'):format(answer.action, vim.json.encode(answer.content or {}))
+end
+
+---@param message string
+---@param schema table
+local function form(message, schema)
+  return { method = 'elicitation/create', params = { message = message, requestedSchema = schema } }
+end
+
+---@param text string
+local function prompt(text)
+  local message = { role = 'user', content = { type = 'text', text = text } }
+  return { messages = { message }, maxTokens = 100 }
+end
+
+--- Asks for one thing, and makes a text of the answer.
+local function ask(name, description, key, request, text)
+  tool(name, description, function(ctx)
+    local answers, err = ctx:request_inputs({ [key] = request })
+    if not answers or err then
+      return ctx(nil, err)
+    end
+    return text(answers[key])
+  end)
+end
+
+-- Over sessions ----------------------------------------------------------------------------------------------------
+
+tool('test_sampling', "Asks the client's model", function(ctx, args)
+  local answer, err = ctx:sample(prompt(args.prompt))
+  if not answer then
+    return ctx(nil, err)
+  end
+  return 'LLM response: ' .. answer.content.text
+end, { prompt = { type = 'string', required = true } })
+
+tool('test_elicitation', 'Asks the person', function(ctx, args)
+  return elicit(ctx, args.message, object({ username = STRING, email = STRING }, { 'username', 'email' }))
+end, { message = { type = 'string', required = true } })
+
+tool('test_elicitation_sep1034_defaults', 'Asks with defaults', function(ctx)
+  return elicit(
+    ctx,
+    'Please review and update the form fields with defaults',
+    object({
+      name = { type = 'string', default = 'John Doe' },
+      age = { type = 'integer', default = 30 },
+      score = { type = 'number', default = 95.5 },
+      status = { type = 'string', enum = { 'active', 'inactive', 'pending' }, default = 'active' },
+      verified = { type = 'boolean', default = true },
+    })
+  )
+end)
+
+--- `{ const, title }` for each pair.
+local function titled(pairs_)
+  return vim.tbl_map(function(pair)
+    return { const = pair[1], title = pair[2] }
+  end, pairs_)
+end
+
+tool('test_elicitation_sep1330_enums', 'Asks with every kind of choice', function(ctx)
+  return elicit(
+    ctx,
+    'Please select options from the enum fields',
+    object({
+      untitledSingle = { type = 'string', enum = { 'option1', 'option2', 'option3' } },
+      titledSingle = {
+        type = 'string',
+        oneOf = titled({ { 'value1', 'First Option' }, { 'value2', 'Second Option' }, { 'value3', 'Third Option' } }),
+      },
+      legacyEnum = {
+        type = 'string',
+        enum = { 'opt1', 'opt2', 'opt3' },
+        enumNames = { 'Option One', 'Option Two', 'Option Three' },
+      },
+      untitledMulti = { type = 'array', items = { type = 'string', enum = { 'option1', 'option2', 'option3' } } },
+      titledMulti = {
+        type = 'array',
+        items = {
+          anyOf = titled({ { 'value1', 'First Choice' }, { 'value2', 'Second Choice' }, { 'value3', 'Third Choice' } }),
+        },
+      },
+    })
+  )
+end)
+
+-- Without sessions -------------------------------------------------------------------------------------------------
+
+tool('test_missing_capability', 'Needs a client that can sample', function(ctx)
+  local answer, err = ctx:sample(prompt('Hello'))
+  if not answer then
+    return ctx(nil, err)
+  end
+  return 'ok'
+end)
+
+ask(
+  'test_input_required_result_elicitation',
+  'Asks for a name',
+  'user_name',
+  form('What is your name?', NAME),
+  function(answer)
+    return ('Hello, %s!'):format(answer.content and answer.content.name or 'stranger')
+  end
+)
+
+ask('test_input_required_result_sampling', "Asks the client's model", 'capital_question', {
+  method = 'sampling/createMessage',
+  params = prompt('What is the capital of France?'),
+}, function(answer)
+  return answer.content.text
+end)
+
+ask(
+  'test_input_required_result_list_roots',
+  'Asks for roots',
+  'client_roots',
+  { method = 'roots/list' },
+  function(answer)
+    return ('%d roots, the first is %s'):format(#answer.roots, answer.roots[1].uri)
+  end
+)
+
+for _, name in ipairs({ 'request_state', 'tampered_state' }) do
+  local schema = object({ ok = { type = 'boolean' } }, { 'ok' })
+  ask('test_input_required_result_' .. name, 'Asks for leave', 'confirm', form('Please confirm', schema), function()
+    return 'state-ok'
+  end)
+end
+
+tool('test_input_required_result_multiple_inputs', 'Asks for three things at once', function(ctx)
+  local answers, err = ctx:request_inputs({
+    user_name = form('What is your name?', NAME),
+    greeting = { method = 'sampling/createMessage', params = prompt('Generate a greeting') },
+    client_roots = { method = 'roots/list' },
+  })
+  if err then
+    return ctx(nil, err)
+  end
+  return ('%s, %s'):format(answers.greeting.content.text, answers.user_name.content.name)
+end)
+
+tool('test_input_required_result_multi_round', 'Asks twice', function(ctx)
+  local first = ctx:request_inputs({ step1 = form('Step 1: What is your name?', NAME) })
+  local color = object({ color = STRING }, { 'color' })
+  local second = first and ctx:request_inputs({ step2 = form('Step 2: What is your favorite color?', color) })
+  if not second then
+    return ctx:fail('no answer')
+  end
+  return ('%s likes %s'):format(first.step1.content.name, second.step2.content.color)
+end)
+
+tool('test_input_required_result_capabilities', 'Asks only for what the client has', function(ctx)
+  local requests = {}
+  if ctx.capabilities.sampling then
+    requests.sample = { method = 'sampling/createMessage', params = prompt('Hello') }
+  end
+  if ctx.capabilities.elicitation then
+    requests.name = form('What is your name?', NAME)
+  end
+  local _, err = ctx:request_inputs(requests)
+  return err and ctx(nil, err) or 'ok'
+end)
+
+mcp.register_prompt({
+  name = 'test_input_required_result_prompt',
+  description = 'Asks for its context',
+  run = function(ctx)
+    local answers, err = ctx:request_inputs({
+      user_context = form('What context should the prompt use?', object({ context = STRING }, { 'context' })),
+    })
+    if not answers or err then
+      return ctx(nil, err)
+    end
+    return 'Context: ' .. answers.user_context.content.context
+  end,
+})

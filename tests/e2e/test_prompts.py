@@ -1,0 +1,87 @@
+"""Prompts from an official client to Lua and back, over every transport."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+import pytest_asyncio
+from mcp import MCPError, types
+
+from tests.support.bridge import Bridge, Transport, connect
+from tests.support.news import follow
+from tests.support.nvim import ROOT
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+# Once: to register again is a change of the lists, which would be announced to the next client.
+REGISTER = f"if not _G.Watched then dofile([[{ROOT / 'tests' / 'e2e' / 'resources.lua'}]]) end"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def prompts(module_bridge: Bridge) -> Bridge:
+    """A bridge whose editor has the prompt of tests/e2e/resources.lua."""
+    await module_bridge.nvim.lua(REGISTER)
+    return module_bridge
+
+
+async def test_list_and_get(prompts: Bridge, transport: Transport) -> None:
+    """A prompt is listed with its arguments, and got with text, an image and a resource."""
+    async with connect(prompts, transport) as client:
+        listed = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
+        arguments = [(arg.name, arg.description, arg.required) for arg in listed["greet"].arguments or ()]
+        got = await client.get_prompt("greet", {"name": "Ada"})
+
+        assert {"explain_diagnostics", "review_changes"} <= listed.keys()
+        assert listed["greet"].title == "Greet"
+        assert arguments == [("name", "Whom", True), ("style", None, None)]
+        assert got.description == "A greeting"
+        assert [message.role for message in got.messages] == ["user", "user", "assistant"]
+        text, image, resource = (message.content for message in got.messages)
+        assert isinstance(text, types.TextContent)
+        assert text.text == "Greet Ada"
+        assert isinstance(image, types.ImageContent)
+        assert base64.b64decode(image.data) == b"\0\1"
+        assert isinstance(resource, types.EmbeddedResource)
+        assert resource.resource.uri == "e2e://text"
+
+
+async def test_prompts_of_the_plugin(prompts: Bridge, transport: Transport) -> None:
+    """One that needs nothing is filled from the live editor."""
+    async with connect(prompts, transport) as client:
+        got = await client.get_prompt("verify_setup")
+        assert isinstance(got.messages[0].content, types.TextContent)
+        assert got.messages[0].content.text
+
+
+async def test_errors(prompts: Bridge, transport: Transport) -> None:
+    """An unknown prompt and arguments that lack are errors of the request."""
+    async with connect(prompts, transport) as client:
+        for name in ("none", "greet"):
+            with pytest.raises(MCPError) as caught:
+                await client.get_prompt(name)
+            assert caught.value.error.code == -32602
+        assert "name: is required" in caught.value.error.message
+
+
+async def test_completion(prompts: Bridge, transport: Transport) -> None:
+    """An argument is completed, knowing the others."""
+    ref = types.PromptReference(name="greet")
+    async with connect(prompts, transport) as client:
+        plain = await client.complete(ref, {"name": "name", "value": "x"})
+        styled = await client.complete(ref, {"name": "name", "value": "x"}, {"style": "z"})
+
+        assert plain.completion.values == ["xa", "xb"]
+        assert styled.completion.values == ["xa", "xz"]
+
+
+async def test_new_prompts_are_announced(prompts: Bridge, transport: Transport) -> None:
+    """A prompt that comes or goes is told, and then listed or not."""
+    add = "mcp_tools.register_prompt({ name = 'new', description = 'x', get = function(ctx) ctx('x') end })"
+    async with follow(prompts, transport) as (client, news):
+        for lua, there in ((add, True), ("mcp_tools.unregister_prompt('new')", False)):
+            news.seen.clear()
+            await prompts.nvim.lua(lua)
+            await news.wait_for("prompts")
+            listed = [prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts]
+            assert ("new" in listed) is there

@@ -21,13 +21,21 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@field cut boolean there was more output
 ---@field fault string? why it could not be run, or did not end well
 
----@return table<string, string>
+--- Ours without what is hidden. Neovim 0.10 hands a whole environment on as it is, and libuv wants a list.
+---@return table<string, string>|string[]
 local function environment()
   local env = vim.fn.environ()
   for _, name in ipairs(HIDDEN) do
     env[name] = nil
   end
-  return env
+  if vim.fn.has('nvim-0.11') == 1 then
+    return env
+  end
+  local list = {}
+  for name, value in pairs(env) do
+    list[#list + 1] = name .. '=' .. value
+  end
+  return list
 end
 
 ---@param command string[]
@@ -36,10 +44,13 @@ end
 ---@param timeout integer
 ---@return string? fault
 local function fault_of(command, done, cut, timeout)
-  if cut or done.code == 0 then
+  if cut or (done.code == 0 and done.signal == 0) then
     return nil
   elseif done.code == 124 then
     return ('%s did not end within %d s'):format(command[1], timeout / 1000)
+  end
+  if done.signal ~= 0 then
+    return ('%s was ended by signal %d'):format(command[1], done.signal)
   end
   local said = vim.trim(done.stderr or ''):match('[^\n]*')
   return said ~= '' and said or ('%s ended with %d'):format(command[1], done.code)

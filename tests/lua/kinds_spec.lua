@@ -229,7 +229,8 @@ describe('getting a prompt', function()
   end)
 
   it('refuses what is no message', function()
-    for _, value in ipairs({ {}, { { role = 'system', content = 'x' } }, { { role = 'user', content = 5 } }, { 5 }, 5 }) do
+    local bad = { { role = 'system', content = 'x' } }
+    for _, value in ipairs({ {}, bad, { { role = 'user', content = 5 } }, { 5 }, 5 }) do
       define(function(ctx)
         ctx(value)
       end)

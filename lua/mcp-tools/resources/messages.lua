@@ -23,11 +23,12 @@ return {
   mime_type = 'text/plain',
   tags = { 'editor' },
   read = function(ctx)
-    local text = redact.text(history())
-    if #text > MAX_BYTES then
-      text = '…' .. text:sub(-MAX_BYTES):gsub('^[^\n]*', '', 1)
+    local text = history()
+    local cut = #text > MAX_BYTES
+    if cut then
+      text = text:sub(-MAX_BYTES):gsub('^[^\n]*\n', '', 1)
     end
-    ctx(text)
+    ctx((cut and '…\n' or '') .. redact.text(text))
   end,
   watch = function(changed)
     return watch.poll(POLL_MS, history, changed)

@@ -1,0 +1,395 @@
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local namespace = vim.api.nvim_create_namespace('prompts-spec')
+
+local function git(...)
+  local done = vim
+    .system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, { cwd = project.root, text = true })
+    :wait()
+  assert(done.code == 0, done.stderr)
+  return done.stdout
+end
+
+--- A real repository with one commit.
+local function repository()
+  vim.fn.delete(project.root .. '/.git', 'rf')
+  git('init', '-q', '-b', 'main')
+  project.write('a.lua', 'local M = {}\n\nfunction M.run(x)\n  return x\nend\n\nreturn M\n')
+  project.write('.env', 'KEY=hidden')
+  git('add', '-A')
+  git('commit', '-q', '-m', 'first')
+end
+
+local function failure(name, args)
+  return t.ok(project.run('prompt', name, args).error)
+end
+
+--- Everything that a prompt must leave as it is.
+local function state()
+  local buffers = {}
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    table.insert(buffers, { bufnr, vim.api.nvim_buf_get_changedtick(bufnr), vim.bo[bufnr].modified })
+  end
+  local files = {}
+  for path in vim.fs.dir(project.root, { depth = 5 }) do
+    local stat = vim.uv.fs_stat(project.root .. '/' .. path)
+    files[path] = stat and stat.type == 'file' and (stat.mtime.sec .. '.' .. stat.mtime.nsec) or 'other'
+  end
+  return {
+    buffers = buffers,
+    files = files,
+    windows = vim.api.nvim_list_wins(),
+    current = vim.api.nvim_get_current_buf(),
+    cursor = vim.api.nvim_win_get_cursor(0),
+    mode = vim.fn.mode(),
+    registers = { vim.fn.getreg('"'), vim.fn.getreg('/') },
+    marks = { vim.fn.getpos("'<"), vim.fn.getpos("'>") },
+    quickfix = vim.fn.getqflist({ changedtick = 0 }),
+    jumps = #vim.fn.getjumplist()[1],
+  }
+end
+
+before_each(project.open)
+after_each(project.close)
+
+describe('every bundled prompt', function()
+  it('works in an empty editor and in a full one, and changes nothing', function()
+    local function all()
+      local before = state()
+      for _, prompt in ipairs(core.get().registry:list('prompts')) do
+        local args = {}
+        for _, arg in ipairs(prompt.args) do
+          args[arg.name] = arg.required and 'run' or nil
+        end
+        local outcome = project.run('prompt', prompt.name, args)
+        local expected = outcome.error and { not_found = true, tool_error = true } or {}
+        t.ok(not outcome.error or expected[outcome.error.code], prompt.name .. ': ' .. vim.inspect(outcome.error))
+      end
+      t.eq(before, state())
+    end
+    all()
+    repository()
+    vim.cmd.edit(project.root .. '/a.lua')
+    vim.cmd('normal! Vj\27')
+    vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'x' } })
+    vim.api.nvim_buf_set_lines(0, -1, -1, false, { '-- unsaved' })
+    all()
+  end)
+
+  it('has a description, and describes each argument', function()
+    local list = core.get().registry:list('prompts')
+    t.eq(10, #list)
+    for _, prompt in ipairs(list) do
+      t.eq({}, prompt.lint)
+      for _, arg in ipairs(prompt.args) do
+        t.ok(arg.description, prompt.name .. ' ' .. arg.name)
+      end
+    end
+  end)
+end)
+
+describe('explain_diagnostics and fix_diagnostics', function()
+  before_each(function()
+    vim.cmd.edit(project.write('a.lua', 'one\ntwo\nthree\n'))
+    vim.diagnostic.set(namespace, 0, {
+      { lnum = 1, col = 1, severity = vim.diagnostic.severity.ERROR, message = 'is\nbad', source = 'src', code = 12 },
+      { lnum = 2, col = 0, severity = vim.diagnostic.severity.HINT, message = 'is mild' },
+    })
+  end)
+
+  it('show each with the code around it', function()
+    for _, name in ipairs({ 'explain_diagnostics', 'fix_diagnostics' }) do
+      local text = project.prompt(name)
+      t.matches('a%.lua:2:2: error: is / bad %[src 12%]', text)
+      t.matches('>    2  two', text)
+      t.matches('is mild', text)
+    end
+  end)
+
+  it('take a file and a severity', function()
+    vim.cmd.edit(project.write('b.lua', 'other'))
+    local text = project.prompt('explain_diagnostics', { path = 'a.lua', severity = 'warning' })
+    t.matches('bad', text)
+    t.ok(not text:find('mild'))
+    t.matches('no diagnostics', project.prompt('explain_diagnostics', { path = 'b.lua' }))
+    t.matches('not open', failure('explain_diagnostics', { path = 'c.lua' }).message)
+    t.matches('outside', failure('explain_diagnostics', { path = '/etc/passwd' }).message)
+    t.matches('severity', failure('explain_diagnostics', { severity = 'loud' }).message)
+    local ref = { type = 'prompt', name = 'fix_diagnostics' }
+    t.eq({ 'a.lua', 'b.lua' }, project.complete(ref, 'path', ''))
+    t.eq({ 'warning' }, project.complete(ref, 'severity', 'W'))
+  end)
+
+  it('keep the text of sensitive files', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden'))
+    vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'hidden unused' } })
+    local text = project.prompt('fix_diagnostics')
+    t.ok(not text:find('hidden', 1, true))
+    t.matches('%.env has 1 more', text)
+  end)
+end)
+
+describe('review_changes', function()
+  before_each(repository)
+
+  it('shows the diff of a real repository, and what is beside it', function()
+    t.matches('Nothing that git tracks has changed', project.prompt('review_changes'))
+    project.write('a.lua', 'local M = {}\n\nfunction M.run(x)\n  return x + 1\nend\n\nreturn M\n')
+    project.write('.env', 'KEY=hidden2')
+    project.write('new file.lua', 'x')
+    vim.cmd.edit(project.root .. '/a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { '-- unsaved' })
+    local text = project.prompt('review_changes')
+    t.matches('%-  return x\n%+  return x %+ 1', text)
+    t.matches('Not tracked by git.*new file%.lua', text)
+    t.matches('hold secrets: %.env', text)
+    t.matches('unsaved changes.*: a%.lua', text)
+    t.ok(not text:find('hidden', 1, true))
+  end)
+
+  it('compares with another revision, one file or folder', function()
+    git('branch', 'base')
+    project.write('sub/b.lua', 'b\n')
+    project.write('a.lua', 'changed\n')
+    git('add', '-A')
+    git('commit', '-q', '-m', 'second')
+    t.matches('Nothing', project.prompt('review_changes'))
+    local text = project.prompt('review_changes', { base = 'base' })
+    t.matches('%+changed', text)
+    t.matches('%+b', text)
+    text = project.prompt('review_changes', { base = 'base', path = 'sub' })
+    t.matches('%+b', text)
+    t.ok(not text:find('+changed', 1, true))
+    local ref = { type = 'prompt', name = 'review_changes' }
+    t.eq({ 'base' }, project.complete(ref, 'base', 'ba'))
+    t.ok(vim.list_contains(project.complete(ref, 'base', ''), 'HEAD'))
+    t.eq({ 'sub/' }, project.complete(ref, 'path', 'su'))
+  end)
+
+  it('takes nothing for a revision that could be something else', function()
+    for _, base in ipairs({
+      '--output=' .. project.root .. '/x',
+      '-O/x',
+      'a..b c',
+      'x;y',
+      '$(x)',
+      'a\nb',
+      'HEAD:.env',
+      ':/x',
+    }) do
+      t.eq('validation_error', failure('review_changes', { base = base }).code)
+    end
+    t.eq(nil, vim.uv.fs_stat(project.root .. '/x'))
+    t.eq('tool_error', failure('review_changes', { base = 'no-such-branch' }).code)
+    t.eq('not_found', failure('review_changes', { path = '../' }).code)
+    t.eq('not_found', failure('review_changes', { path = '.env' }).code)
+  end)
+
+  it('runs nothing that the repository configures', function()
+    local marker = project.base .. '/ran'
+    local script = project.write(project.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\n')
+    vim.uv.fs_chmod(script, 493)
+    for key, value in pairs({
+      ['diff.external'] = script,
+      ['core.fsmonitor'] = script,
+      ['core.pager'] = script,
+      ['diff.evil.textconv'] = script,
+      ['diff.evil.command'] = script,
+    }) do
+      git('config', key, value)
+    end
+    project.write('.gitattributes', '*.lua diff=evil\n')
+    project.write('a.lua', 'changed\n')
+    vim.fn.delete(marker) -- `git config` itself may have asked the monitor
+    t.matches('%+changed', project.prompt('review_changes'))
+    project.prompt('project_status')
+    t.eq(nil, vim.uv.fs_stat(marker))
+  end)
+
+  it('says what is wrong where there is no repository or no git', function()
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    vim.fn.mkdir(project.root .. '/.git')
+    t.matches('the changes cannot be read: .*[Nn]ot a git repository', failure('review_changes').message)
+    local path = vim.env.PATH
+    vim.env.PATH = project.base
+    local err = failure('review_changes')
+    vim.env.PATH = path
+    t.matches('git cannot be run', err.message)
+  end)
+end)
+
+describe('explain_selection', function()
+  it('has the selection and the lines around it', function()
+    vim.cmd.edit(project.write('a.lua', 'one\ntwo ```\nthree\nfour\n'))
+    vim.bo.filetype = 'lua'
+    t.matches('nothing is selected', failure('explain_selection').message)
+    vim.cmd('normal! 2GVj\27')
+    local text = project.prompt('explain_selection', { question = 'Why so?' })
+    t.matches('^Why so%?', text)
+    t.matches('a%.lua, lines 2 to 3', text)
+    t.matches('````lua\ntwo ```\nthree\n````', text)
+    t.matches('    4  four', text)
+  end)
+
+  it('does not give what is sensitive', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden'))
+    vim.cmd('normal! V\27')
+    t.matches('is not given', failure('explain_selection').message)
+  end)
+end)
+
+describe('write_tests and analyze_module', function()
+  local text = 'local M = {}\n\nfunction M.run(x)\n  return x\nend\n\nfunction M.stop() end\n\nreturn M\n'
+
+  it('find a symbol in the current file, or in one that is not open', function()
+    local path = project.write('a.lua', text)
+    t.matches('has no run', failure('write_tests', { symbol = 'run' }).message)
+    local got = project.prompt('write_tests', { symbol = 'run', path = 'a.lua' })
+    t.matches('`run` in a%.lua %(line 3%)', got)
+    t.ok(got:find(text, 1, true))
+    vim.cmd.edit(path)
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { '-- unsaved' })
+    got = project.prompt('write_tests', { symbol = 'M.stop' })
+    t.matches('%(line 8%)', got)
+    t.matches('%-%- unsaved', got)
+    t.matches('has no zebra', failure('write_tests', { symbol = 'zebra' }).message)
+    t.eq('validation_error', failure('write_tests').code)
+    local ref = { type = 'prompt', name = 'write_tests' }
+    t.eq({ 'M.run', 'M.stop' }, project.complete(ref, 'symbol', 'M'))
+    t.eq({ 'M.run', 'M.stop' }, project.complete(ref, 'symbol', '', { path = 'a.lua' }))
+    t.eq({}, project.complete(ref, 'symbol', '', { path = '../x' }))
+    t.eq({ 'a.lua' }, project.complete(ref, 'path', 'a'))
+  end)
+
+  it('give the outline and the text as a resource', function()
+    vim.cmd.edit(project.write('a.lua', text))
+    local outcome = project.run('prompt', 'analyze_module')
+    local messages = vim.json.decode(outcome.payload.text).messages
+    t.matches('%- M%.run %(line 3%)', messages[1].content.text)
+    t.eq({ uri = 'nvim://buffer/a.lua', mimeType = 'text/x-lua', text = text }, messages[2].content.resource)
+    t.eq(text, project.contents(messages[2].content.resource.uri).text)
+  end)
+
+  it('read nothing that they must not', function()
+    project.write('.env', 'KEY=hidden')
+    project.write('a.bin', 'a\0b')
+    for path, why in pairs({
+      ['.env'] = 'sensitive',
+      ['../x'] = 'outside',
+      ['/etc/passwd'] = 'outside',
+      ['none.lua'] = 'there is no file',
+      ['a.bin'] = 'not a text file',
+      ['.git'] = 'not a file',
+    }) do
+      t.matches(why, failure('analyze_module', { path = path }).message)
+    end
+  end)
+end)
+
+describe('search_code', function()
+  it('finds text in files, nothing in sensitive ones', function()
+    repository()
+    project.write('b.lua', '-- M.run is here\n')
+    project.write('server.pem', 'M.run')
+    local text = project.prompt('search_code', { query = 'M.run' })
+    t.matches('a%.lua:3: function M%.run%(x%)', text)
+    t.matches('b%.lua:1: %-%- M%.run is here', text)
+    t.ok(not text:find('server.pem', 1, true))
+    t.ok(not project.prompt('search_code', { query = 'M.run', path = 'b.lua' }):find('a.lua:', 1, true))
+    t.matches('found nothing', project.prompt('search_code', { query = '-no-such-thing' }))
+    t.matches('found nothing', project.prompt('search_code', { query = 'M.*run' }))
+    t.eq('validation_error', failure('search_code', { query = 'a\nb' }).code)
+    t.eq('not_found', failure('search_code', { query = 'a', path = '/etc' }).code)
+  end)
+
+  it('is bounded', function()
+    repository()
+    for i = 1, 30 do
+      project.write(i .. '.txt', ('needle %s\n'):format(('x'):rep(1000)):rep(10))
+    end
+    local text = project.prompt('search_code', { query = 'needle' })
+    t.matches('more than the first 100 lines', text)
+    t.ok(#text < 40 * 1024)
+  end)
+end)
+
+describe('debug_stopped', function()
+  after_each(function()
+    package.loaded.dap = nil
+  end)
+
+  --- A second implementation of the part of nvim-dap that is looked at.
+  local function dap(session)
+    package.loaded.dap = {
+      session = function()
+        return session
+      end,
+    }
+  end
+
+  it('says what is missing', function()
+    t.matches('nvim%-dap is not loaded', project.prompt('debug_stopped'))
+    dap(nil)
+    t.matches('has no session', project.prompt('debug_stopped'))
+    dap({})
+    t.matches('is not stopped', project.prompt('debug_stopped'))
+  end)
+
+  it('shows stack, variables and code, without secrets', function()
+    local path = project.write('a.py', 'x = 1\ny = 2\n')
+    local answers = {
+      stackTrace = {
+        stackFrames = {
+          { id = 7, name = 'inner', line = 2, source = { path = path } },
+          { id = 8, name = 'outer', line = 1, source = { path = path } },
+        },
+      },
+      scopes = { scopes = { { name = 'Locals', variablesReference = 3 }, { name = 'Globals', expensive = true } } },
+      variables = { variables = { { name = 'x', value = '1' }, { name = 'api_key', value = "'s3cret'" } } },
+    }
+    dap({
+      stopped_thread_id = 1,
+      current_frame = answers.stackTrace.stackFrames[1],
+      request = function(_, command, _, done)
+        vim.schedule(function()
+          done(nil, answers[command])
+        end)
+      end,
+    })
+    local text = project.prompt('debug_stopped', { question = 'Why?' })
+    t.matches('Why%?', text)
+    t.matches('> inner %(a%.py:2%)', text)
+    t.matches('x = 1', text)
+    t.matches('>    2  y = 2', text)
+    t.ok(not text:find('s3cret', 1, true))
+    t.ok(not text:find('Globals', 1, true))
+  end)
+
+  it('does not wait for an adapter that says nothing', function()
+    dap({ stopped_thread_id = 1, request = function() end })
+    t.matches('no answer within 3 s', project.prompt('debug_stopped'))
+  end)
+end)
+
+describe('project_status and verify_setup', function()
+  it('sum up', function()
+    repository()
+    project.write('a.lua', 'changed')
+    vim.cmd.edit(project.root .. '/a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'x' })
+    local text = project.prompt('project_status')
+    t.matches('## main\n M a%.lua', text)
+    t.matches('a%.lua %(unsaved%) %(on screen%)', text)
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    t.matches('git status is not to be had', project.prompt('project_status'))
+  end)
+
+  it('show the setup, never the token', function()
+    local text = project.prompt('verify_setup')
+    t.matches('Bridge: stopped', text)
+    t.matches('10 prompts', text)
+    t.matches('No bundled tools are on', text)
+  end)
+end)

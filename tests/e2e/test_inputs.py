@@ -1,0 +1,297 @@
+"""Elicitation, sampling and roots: from Lua to an official client and back, over every transport."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from mcp import Client, MCPError, types
+
+from tests.support.bridge import Bridge, Transport, connect
+from tests.support.nvim import ROOT
+from tests.support.raw import STATELESS_VERSION, Raw
+from tests.support.results import error_of, text_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+REGISTER = f"dofile([[{ROOT / 'tests' / 'e2e' / 'inputs.lua'}]])"
+EXPIRED = "Invalid or expired requestState"
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def asking(tools_bridge: Bridge) -> Bridge:
+    """A bridge whose editor has the tools of tests/e2e/inputs.lua."""
+    await tools_bridge.nvim.lua(REGISTER)
+    return tools_bridge
+
+
+class Person:
+    """Who sits at the client: answers in order, and notes what was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    async def elicit(self, context: Any, params: Any) -> Any:
+        self.asked.append(params.message)
+        return self.answers.pop(0)
+
+    async def sample(self, context: Any, params: Any) -> Any:
+        self.asked.append(params.messages[0].content.text)
+        content = types.TextContent(type="text", text="Paris")
+        return types.CreateMessageResult(role="assistant", content=content, model="m")
+
+    async def roots(self, context: Any) -> Any:
+        self.asked.append("roots")
+        return types.ListRootsResult(roots=[types.Root(uri="file:///a"), types.Root(uri="file:///b")])
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `connect`."""
+        return {
+            "elicitation_callback": self.elicit,
+            "sampling_callback": self.sample,
+            "list_roots_callback": self.roots,
+        }
+
+
+def accept(name: str) -> types.ElicitResult:
+    return types.ElicitResult(action="accept", content={"name": name})
+
+
+async def pending(bridge: Bridge) -> int:
+    return int(await bridge.nvim.lua("return require('mcp-tools.registry').pending_count()"))
+
+
+async def test_elicitation(asking: Bridge, transport: Transport) -> None:
+    """The tool hears what the person filled in, and that they declined or went away."""
+    person = Person(accept("Ada"), types.ElicitResult(action="decline"), types.ElicitResult(action="cancel"))
+    async with connect(asking, transport, **person.options) as client:
+        answers = [json.loads(text_of(await client.call_tool("nvim_who", {}))) for _ in range(3)]
+
+    assert answers[0] == {"action": "accept", "content": {"name": "Ada"}}
+    assert [answer["action"] for answer in answers[1:]] == ["decline", "cancel"]
+    assert person.asked == ["Who are you?"] * 3
+
+
+async def test_time_stands_still_for_the_person(asking: Bridge, transport: Transport) -> None:
+    """A tool with half a second of its own waits longer for somebody to type."""
+    person = Person()
+
+    async def slow(context: Any, params: Any) -> Any:
+        await asyncio.sleep(0.8)
+        return accept("Ada")
+
+    async with connect(asking, transport, **person.options | {"elicitation_callback": slow}) as client:
+        assert not (await client.call_tool("nvim_who", {})).is_error
+
+
+async def test_sampling_and_roots(asking: Bridge, transport: Transport) -> None:
+    """The client's model and its folders, in both styles of tools."""
+    async with connect(asking, transport, **Person().options) as client:
+        assert text_of(await client.call_tool("nvim_model", {})) == "Paris"
+        assert text_of(await client.call_tool("nvim_folders", {})) == "file:///a"
+
+
+async def test_several_at_once_and_several_rounds(asking: Bridge, transport: Transport) -> None:
+    """Three things in one round; two rounds in one call."""
+    person = Person(accept("Ada"), accept("one"), accept("two"))
+    async with connect(asking, transport, **person.options) as client:
+        assert json.loads(text_of(await client.call_tool("nvim_everything", {}))) == ["Ada", "Paris", 2]
+        assert sorted(person.asked) == ["Name?", "Say hello", "roots"]
+        assert json.loads(text_of(await client.call_tool("nvim_twice", {}))) == ["one", "two"]
+        assert await asking.nvim.lua("return Seen.answers") == 2
+
+
+async def test_prompts_and_resources_ask_too(asking: Bridge, transport: Transport) -> None:
+    """Whatever has a handler in the editor may ask."""
+    person = Person(accept("tests"), accept("this one"))
+    async with connect(asking, transport, **person.options) as client:
+        prompt = await client.get_prompt("asking")
+        contents = (await client.read_resource("e2e://asking")).contents
+
+    assert [message.content.text for message in prompt.messages if message.content.type == "text"] == [
+        "About tests"
+    ]
+    assert [item.text for item in contents if isinstance(item, types.TextResourceContents)] == ["this one"]
+
+
+async def test_clients_that_cannot_be_asked(asking: Bridge, transport: Transport) -> None:
+    """They hear it at once: in a session from the tool, else as the protocol's own error."""
+    async with connect(asking, transport) as client:
+        for tool, capability in (("who", "elicitation"), ("model", "sampling"), ("folders", "roots")):
+            if transport == "stateless":
+                with pytest.raises(MCPError) as refused:
+                    await client.call_tool(f"nvim_{tool}", {})
+                assert refused.value.error.code == -32021
+                assert refused.value.error.data == {"requiredCapabilities": {capability: {}}}
+            else:
+                error = error_of(await client.call_tool(f"nvim_{tool}", {}))
+                assert error["code"] == "capability_missing"
+                assert capability in error["message"]
+    async with Raw(asking) as raw:
+        message = stateless_call("who")
+        status, answer = await raw.send(message, **stateless_headers("who"))
+        assert (status, answer["error"]["code"]) == (400, -32021)
+
+
+@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+async def test_a_client_that_refuses(asking: Bridge, transport: Transport) -> None:
+    """An error of the client is an error for the tool, in the client's words."""
+    person = Person(
+        types.ErrorData(code=-1, message="not now"), types.ElicitResult(action="accept", content={"name": 1})
+    )
+    async with connect(asking, transport, **person.options) as client:
+        error = error_of(await client.call_tool("nvim_who", {}))
+        assert error["code"] == "tool_error"
+        assert "not now" in error["message"]
+        error = error_of(await client.call_tool("nvim_who", {}))
+        assert error["code"] == "validation_error"
+        assert "name" in error["message"]
+
+
+@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+@pytest.mark.parametrize("how", ["cancel", "close"])
+async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
+    """Nothing of the call stays: the tool is cancelled, or hears the refusal that the client leaves."""
+    asked = asyncio.Event()
+
+    async def never(context: Any, params: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    async with connect(asking, transport, elicitation_callback=never) as client:
+        call = asyncio.create_task(client.call_tool("nvim_who", {}))
+        await asyncio.wait_for(asked.wait(), 5)
+        if how == "cancel":
+            call.cancel()
+            await asking.nvim.wait_for("return #Seen.cancelled == 1")
+    await asking.nvim.wait_for("return #Seen.cancelled + Seen.answers == 1")
+    await asyncio.gather(call, return_exceptions=True)
+    assert await pending(asking) == 0
+
+
+# Without sessions: what a client may do with a state
+
+
+def stateless_headers(tool: str) -> dict[str, Any]:
+    return {
+        "Mcp_Session_Id": None,
+        "MCP_Protocol_Version": STATELESS_VERSION,
+        "Mcp_Method": "tools/call",
+        "Mcp_Name": f"nvim_{tool}",
+    }
+
+
+def stateless_call(tool: str, **params: Any) -> dict[str, Any]:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
+        "io.modelcontextprotocol/clientCapabilities": params.pop("capabilities", {}),
+    }
+    body = {"name": f"nvim_{tool}", "arguments": {}, "_meta": meta} | params
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": body}
+
+
+async def leg(client: Client, tool: str, name: str | None = None, **options: Any) -> Any:
+    """One leg, by hand; `name` is the answer to the one question."""
+    responses: Any = {} if name is None else {"input_responses": {"answer": accept(name)}}
+    return await client.session.call_tool(
+        f"nvim_{tool}", options.pop("arguments", {}), allow_input_required=True, **responses, **options
+    )
+
+
+async def test_a_state_is_bound_to_its_call(asking: Bridge) -> None:
+    """A state that was changed, or comes with other arguments or for another tool, is refused."""
+    async with connect(asking, "stateless", **Person().options) as client:
+        first = await leg(client, "who")
+        assert first.input_requests["answer"].params.message == "Who are you?"
+        state = first.request_state
+        for tool, options in (
+            ("who", {"request_state": state[:-4] + "AAAA"}),
+            ("who", {"request_state": "v1.nonsense"}),
+            ("who", {"request_state": ""}),
+            ("who", {"request_state": state, "arguments": {"x": 1}}),
+            ("twice", {"request_state": state}),
+        ):
+            with pytest.raises(MCPError, match=EXPIRED):
+                await leg(client, tool, "Eve", **options)
+        assert await asking.nvim.lua("return Seen.answers") == 0
+        assert json.loads(text_of(await leg(client, "who", "Ada", request_state=state)))["action"] == "accept"
+
+
+async def test_repeated_retries(asking: Bridge) -> None:
+    """A retry that repeats joins the call, gets the open question, or the result; no tool hears it twice."""
+    async with connect(asking, "stateless", **Person().options) as client:
+        first = await leg(client, "twice")
+        again = await leg(client, "twice", request_state=first.request_state)
+        assert again.input_requests == first.input_requests
+        second = await leg(client, "twice", "one", request_state=first.request_state)
+        assert second.input_requests["answer"].params.message == "Name 2?"
+        replayed = await leg(client, "twice", "EVIL", request_state=first.request_state)
+        assert replayed.input_requests == second.input_requests
+        ends = await asyncio.gather(
+            *(leg(client, "twice", "two", request_state=second.request_state) for _ in range(2)),
+            leg(client, "twice", "EVIL", request_state=first.request_state),
+        )
+        late = await leg(client, "twice", "EVIL", request_state=second.request_state)
+        for result in (*ends, late):
+            assert json.loads(text_of(result)) == ["one", "two"]
+        assert await asking.nvim.lua("return Seen.answers") == 2
+
+
+async def test_between_legs_a_client_may_be_away(asking: Bridge) -> None:
+    """Its connection may close; another one of that token goes on. A leg that breaks off ends the call."""
+    async with connect(asking, "stateless", **Person().options) as client:
+        first = await leg(client, "twice")
+    async with connect(asking, "stateless", **Person().options) as client:
+        second = await leg(client, "twice", "one", request_state=first.request_state)
+        last = asyncio.create_task(leg(client, "twice", "two", request_state=second.request_state))
+        await asking.nvim.wait_for("return Seen.answers == 2")
+        last.cancel()
+        await asking.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+        result = await leg(client, "twice", "two", request_state=second.request_state)
+        assert error_of(result)["code"] == "cancelled"
+
+
+async def test_a_person_at_the_editor_ends_a_parked_call(asking: Bridge) -> None:
+    """The client that comes back hears that it was cancelled."""
+    async with connect(asking, "stateless", **Person().options) as client:
+        first = await leg(client, "who")
+        await asking.nvim.lua(
+            "for id in pairs(require('mcp-tools.core').get().executor.calls) do"
+            " require('mcp-tools.core').get().executor:cancel(id, 'user') end"
+        )
+        assert (
+            error_of(await leg(client, "who", "Ada", request_state=first.request_state))["code"]
+            == "cancelled"
+        )
+        assert await asking.nvim.lua("return Seen.cancelled") == ["user"]
+
+
+async def test_answers_that_come_with_the_call(asking: Bridge) -> None:
+    """A client that knows the question answers it in its first request; what nobody asked for is ignored."""
+    async with connect(asking, "stateless", **Person().options) as client:
+        result = await leg(client, "who", "Ada")
+        assert json.loads(text_of(result))["content"] == {"name": "Ada"}
+
+
+async def test_intermediate_states(asking: Bridge, transport: Transport) -> None:
+    """They come in order, as progress: the text in the message, what is no text in `_meta` as well."""
+    seen: list[tuple[str | None, Any]] = []
+
+    async def note(message: Any) -> None:
+        if isinstance(message, types.ProgressNotification):
+            meta = dict(message.params.meta or {})
+            seen.append((message.params.message, meta.get("mcp-tools.nvim/state")))
+
+    async def ignore(done: float, total: float | None, message: str | None) -> None:
+        pass
+
+    async with connect(asking, transport, message_handler=note) as client:
+        result = await client.call_tool("nvim_stages", {}, progress_callback=ignore)
+        assert text_of(result) == "ended"
+
+    assert seen == [("begun", None), ('{"files":2}', {"files": 2}), ("7", 7), ("nearly", None)]

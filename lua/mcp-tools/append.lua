@@ -24,6 +24,7 @@ local BATCH_LINES = 64
 ---@field max_bytes integer
 ---@field queue (string|fun(): string)[] not yet handed to the file
 ---@field failed string? why the last batch could not be written
+---@field readers fun()[]? wait until everything is written
 local Appender = {}
 Appender.__index = Appender
 
@@ -38,8 +39,18 @@ end
 function Appender:finish(err)
   self.failed = err
   self.writing = false
-  if #self.queue > 0 then
+  local readers = self.readers
+  if #self.queue > 0 and readers then
+    vim.schedule(function()
+      self:flush()
+    end)
+  elseif #self.queue > 0 then
     self:flush_soon()
+  elseif readers then
+    self.readers = nil
+    for _, read in ipairs(readers) do
+      read()
+    end
   end
 end
 
@@ -151,12 +162,10 @@ function Appender:add(line)
   self:flush_soon()
 end
 
---- Reads the end of a file without blocking.
 ---@param path string
 ---@param bytes integer
----@param cb fun(lines: string[]?, err: string?) on the main loop
-function M.tail(path, bytes, cb)
-  local done = vim.schedule_wrap(cb)
+---@param done fun(lines: string[]?, err: string?)
+local function read_end(path, bytes, done)
   uv.fs_open(path, 'r', 0, function(open_err, fd)
     if not fd then
       return done(nil, open_err)
@@ -177,6 +186,22 @@ function M.tail(path, bytes, cb)
       end)
     end)
   end)
+end
+
+--- Reads the end of the file without blocking, with all lines that were added before.
+---@param bytes integer
+---@param cb fun(lines: string[]?, err: string?) on the main loop
+function Appender:tail(bytes, cb)
+  local path, done = self.path(), vim.schedule_wrap(cb)
+  self:flush()
+  if self.writing then
+    self.readers = self.readers or {}
+    table.insert(self.readers, function()
+      read_end(path, bytes, done)
+    end)
+  else
+    read_end(path, bytes, done)
+  end
 end
 
 return M

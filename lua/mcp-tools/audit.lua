@@ -75,7 +75,7 @@ end
 ---@param bytes integer
 ---@param cb fun(entries: table[]?, err: string?) on the main loop
 function M.tail(bytes, cb)
-  append.tail(M.path(), bytes, function(lines, err)
+  file:tail(bytes, function(lines, err)
     if not lines then
       return cb(nil, err)
     end

@@ -117,7 +117,7 @@ end
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function M.tail(bytes, cb)
-  append.tail(M.path(), bytes, cb)
+  file:tail(bytes, cb)
 end
 
 return M

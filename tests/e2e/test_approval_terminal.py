@@ -49,11 +49,12 @@ def ran(screen: Terminal) -> Any:
     return screen.nvim.lua("return Seen.late")
 
 
-async def looked_at(screen: Terminal) -> None:
+async def looked_at(screen: Terminal, ms: int = 400) -> None:
     """Wait as a person does who reads first: an answer at once may be meant for the question before."""
     await screen.nvim.wait_for(
         "local question = require('mcp-tools.approval').current()"
-        " return question and vim.uv.hrtime() - question.shown_at > 400e6"
+        " return question and vim.uv.hrtime() - question.shown_at > 1e6 * ...",
+        ms,
     )
 
 
@@ -70,7 +71,8 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
         call = asyncio.create_task(client.call_tool("nvim_risky", RISKY))
         await screen.shows("may this run?")
         await screen.type("yna")
-        shown = await screen.shows(
+        await screen.shows(
+            "yes yna",
             "tool    risky",
             "tools.lua",
             'client  calls itself "mcp"',
@@ -82,7 +84,6 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
             "y once",
             "N never",
         )
-        assert "yes yna" in shown
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["yes yna"]
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
         await screen.press("Escape")
@@ -207,9 +208,62 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         await screen.command("McpTools trust risky denied")
         await screen.shows("risky is denied now")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
+
         await screen.command("McpTools audit")
         await screen.shows("allow  risky  (person: always)  done", "(ledger)  failed")
         await screen.type(":McpTools trust ri")
         await screen.press("Tab")
         await screen.shows(":McpTools trust risky")
         await screen.press("C-c")
+
+
+async def test_the_cursor_moves_for_who_wants_that(screen: Terminal, bridge: Bridge) -> None:
+    """With `ui.approval_focus` the window is entered from normal mode only, and is deaf for a moment."""
+    await screen.nvim.lua("mcp_tools.setup({ ui = { approval_focus = true } })")
+    entered = "return vim.b.mcp_tools_approval ~= nil"
+    async with connect(bridge, "sessions") as client:
+        await screen.type("ia")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("may this run?")
+        assert not await screen.nvim.lua(entered)
+        await screen.press("Escape")
+        await screen.command("McpTools deny")
+        assert error_of(await ended(call))["code"] == "access_denied"
+        await screen.hides("may this run?")
+
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.nvim.wait_for(entered)
+        await screen.type("yyy")
+        await looked_at(screen, 700)
+        assert await ran(screen) == 0
+        await screen.type("y")
+        assert text_of(await ended(call)) == "it ran"
+        assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["a"]
+
+
+async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
+    """A `preview` is shown, one that fails is said to have failed, and what is long is cut."""
+    await screen.nvim.lua("""
+      for name, preview in pairs({
+        edits = function(args) return '-old\\n+' .. args.new end,
+        fails = function() error('no diff') end,
+      }) do
+        mcp_tools.register({ name = name, description = name, needs_approval = true, preview = preview,
+          execute = function(ctx) ctx('done') end })
+      end
+    """)
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_edits", {"new": "n\u200bew"}))
+        await screen.shows("changes", "│ -old", "│ +n<U+200B>ew")
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "done"
+        await screen.hides("may this run?")
+        long = {"lines": ["x" * 50] * 20000, "z": "y" * 1_000_000}
+        call = asyncio.create_task(client.call_tool("nvim_fails", long))
+        await screen.shows("arguments, CUT: only the first 64 KB are shown")
+        await looked_at(screen)
+        await screen.command("McpTools approve look")
+        await screen.type("G")
+        await screen.shows("its preview failed")
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "done"

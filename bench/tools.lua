@@ -65,6 +65,17 @@ register({
   end,
 })
 
+local mebibyte = ('0123456789abcdef'):rep(2 ^ 16)
+
+require('mcp-tools').register_resource({
+  uri = 'bench://text',
+  name = 'text',
+  description = 'A text of 1 MiB',
+  read = function(ctx)
+    ctx(mebibyte)
+  end,
+})
+
 --- A list that is as long as lists get.
 ---@param count integer
 function M.register_many(count)

@@ -1,4 +1,4 @@
-"""Large answers: the list of 1 000 tools, and a text of 1 MiB."""
+"""Large answers: the list of 1 000 tools, a text of 1 MiB, and a resource of that size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from table import Row
 
 MANY = 1000
 TEXT = "0123456789abcdef" * (1 << 16)
+READ = {"method": "resources/read", "params": {"uri": "bench://text"}}
 REACH = 3
+READERS = 4
+"""Sessions that take turns: each one may read a hundred times a second."""
 
 
 async def measure(stage: Stage) -> list[Row]:
@@ -35,6 +38,9 @@ async def measure(stage: Stage) -> list[Row]:
         "list": tools,
         "bare list": servers.plain(stage.floor, "/fixed", listing, '"nvim_many_', 100_000),
         "echo": await servers.with_sessions(http, stage.bridge, echo, '"text":', size=1 << 20),
+        "read": await servers.with_sessions(
+            http, stage.bridge, READ, '"contents":', count=READERS, size=1 << 20
+        ),
         "bare echo": servers.plain(stage.floor, "/echo", servers.call("echo", TEXT), '"text":', 1 << 20),
     }
     for endpoint in endpoints.values():
@@ -51,4 +57,5 @@ async def measure(stage: Stage) -> list[Row]:
     return [
         row(f"tools/list with {MANY} tools ({len(text) // 1000} kB), p50", "list", "bare list"),
         row("1 MiB text result (echoed), p50", "echo", "bare echo"),
+        row("1 MiB resource read, p50 (bare: echo)", "read", "bare echo"),
     ]

@@ -27,6 +27,7 @@ FIGURES = [
     "bridge after its first client",
     "tools/list with 1000 tools",
     "1 MiB text result",
+    "1 MiB resource read",
     "requests to Neovim, idle",
     "requests to Neovim, second half",
 ]

@@ -156,3 +156,45 @@ async def test_faults_of_tools(setup: Setup) -> None:
 async def test_a_tool_that_holds_the_main_thread_is_waited_for(setup: Setup) -> None:
     """It has started, so silence beyond start_by is no reason to give it up."""
     assert (await setup.run("busy")).text == "after all"
+
+
+async def test_subscriptions(setup: Setup) -> None:
+    """What is not there is refused; what changes is told, until each subscription is taken back."""
+    await setup.nvim.lua("""
+      require('mcp-tools').register_resource({ uri = 'test://watched', name = 'watched',
+        read = function(ctx) ctx('text') end,
+        watch = function(changed) _G.changed = changed return function() _G.changed = nil end end })
+    """)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    setup.editor.on_updated(heard.put_nowait)
+    refused = await setup.editor.subscribe("test://none")
+    assert refused is not None
+    assert refused.code is Code.NOT_FOUND
+    for _ in range(2):
+        assert await setup.editor.subscribe("test://watched") is None
+    setup.editor.unsubscribe("test://watched")
+    await setup.nvim.lua("_G.changed()")
+    assert await asyncio.wait_for(heard.get(), 2) == "test://watched"
+    setup.editor.unsubscribe("test://watched")
+    await setup.nvim.wait_for("return _G.changed == nil")
+
+
+async def test_other_kinds_of_calls(setup: Setup) -> None:
+    """A resource, a prompt and a completion go the same way as a tool."""
+    await setup.nvim.lua("""
+      local tools = require('mcp-tools')
+      tools.register_resource({ uri = 'test://r', name = 'r', read = function(ctx) ctx('text') end })
+      tools.register_prompt({ name = 'p', description = 'p', get = function(ctx) ctx('hello') end,
+        args = { x = { complete = function(ctx, prefix) ctx({ prefix .. '!' }) end } } })
+    """)
+    asked = {"ref": {"type": "prompt", "name": "p"}, "argument": {"name": "x", "value": "a"}}
+    requests = [
+        CallRequest("test://r", {}, ClientInfo("t", "1"), kind="resource"),
+        CallRequest("p", {}, ClientInfo("t", "1"), kind="prompt"),
+        CallRequest("p", asked, ClientInfo("t", "1"), kind="completion"),
+    ]
+    outcomes = [await setup.calls.run(request, setup.seen) for request in requests]
+    contents, prompt, completion = (json.loads(outcome.text) for outcome in outcomes)
+    assert contents == {"contents": [{"uri": "test://r", "mimeType": "text/plain", "text": "text"}]}
+    assert prompt["messages"] == [{"role": "user", "content": {"type": "text", "text": "hello"}}]
+    assert completion["values"] == ["a!"]

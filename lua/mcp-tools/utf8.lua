@@ -40,12 +40,39 @@ local function sequence(s, i)
   return nil
 end
 
+--- Where LuaJIT compiles, four bytes at a time are ten times faster than a pattern; most long texts are ASCII.
+local has_ffi, ffi = pcall(require, 'ffi')
+local compiles = has_ffi and jit ~= nil and jit.status()
+local LONG = 4096
+
+--- Position of the first byte beyond ASCII, or one up to three bytes before it.
+---@param s string
+---@return integer? position nil when all is ASCII
+local function beyond_ascii(s)
+  local words = ffi.cast('const uint32_t *', s)
+  local count = math.floor(#s / 4)
+  for i = 0, count - 1 do
+    if bit.band(words[i], 0x80808080) ~= 0 then
+      return i * 4 + 1
+    end
+  end
+  return find(s, '[\128-\255]', count * 4 + 1)
+end
+
 --- Position of the first byte that is not UTF-8.
 ---@param s string
 ---@param from? integer where to begin (default 1)
 ---@return integer? position 1-based; nil when all from there on is well-formed
 function M.invalid_at(s, from)
-  local i = find(s, '[\128-\255]', from or 1)
+  local start = from or 1
+  if compiles and start == 1 and #s >= LONG then
+    local near = beyond_ascii(s)
+    if not near then
+      return nil
+    end
+    start = near
+  end
+  local i = find(s, '[\128-\255]', start)
   while i do
     local n = sequence(s, i)
     if not n then

@@ -13,7 +13,7 @@ import pytest
 from bridge.calls import Calls
 from bridge.editor.client import NvimEditor
 from bridge.errors import Code
-from bridge.model import CallRequest, ClientInfo, HelloInfo, Outcome, Progress, Versions
+from bridge.model import CallRequest, ClientInfo, HelloInfo, Outcome, Parked, Progress, Versions
 from tests.support.nvim import Nvim
 
 INIT = """
@@ -35,6 +35,14 @@ add('steps', function(ctx)
   ctx:log('info', { at = 1 })
   ctx:progress(1, 3, 'one')
   vim.defer_fn(function() ctx:progress(2, 3, 'two') ctx('end') end, 30)
+end)
+add('asks', function(ctx)
+  local heard = 0
+  ctx:elicit('Who?', { type = 'object' }, function(answer, err)
+    heard = heard + 1
+    if err then return ctx(nil, err) end
+    ctx({ answer.content.name, heard })
+  end)
 end)
 add('bad', function(ctx) ctx({ deep = { 'caf\\233' } }) end)
 add('throws', function() error('at /home/me/secret') end)
@@ -198,3 +206,47 @@ async def test_other_kinds_of_calls(setup: Setup) -> None:
     assert contents == {"contents": [{"uri": "test://r", "mimeType": "text/plain", "text": "text"}]}
     assert prompt["messages"] == [{"role": "user", "content": {"type": "text", "text": "hello"}}]
     assert completion["values"] == ["a!"]
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["woken", "polled"])
+async def test_a_tool_asks_its_client(setup: Setup, lost: bool) -> None:
+    """The question and the answer cross the wire, also without wake-ups; the tool has it once."""
+    if lost:
+        await setup.nvim.lua("vim.rpcnotify = function() end")
+    asked: list[dict[str, Any]] = []
+
+    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
+        asked.append(requests)
+        return {"answer": {"result": {"action": "accept", "content": {"name": "Ädä"}}}}
+
+    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    outcome = await setup.calls.run(request, setup.seen, ask)
+    assert json.loads(outcome.text) == ["Ädä", 1]
+    params = {"message": "Who?", "requestedSchema": {"type": "object"}}
+    assert asked == [{"answer": {"method": "elicitation/create", "params": params}}]
+
+
+async def test_answers_to_nothing(setup: Setup) -> None:
+    """An answer that comes twice or for no call changes nothing."""
+    reply = await setup.editor.answer("never-1", 1, {})
+    assert reply.outcome is not None
+    assert reply.outcome.error is not None
+    assert reply.outcome.error.code is Code.NOT_FOUND
+    request = CallRequest("asks", {}, ClientInfo("t", "1"), capabilities={"elicitation": {}})
+    parked = await setup.calls.run_leg(request, setup.seen)
+    assert isinstance(parked, Parked)
+    answers = {"answer": {"result": {"action": "accept", "content": {"name": "x"}}}}
+    for seq in (2, 0):
+        still = await setup.editor.answer(parked.task_id, seq, answers)
+        assert (still.state, still.deadline, still.inputs) == ("waiting_input", None, parked.inputs)
+    end = await setup.calls.resume(parked.task_id, 1, answers, setup.seen)
+    assert isinstance(end, Outcome)
+    assert json.loads(end.text) == ["x", 1]
+    assert await setup.calls.resume(parked.task_id, 1, answers, setup.seen) == end
+
+
+async def test_what_a_client_lacks(setup: Setup) -> None:
+    """The error names the capabilities, in the form in which clients declare them."""
+    outcome = await setup.run("asks")
+    assert outcome.error is not None
+    assert outcome.error.required == {"elicitation": {}}

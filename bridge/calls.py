@@ -7,33 +7,31 @@ Does not know about: MCP, HTTP, msgpack, sockets.
 A call may ask its client for inputs: over `Ask` while `run` waits, or, after `run_leg`, by ending that leg as
 `Parked`; then the client comes back with its answers (`resume`, in parking.py).
 
-The way that most calls go: one request, answered in its own reply; no task, no timer. Else `_follow`: one
-wait per turn, ended by a wake-up, the next poll, the next heartbeat or the deadline, whatever is first.
+The way that most calls go: one request, answered in its own reply; no task, no timer. Else following.py.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import secrets
 from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from .admission import Admission
-from .call import HEARTBEAT, Ask, Call, Observer
+from .call import Ask, Call, Observer
 from .call_state import ENDED, Event, State, step
 from .editor import Editor
+from .endings import failed, gone
 from .errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
-from .model import CallRequest, Inputs, Outcome, Parked, Reply, Settings, ToolError
+from .following import Follower
+from .model import CallRequest, Outcome, Parked, Reply, Settings, ToolError
 from .parking import Parking
 
 START_WITHIN = 2.0
 """Seconds in which a call must start, or the client hears `editor_blocked`."""
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
-POLLS = (0.1, 0.2, 0.4, 0.8)
-"""Seconds before the first fallback polls; then one each second."""
 ACK_WITHIN = 0.25
 """Seconds until an acknowledgement goes out by itself, when no call took it along."""
 ACK_AT_ONCE = 64 * 1024
@@ -64,6 +62,7 @@ class Calls:
         self._ack_timer: asyncio.TimerHandle | None = None
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
+        self._follower = Follower(editor, log, self._time, self._ended_away)
         self._parking = Parking(editor, settings.limits.parked / 1000, self._remove)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
@@ -121,15 +120,17 @@ class Calls:
             if open_.seq != seq or not open_.requests.keys() <= answers.keys():
                 return self._parking.park(call, open_) if call.parked is not None else Parked(task_id, open_)
             call.inputs, call.asked = None, seq
-            self._answer(call, seq, {key: answers[key] for key in open_.requests})
+            self._follower.answer(call, seq, {key: answers[key] for key in open_.requests})
         call.observer = observer
-        return await self._parking.rejoin(call, lambda: self._leg(call, self._follow(call)), self._reasons)
+        return await self._parking.rejoin(
+            call, lambda: self._leg(call, self._follower.follow(call)), self._reasons
+        )
 
     async def _begin(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Outcome | Parked:
         if self._stopped is not None:
             return self._stopped
         if len(self._calls) >= self._limit:
-            return _failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
+            return failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
         self._count += 1
         call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
         self._calls[call.id] = call
@@ -155,17 +156,21 @@ class Calls:
                 call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
             raise
         except EditorGoneError:
-            return _gone()
+            return gone()
         except LuaError as fault:
             # What Lua threw may hold paths and values: it goes to the log, not to the client.
             self._log("error", f"call {call.id} ({call.request.name}): {fault}")
-            return _failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
+            return failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
         except EditorError as fault:
             self._log("error", f"call {call.id} ({call.request.name}): {fault}")
-            return _failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
+            return failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
         finally:
             if call.parked is None:
                 self._remove(call)
+
+    def _ended_away(self, call: Call) -> None:
+        self._acknowledge(call.id)
+        self._parking.leave(call)
 
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
@@ -184,7 +189,7 @@ class Calls:
         if self._stopped is not None:
             return
         if reason == "editor_gone":
-            self._stopped = _gone()
+            self._stopped = gone()
         else:
             error = ToolError(Code.CANCELLED, f"the MCP bridge is stopping ({reason}); try again")
             self._stopped = Outcome("cancelled", error=error)
@@ -221,13 +226,13 @@ class Calls:
         elif reply is not None:
             # Wakes arrive, so the next poll is not due before the longest step from now.
             call.next_poll = self._time() + 1.0
-            self._take(call, reply)
+            self._follower.take(call, reply)
         else:
             call.next_poll = 0.0
             if call.following:
                 call.ring()
             elif call.parked is not None and call.poll is None:
-                self._poll(call)
+                self._follower.poll(call)
 
     def log(self, task_id: str, level: str, data: Any) -> None:
         """The tool logs for its client."""
@@ -265,93 +270,7 @@ class Calls:
                 call.state = step(call.state, Event.FAILURE)
                 return await self._admission.name_block()
         # A wake-up or `stop` may have ended the call before its reply came.
-        return call.outcome if call.outcome is not None else await self._follow(call)
-
-    # After the start
-
-    async def _follow(self, call: Call) -> Outcome | None:
-        """Waits for the end of a call that goes on; None = its client has to come back with answers."""
-        loop = asyncio.get_running_loop()
-        now = self._time()
-        call.following = True
-        if call.next_poll == math.inf:
-            call.next_poll = now + POLLS[0]
-        call.next_beat = max(call.next_beat, now + HEARTBEAT)
-        while call.outcome is None:
-            if call.inputs is not None:
-                if call.ask is None:
-                    call.following = False
-                    return None
-                self._ask(call, call.inputs, call.ask)
-            now = self._time()
-            if now >= call.deadline:
-                return self._net(call)
-            if now >= call.next_beat:
-                call.beat()
-            if now >= call.next_poll and call.poll is None:
-                self._poll(call)
-            due = min(call.next_beat, call.deadline)
-            if call.poll is None:
-                due = min(due, call.next_poll)
-            call.wait = loop.create_future()
-            timer = loop.call_at(due, call.ring)
-            try:
-                await call.wait
-            finally:
-                timer.cancel()
-        return call.outcome
-
-    def _poll(self, call: Call) -> None:
-        call.poll = self._editor.get_result(call.id, call.progress.seq)
-        call.poll.add_done_callback(lambda reply: self._polled(call, reply))
-
-    def _polled(self, call: Call, reply: asyncio.Future[Reply]) -> None:
-        call.poll = None
-        call.next_poll = self._time() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
-        call.polls += 1
-        self._heard(call, reply)
-
-    def _heard(self, call: Call, reply: asyncio.Future[Reply]) -> None:
-        if reply.cancelled() or call.outcome is not None:
-            return
-        fault = reply.exception()
-        if fault is None:
-            self._take(call, reply.result())
-        elif isinstance(fault, EditorGoneError):
-            call.end(_gone())
-        elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
-            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
-            call.end(_failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
-        call.ring()
-
-    # Inputs of the client
-
-    def _ask(self, call: Call, inputs: Inputs, ask: Ask) -> None:
-        call.inputs, call.asked = None, inputs.seq
-
-        async def asking() -> None:
-            self._answer(call, inputs.seq, await ask(inputs.requests))
-
-        call.asking = asyncio.get_running_loop().create_task(asking())
-
-    def _answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
-        # An editor that is silent for long has the answers nevertheless; the polls tell when it went on.
-        reply = self._editor.answer(call.id, seq, answers)
-        reply.add_done_callback(lambda reply: self._heard(call, reply))
-
-    def _take(self, call: Call, reply: Reply) -> None:
-        call.take(reply)
-        if call.parked is not None and call.outcome is not None:
-            self._acknowledge(call.id)
-            self._parking.leave(call)
-
-    def _net(self, call: Call) -> Outcome:
-        """The editor should have ended the call itself; it is busy or dead."""
-        self._editor.cancel(call.id, "timeout")
-        text = "the tool's time is over and Neovim does not answer; it is told to cancel the tool"
-        call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
-        assert call.outcome is not None  # noqa: S101 - `end` has just set it
-        return call.outcome
+        return call.outcome if call.outcome is not None else await self._follower.follow(call)
 
     # After the end
 
@@ -365,7 +284,7 @@ class Calls:
             except EditorError as fault:
                 path, message = "result", f"bytes that are not UTF-8 ({fault})"
             text = message if message.startswith(path) else f"{path}: {message}"
-            return _failed(Code.NOT_SERIALIZABLE, text)
+            return failed(Code.NOT_SERIALIZABLE, text)
         return outcome
 
     def _acknowledge(self, call_id: str, at_once: bool = False) -> None:
@@ -387,12 +306,3 @@ class Calls:
 async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:
     error = {"code": -32601, "message": "this client cannot be asked here"}
     return {key: {"error": error} for key in requests}
-
-
-def _failed(code: Code, message: str) -> Outcome:
-    return Outcome("failed", error=ToolError(code, message))
-
-
-def _gone() -> Outcome:
-    text = "Neovim is gone (closed or crashed), and the call with it; open it in this project and try again"
-    return _failed(Code.EDITOR_GONE, text)

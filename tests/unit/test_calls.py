@@ -82,7 +82,7 @@ def code(outcome: Outcome) -> Code | None:
 def test_it_is_sans_io() -> None:
     """The modules of a call import nothing that does I/O, nor MCP or HTTP."""
     allowed = {"asyncio", "math", "secrets", "time", "collections", "typing", "weakref", "enum", "__future__"}
-    for name in ("calls", "call", "call_state", "admission", "blocked", "parking"):
+    for name in ("calls", "call", "call_state", "admission", "blocked", "parking", "following", "endings"):
         tree = ast.parse((Path(bridge.__file__).parent / f"{name}.py").read_text())
         tops = set()
         for node in ast.walk(tree):

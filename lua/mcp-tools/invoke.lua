@@ -72,7 +72,9 @@ local function drive(call, ctx)
         settle(call, value)
       end
     elseif value ~= Ctx.AWAIT then
-      call:tell('state', value)
+      if value ~= nil then -- a bare yield only lets the editor go on
+        call:tell('state', value)
+      end
       vim.schedule(step)
     end
   end

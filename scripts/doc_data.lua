@@ -60,9 +60,28 @@ local function tool(file)
   }
 end
 
+--- A bundled resource or prompt.
+local function other(file)
+  local def = require(file.module)
+  local args = {}
+  for i, arg in ipairs(def.args or {}) do
+    args[i] = { name = arg.name, description = arg.description, required = arg.required == true }
+  end
+  return {
+    name = def.name,
+    key = def.uri or def.uri_template or def.name,
+    description = def.description,
+    args = args,
+  }
+end
+
+local bundled = require('mcp-tools.bundled')
+
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
   tools = vim.tbl_map(tool, require('mcp-tools.tools').files()),
+  resources = vim.tbl_map(other, bundled.files('resources')),
+  prompts = vim.tbl_map(other, bundled.files('prompts')),
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

@@ -237,10 +237,31 @@ local function tools()
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
     )
   end
+  for _, note in ipairs(notes) do
+    health.info(note)
+  end
+end
+
+local KINDS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
+
+--- Resources and prompts by where they come from, and what could not be loaded of anything.
+local function resources_and_prompts()
+  local core = require('mcp-tools.core')
+  local notes = {}
+  for _, kind in ipairs(KINDS) do
+    local names = {}
+    for _, entry in ipairs(core.get().registry:list(kind[1])) do
+      table.insert(names, entry.key)
+      for _, note in ipairs(entry.lint) do
+        table.insert(notes, ('%s: %s'):format(entry.key, note))
+      end
+    end
+    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(kind[2], #names, table.concat(names, ', ')))
+  end
   for _, failure in ipairs(core.loader_failures()) do
     health.error(
       ('%s could not be loaded: %s'):format(failure.source, tostring(failure.error)),
-      'Correct the definition or take it out of setup({ tools = … }), then restart Neovim'
+      'Correct the definition or take its name out of setup(), then restart Neovim'
     )
   end
   for _, note in ipairs(notes) do
@@ -255,6 +276,7 @@ local sections = {
   { title = 'Bridge', run = bridge },
   { title = 'Files', run = files },
   { title = 'Tools', run = tools },
+  { title = 'Resources and prompts', run = resources_and_prompts },
 }
 
 function M.check()

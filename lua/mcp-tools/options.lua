@@ -149,7 +149,6 @@ return {
   },
   {
     path = 'limits.resource_rate',
-    planned = true,
     type = 'integer',
     default = 100,
     min = 1,
@@ -157,7 +156,6 @@ return {
   },
   {
     path = 'limits.resource_burst',
-    planned = true,
     type = 'integer',
     default = 1000,
     min = 1,

@@ -5,9 +5,27 @@ local function group_of(tool)
   return source.group or source.origin or 'registered'
 end
 
+local HEADINGS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
+
+--- What is offered besides tools.
+---@param registry mcp-tools.Registry
+---@param lines string[]
+local function add_others(registry, lines)
+  for _, heading in ipairs(HEADINGS) do
+    local list = registry:list(heading[1])
+    if #list > 0 then
+      table.insert(lines, heading[2])
+    end
+    for _, entry in ipairs(list) do
+      local summary = tostring(entry.title or entry.description or entry.name):match('[^\n]*')
+      table.insert(lines, ('  %-32s %s'):format(entry.key, summary))
+    end
+  end
+end
+
 ---@type mcp-tools.Subcommand
 return {
-  description = 'list the tools that clients are offered, by group',
+  description = 'list the tools that clients are offered, by group, then resources and prompts',
   run = function()
     local core = require('mcp-tools.core')
     local prefix = require('mcp-tools.config').get('tool_prefix')
@@ -30,6 +48,7 @@ return {
     if #lines == 0 then
       lines = { 'No tools are on. setup({ tools = "recommended" }) offers the bundled ones.' }
     end
+    add_others(core.get().registry, lines)
     for _, failure in ipairs(core.loader_failures()) do
       table.insert(lines, ('failed: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*')))
     end

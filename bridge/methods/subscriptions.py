@@ -10,6 +10,7 @@ that is revived begins without any.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -31,6 +32,8 @@ MAX_LISTENED = 256
 """Resources of one `subscriptions/listen`; those beyond are left out of what it is told that it gets."""
 
 UPDATED = "notifications/resources/updated"
+
+logger = logging.getLogger(__name__)
 
 
 class Subscriptions:
@@ -111,6 +114,7 @@ class Subscriptions:
             asked.add_done_callback(partial(self._take_back, uri))
             raise
         except EditorError as failure:
+            logger.error("subscription to %r: %s", uri, failure)
             return editor_failure(failure)
 
     def _take_back(self, uri: str, asked: asyncio.Future[ToolError | None]) -> None:

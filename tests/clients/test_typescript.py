@@ -29,7 +29,7 @@ SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 async def test_typescript(
     bridge: Bridge, tmp_path: Path, version: str, transport: str, mode: str, protocol: str | None
 ) -> None:
-    """It lists, calls, sees progress, cancels a tool in the editor and hears of a tool that comes later."""
+    """It lists, calls, reads, sees progress, cancels a tool in the editor and hears of a later tool."""
     url = f"{bridge.url}/{'sse' if transport == 'sse' else 'mcp'}"
     args = (version, transport, mode, url)
     late = f"late_{version}_{transport}_{mode}"
@@ -56,6 +56,15 @@ async def test_typescript(
         assert (await client.line())["_meta"]["mcp-tools.nvim/error"]["code"] == "not_found"
         unknown = await client.line()
         assert unknown["code"] == -32602, unknown
+
+        offered = await client.line()
+        assert {"nvim://status", "nvim://buffers"} <= set(offered["resources"])
+        assert "nvim://buffer/{+path}" in offered["templates"]
+        assert offered["status"]
+        # Version 2 of the client shows the newer code for that of the sessions too.
+        assert offered["missing"] == (-32002 if version == "v1" else -32602)
+        assert "verify_setup" in offered["prompts"]
+        assert offered["prompt"] == "text"
 
         counted = await client.line()
         assert counted["text"] == "counted"

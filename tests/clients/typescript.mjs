@@ -73,6 +73,16 @@ say(await call('promised', {}))
 say(await call('promised', { fail: true }))
 say(await failure(call('nowhere', {})))
 
+const prompt = await client.getPrompt({ name: 'verify_setup' })
+say({
+  resources: (await client.listResources()).resources.map((resource) => resource.uri),
+  templates: (await client.listResourceTemplates()).resourceTemplates.map((template) => template.uriTemplate),
+  status: JSON.parse((await client.readResource({ uri: 'nvim://status' })).contents[0].text).plugin,
+  missing: (await failure(client.readResource({ uri: 'nvim://nowhere' }))).code,
+  prompts: (await client.listPrompts()).prompts.map((each) => each.name),
+  prompt: prompt.messages[0].content.type,
+})
+
 const seen = []
 const counted = await call('count', { steps: 3 }, { onprogress: (progress) => seen.push(progress) })
 say({ progress: seen, text: counted.content[0].text })

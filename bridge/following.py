@@ -1,4 +1,4 @@
-"""A call that goes on after its start: one wait per turn, ended by a wake-up, a poll, a heartbeat or the deadline.
+"""A call that goes on after its start: one wait per turn, until a wake-up, poll, heartbeat or the deadline.
 
 Receives calls from `Calls`, and what the editor says about them. Sends polls, the client's answers to what a
 tool asks, and a cancel when the editor did not end a call in time.

@@ -30,7 +30,7 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  local _, fault = require('mcp-tools.core').get().registry:add_tool(tool)
+  local _, fault = require('mcp-tools.core').parts().registry:add_tool(tool)
   if fault then
     error(fault, 2)
   end

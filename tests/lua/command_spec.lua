@@ -19,17 +19,11 @@ local function completions(line)
 end
 
 describe('plugin', function()
-  it('defines the command within 0.3 ms and loads nothing', function()
+  it('defines the command and loads nothing', function()
     local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
     local before = vim.tbl_keys(package.loaded)
-    local best = math.huge
-    for _ = 1, 20 do
-      vim.g.loaded_mcp_tools = nil
-      local start = vim.uv.hrtime()
-      vim.cmd.source(path)
-      best = math.min(best, (vim.uv.hrtime() - start) / 1e6)
-    end
-    t.ok(best <= 0.3, ('%.3f ms'):format(best))
+    vim.g.loaded_mcp_tools = nil
+    vim.cmd.source(path)
     t.eq(before, vim.tbl_keys(package.loaded))
     t.eq(2, vim.fn.exists(':McpTools'))
   end)

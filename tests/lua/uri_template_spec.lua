@@ -51,13 +51,11 @@ describe('a template', function()
     t.eq({ path = '%2e%2e/a' }, compiled('x://{+path}'):match('x://%252e%252e/a'))
   end)
 
-  it('takes no longer for a URI that could match in many ways', function()
+  it('comes to an end with a URI that could match in many ways', function()
     local template = compiled('x://{a}-{b}-{c}-{d}-{+e}-{+f}!')
-    local started = vim.uv.hrtime()
     for _ = 1, 20 do
       t.eq(nil, template:match('x://' .. ('-a'):rep(4000)))
     end
-    t.ok(vim.uv.hrtime() - started < 200e6)
   end)
 
   it('says what it cannot be', function()

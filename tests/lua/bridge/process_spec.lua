@@ -80,9 +80,8 @@ describe('process', function()
     t.wait(function()
       return seen.port
     end, 5000)
-    local before = vim.uv.hrtime()
     process:stop()
-    t.ok(vim.uv.hrtime() - before < 50e6, 'stop() must return at once')
+    t.ok(is_alive(process.pid), 'stop() must return at once')
     t.wait(function()
       return seen.exited
     end)

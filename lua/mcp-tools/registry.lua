@@ -4,7 +4,8 @@
 --- Sends: normalised definitions to the executor and the wire; "changed" to whoever listens.
 --- Does not know about: calls, channels, policy.
 ---
---- `Registry.new()` makes one of its own (specs do). The module's other functions are guill's API on the editor's one.
+--- `Registry.new()` makes one of its own (specs do). The module's other functions are guill's API on the editor's one,
+--- registry/guill.lua.
 
 local definition = require('mcp-tools.definition')
 local log = require('mcp-tools.log')
@@ -260,113 +261,8 @@ function Registry:clear(kind)
   end
 end
 
--- guill's module API, on the registry of this editor ---------------------------------------------------------------
-
-local function core()
-  return require('mcp-tools.core').get()
-end
-
---- Registers a tool; see `require('mcp-tools').register`.
----@param def mcp-tools.Tool
-function M.register(def)
-  local _, fault = require('mcp-tools.core').parts().registry:add_tool(def)
-  if fault then
-    error(fault, 2)
-  end
-end
-
----@param name string
-function M.unregister(name)
-  core().registry:remove_tool(name)
-end
-
---- Every tool: name → `{ name, description, args }`.
----@return table<string, { name: string, description: string, args: table? }>
-function M.list()
-  local list = {}
-  for _, tool in ipairs(core().registry:list('tools')) do
-    list[tool.name] = { name = tool.name, description = tool.description, args = tool.args }
-  end
-  return list
-end
-
----@param name string
----@return table? definition
-function M.get(name)
-  return core().registry:get(name)
-end
-
----@param name string
----@return boolean
-function M.has(name)
-  return core().registry:get(name) ~= nil
-end
-
----@return integer
-function M.count()
-  return #core().registry:list('tools')
-end
-
---- The reply shapes that guill's callers know.
----@param call mcp-tools.Call
-local function reply(call)
-  if not call:ended() then
-    return { done = false }
-  end
-  local outcome = call.outcome
-  if outcome.error then
-    return { done = true, error = outcome.error.message }
-  end
-  return { done = true, result = outcome.value }
-end
-
---- Runs a tool by hand. Poll with `get_result` when it is pending.
----@param name string
----@param args? table
----@return { done: true, result: any, error: string? }|{ pending: true, task_id: string, timeout: integer }
-function M.execute(name, args)
-  local executor = core().executor
-  local call = executor:execute(name, vim.deepcopy(args), { host = 'nvim', keep = true })
-  if call:ended() then
-    executor:acknowledge({ call.id })
-    return reply(call)
-  end
-  return { pending = true, task_id = call.id, timeout = call.timeout }
-end
-
---- What a pending call has come to. The answer is repeated until it is forgotten, 5 minutes after the end.
----@param task_id string
----@return { done: boolean, result: any, error: string? }
-function M.get_result(task_id)
-  local call = core().executor:get(task_id)
-  if not call then
-    return { done = true, error = ('Unknown or expired task: %s'):format(tostring(task_id)) }
-  end
-  return reply(call)
-end
-
---- Cancels a pending call; the tool is told.
----@param task_id string
----@return { cancelled: boolean } false when there was nothing to cancel
-function M.cancel_task(task_id)
-  return { cancelled = core().executor:cancel(task_id, 'user') }
-end
-
----@return integer
-function M.pending_count()
-  return #core().executor:pending()
-end
-
---- Takes out every tool.
-function M.clear()
-  core().registry:clear('tools')
-end
-
---- Cancels every pending call.
-function M.clear_pending()
-  core().executor:cancel_where(function()
-    return true
-  end, 'user')
+for name, fn in pairs(require('mcp-tools.registry.guill')) do
+  M[name] = fn
 end
 
 return M

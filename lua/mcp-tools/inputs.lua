@@ -1,7 +1,7 @@
 --- What a tool asks its client for: the person (elicitation), the model (sampling), the roots.
 ---
 --- Receives: a call and its requests, keyed as the tool likes; the client's answers as JSON text.
---- Sends: the call to `waiting_input` with `call.inputs` for its listener; the tool its answers, once for each question.
+--- Sends: the call to `waiting_input` with `call.inputs` for its listener; the tool its answers, once per question.
 --- Does not know about: eras, streams, how a client is reached.
 ---
 --- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
@@ -33,7 +33,7 @@ local function known(declared)
 end
 
 --- What each method needs of the client, and what an answer must look like.
----@type table<string, { missing: (fun(capabilities: table, params: table): table?), fault: fun(result: table): string? }>
+---@type table<string, { missing: (fun(capabilities: table, params: table): table?), fault: fun(table): string? }>
 local METHODS = {
   ['elicitation/create'] = {
     missing = function(capabilities, params)

@@ -18,7 +18,7 @@ Marker.__index = Marker
 
 --- Opens the bridge's file.
 ---@param path any
----@return mcp-tools.Marker? marker nil when there is none here (the bridge runs on another machine, or has no such file)
+---@return mcp-tools.Marker? marker nil when there is none here (the bridge runs on another machine, or has none)
 function M.open(path)
   if type(path) ~= 'string' then
     return nil

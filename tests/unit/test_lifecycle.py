@@ -311,21 +311,12 @@ async def test_a_signal_while_waiting_for_the_editor(nvim: Nvim, start: Start) -
 
 
 async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Start) -> None:
-    """Up to the first client the process stays below 45 MB and 0.35 s of CPU, without the SDK."""
+    """Up to the first client the process has not loaded the SDK."""
     bridge = await start(nvim.socket)
     await bridge.port()
     about = Path(f"/proc/{bridge.process.pid}")
     if not about.exists():
         pytest.skip("no /proc here")
-    resident = next(line for line in (about / "status").read_text().splitlines() if line.startswith("VmRSS"))
-    assert int(resident.split()[1]) <= 45 * 1024
-    fields = (about / "stat").read_text().rpartition(")")[2].split()
-    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    # A busy machine makes every second longer, also those of the imports that nobody can do without.
-    code = "import aiohttp.web, msgpack, time; print(time.process_time())"
-    plain = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
-    least = float((await plain.communicate())[0])
-    assert cpu <= max(0.35, 1.6 * least)
     maps = (about / "maps").read_text()
     assert "pydantic_core" not in maps
     environ = (about / "environ").read_bytes()

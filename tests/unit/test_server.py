@@ -24,7 +24,7 @@ from bridge.listing import CursorError, Definitions, Listing, ListingError, page
 from bridge.model import Limits, Outcome, Settings, ToolError
 from bridge.results import tool_result
 from bridge.server import Assembly
-from tests.support.served import TOKEN, Served, eventually, served
+from tests.support.served import TOKEN, eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
@@ -371,45 +371,3 @@ async def test_what_a_tool_learns_of_its_client() -> None:
     assert (seen[1].client.name, seen[1].session) == ("test", None)
 
 
-async def best(bridge: Served, ask: Any, rounds: int = 12) -> float:
-    """Seconds of the fastest round."""
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        async with await ask() as response:
-            await response.read()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-async def test_a_long_list_is_cheap() -> None:
-    """A list of a thousand tools costs at most three times as much as sending the same bytes."""
-    schema = {
-        "type": "object",
-        "properties": {f"p{n}": {"type": "string", "description": "d"} for n in range(5)},
-    }
-    async with served() as bridge:
-        for n in range(1000):
-            bridge.editor.add_tool(f"t{n:04}", fail, inputSchema=schema, description="A tool of many.")
-        session = await bridge.initialize()
-        body = json.dumps(bridge.message("tools/list")).encode()
-        async with await bridge.post(body, session) as response:
-            answer = await response.read()
-        from aiohttp import web
-
-        async def bare(request: web.Request) -> web.Response:
-            await request.read()
-            return web.Response(body=answer, content_type="application/json")
-
-        app = web.Application()
-        app.router.add_post("/", bare)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-        floor = await best(bridge, lambda: bridge.http.post(url, data=body))
-        legacy = await best(bridge, lambda: bridge.post(body, session))
-        stateless = await best(bridge, lambda: bridge.post_stateless("tools/list"))
-        await runner.cleanup()
-    assert legacy <= 3 * floor
-    assert stateless <= 3 * floor

@@ -369,5 +369,3 @@ async def test_what_a_tool_learns_of_its_client() -> None:
     assert seen[0].capabilities == {"elicitation": {}}
     assert len(seen[0].session) == 32
     assert (seen[1].client.name, seen[1].session) == ("test", None)
-
-

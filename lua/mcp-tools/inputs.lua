@@ -226,8 +226,9 @@ function M.answer(call, seq, text)
     log.debug('call %s (%s): answer %s is not for the open question; dropped', call.id, call.name, tostring(seq))
     return false
   end
+  local ok, answers = pcall(vim.json.decode, text)
   local question = table.remove(call.questions, 1)
-  local results, err = read_all(question.requests, vim.json.decode(text))
+  local results, err = read_all(question.requests, ok and type(answers) == 'table' and answers or {})
   call.inputs = nil
   call:move('input')
   call:start_clock()

@@ -150,9 +150,11 @@ describe('asking the client', function()
     call = bench(elicits())
     inputs.answer(call, 1, '{"answer": {"error": {"code": -32601, "message": "Method not found"}}}')
     t.eq('capability_missing', call.outcome.value.err.code)
-    call = bench(elicits())
-    inputs.answer(call, 1, '{}')
-    t.eq('validation_error', call.outcome.value.err.code)
+    for _, text in ipairs({ '{}', '{"answer": 1}', '{"answer": {"result": 1}}', '1', 'no JSON' }) do
+      call = bench(elicits())
+      inputs.answer(call, 1, text)
+      t.eq('validation_error', call.outcome.value.err.code)
+    end
   end)
 
   it('keeps the good answers beside an error that names the bad ones', function()

@@ -4,7 +4,8 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1 && { echo $$p; exit; }; done; echo python3)
 BIN := .deps/venv/bin
-PYTEST := $(BIN)/python -m pytest
+# Most tests wait for processes: three at a time keep two cores busy. A file's tests share a bridge, so they stay together.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile
 STYLUA := .deps/npm/node_modules/.bin/stylua
 NVIM := .deps/nvim-0.11/bin/nvim
 LUA := $(wildcard lua plugin ftplugin scripts tests/lua)

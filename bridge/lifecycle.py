@@ -42,8 +42,10 @@ HELLO_PATIENCE = 2.0
 """Seconds after which the log says what it waits for."""
 END_WITH_EDITOR = 0.7
 """Seconds for the last answers to clients when the editor is gone; the promise is 1 s to the exit."""
-END_BY_SIGNAL = 2.4
+END_BY_SIGNAL = 2.2
 """Seconds for the same after a signal; the promise is 3 s."""
+LAST_WORDS = 0.3
+"""Seconds for the editor to hear that its calls were cancelled."""
 REPORT_AFTER = 0.25
 """Seconds in which changes of the sessions become one report."""
 
@@ -170,6 +172,8 @@ async def _serve(
             await runner.cleanup()
     except TimeoutError:
         context.log.warn("some connections did not end in time; dropped")
+    if reason != "editor":
+        await editor.settle(LAST_WORDS)
     editor.close()
     await asyncio.wait({editor.closed}, timeout=0.2)
 

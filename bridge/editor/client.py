@@ -8,13 +8,14 @@ Does not know about: MCP, HTTP, what a call is waiting for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic
 from typing import Any, TypeVar
 
-from ..errors import StartError
+from ..errors import EditorError, StartError
 from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
 from . import EditorListener, decode
 from .clock import EditorClock
@@ -86,6 +87,14 @@ class NvimEditor:
 
     async def drain(self, until: float) -> bool:
         return await self._channel.drain(until)
+
+    async def settle(self, within: float) -> None:
+        """Waits, at most `within` seconds, until the editor has worked off what it was told.
+
+        What still waits in its queue when the channel closes would be dropped.
+        """
+        with contextlib.suppress(EditorError):
+            await self._read_clock(monotonic() + within)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""

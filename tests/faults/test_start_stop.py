@@ -51,9 +51,20 @@ async def spawn_with(
     return await spawn_nvim(init_lua=INIT.format(setup=setup))
 
 
+OTHERS: set[int] = set()
+
+
 def bridges() -> list[int]:
-    """The bridge processes of this run."""
-    return [pid for pid, command in descendants().items() if command.endswith("-m bridge")]
+    """The bridge processes of this test."""
+    found = [pid for pid, command in descendants().items() if command.endswith("-m bridge")]
+    return [pid for pid in found if pid not in OTHERS]
+
+
+@pytest.fixture(autouse=True)
+def not_ours() -> None:
+    """Fixtures of other files may hold a bridge for longer than their file."""
+    OTHERS.clear()
+    OTHERS.update(bridges())
 
 
 async def told(nvim: Nvim, *lines: str) -> None:

@@ -57,10 +57,14 @@ def variables(path: str) -> dict[str, str]:
 
 def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess.CompletedProcess[str]:
     """Run `make install` in this checkout; at most `timeout` ms."""
+    # `make test` may be what runs this; a person's make knows nothing of it.
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    }
     return subprocess.run(
         ["make", "install"],
         cwd=ROOT,
-        env={**os.environ, **variables(path), "XDG_DATA_HOME": str(data)},
+        env={**inherited, **variables(path), "XDG_DATA_HOME": str(data)},
         capture_output=True,
         text=True,
         timeout=timeout / 1000,

@@ -25,6 +25,7 @@ local M = {}
 local attachment = Attachment.new()
 local found ---@type mcp-tools.bridge.Prepared? what the last start was made from
 local fault ---@type mcp-tools.bridge.PythonFault?
+local attached_root ---@type string? where a bridge that we have not started found us
 local request = {} ---@type mcp-tools.bridge.StartOpts
 local supervisor ---@type mcp-tools.bridge.Supervisor
 
@@ -203,11 +204,11 @@ function M.get_auth_token()
   return M.is_running() and found and found.identity.token or nil
 end
 
---- Root of the project that this editor stands for: of the start of its bridge, so that going to a file elsewhere does
---- not move it; before that, of the current file.
+--- Root of the project that this editor stands for: of the start of its bridge (or of the first one that somebody else
+--- has started), so that going to a file elsewhere does not move it; before that, of the current file.
 ---@return string
 function M.root()
-  return found and found.identity.root or identity.root()
+  return found and found.identity.root or attached_root or identity.root()
 end
 
 --- Where clients connect; nil until the bridge is ready.
@@ -227,6 +228,7 @@ function M.attached(channel, info)
   local ours = process and (process.pid == info.pid or found.source ~= 'environment' or vim.fn.has('win32') == 1)
   if not ours then
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
+    attached_root = attached_root or identity.root()
     return {}
   end
   return { token = attachment:attach(channel, info, found.identity) }

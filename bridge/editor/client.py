@@ -20,6 +20,7 @@ from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode
 from . import EditorListener, decode
 from .clock import EditorClock
 from .marker import Marker
+from .marker import make as make_marker
 from .rpc import Channel, connect
 
 T = TypeVar("T")
@@ -107,8 +108,10 @@ class NvimEditor:
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
             self._channel_id = int(about["id"])
-        marker = Marker()
-        values = {"protocol": PROTOCOL, "marker": marker.path, **asdict(info)}
+        marker = make_marker()
+        values = {"protocol": PROTOCOL, **asdict(info)}
+        if marker is not None:
+            values["marker"] = marker.path
         sent = monotonic()
 
         def answer(raw: Any) -> Hello:
@@ -119,7 +122,8 @@ class NvimEditor:
         try:
             return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
         finally:
-            marker.hide()
+            if marker is not None:
+                marker.hide()
 
     def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
         return self._lua(_LIST, (kind, revision), monotonic() + ANSWER_WITHIN, decode.listing)

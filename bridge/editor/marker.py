@@ -17,6 +17,14 @@ SIZE = 96
 """Bytes of a note: `<call id> <deadline>` in the editor's clock, `-` for none, filled up with blanks."""
 
 
+def make() -> Marker | None:
+    """A marker; None where no temporary file can be had: then the editor sends the event."""
+    try:
+        return Marker()
+    except OSError:
+        return None
+
+
 class Marker:
     """One file, made empty; `hide` it as soon as the editor has opened it."""
 
@@ -32,7 +40,9 @@ class Marker:
         """Id and deadline of the call that was begun last; None before the first."""
         call_id, _, deadline = os.pread(self._file, SIZE, 0).decode("ascii", "replace").partition(" ")
         deadline = deadline.strip()
-        return (call_id, None if deadline == "-" else int(deadline)) if call_id and deadline else None
+        if deadline == "-":
+            return call_id, None
+        return (call_id, int(deadline)) if deadline.isdecimal() else None
 
     def __del__(self) -> None:
         """Lets it go with its last user."""

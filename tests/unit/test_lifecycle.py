@@ -311,12 +311,14 @@ async def test_a_signal_while_waiting_for_the_editor(nvim: Nvim, start: Start) -
 
 
 async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Start) -> None:
-    """Up to the first client the process has not loaded the SDK."""
+    """Up to the first client the process stays below 45 MB and has not loaded the SDK."""
     bridge = await start(nvim.socket)
     await bridge.port()
     about = Path(f"/proc/{bridge.process.pid}")
     if not about.exists():
         pytest.skip("no /proc here")
+    resident = next(line for line in (about / "status").read_text().splitlines() if line.startswith("VmRSS"))
+    assert int(resident.split()[1]) <= 45 * 1024
     maps = (about / "maps").read_text()
     assert "pydantic_core" not in maps
     environ = (about / "environ").read_bytes()

@@ -36,7 +36,7 @@ install: ## Create the plugin's own Python environment, as `:McpTools install` d
 test: check ## Everything: the checks, then all tests on every Neovim that can be had
 	@$(PYTEST) $(ARGS)
 
-test-quick: setup ## The fast tests on one Neovim (at most a minute)
+test-quick: setup ## The fast tests on one Neovim
 	@$(PYTEST) --quick $(ARGS)
 
 check: check-python check-lua check-docs ## Style, types, lint, generated documentation

@@ -68,12 +68,14 @@ function M.parts()
   return core
 end
 
---- The parts. What `setup` named of the bundled things is loaded with the first use, not at start-up.
+--- The parts. What `setup` named of the bundled things and what other plugins bring along is loaded with the first use,
+--- not at start-up.
 ---@return mcp-tools.Core
 function M.get()
   core = core or build()
   require('mcp-tools.tools').sync(core.registry)
   require('mcp-tools.bundled').sync(core.registry)
+  require('mcp-tools.discovery').use(core.registry)
   return core
 end
 
@@ -164,10 +166,11 @@ function M.bridge_settings()
 end
 
 --- Definitions that could not be loaded or were refused, for health.
----@return { source: string, error: string }[]
+---@return mcp-tools.Failure[]
 function M.loader_failures()
   local list = vim.list_extend({}, require('mcp-tools.tools').failures)
   vim.list_extend(list, require('mcp-tools.bundled').failures())
+  vim.list_extend(list, require('mcp-tools.discovery').failures())
   for name, fault in vim.spairs(M.get().registry.refused) do
     table.insert(list, { source = name, error = fault })
   end

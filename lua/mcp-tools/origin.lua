@@ -48,25 +48,36 @@ local function folders()
   return own_folders
 end
 
---- Does its handler lie in the project? Then its author is the project's, and not the person.
+--- Is a file the project's, and not the person's?
+---@param path string
+---@param root string resolved
+---@return boolean
+function M.lies_in(path, root)
+  local file = real(path) --[[@as string]]
+  local absolute = file:match('^/') or file:match('^%a:[/\\]') -- of another, nobody knows where it was
+  local inside = not absolute or below(file, root) or below(path, root)
+  for _, folder in ipairs(folders()) do
+    if folder ~= root and below(folder, root) and below(file, folder) then
+      inside = false
+    end
+  end
+  return inside
+end
+
+--- Does its handler lie in the project, or the file in which it was found? Then its author is the project's, and not
+--- the person.
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
 ---@return boolean
 function M.in_project(definition, root)
   local source = definition.source
-  local file = file_of(definition)
-  if not file or source.origin == 'bundled' then
+  if not source or source.origin == 'bundled' then
     return false
   end
   if source.checked ~= root then
-    local absolute = file:match('^/') or file:match('^%a:[/\\]') -- of another, nobody knows where it was
-    local inside = not absolute or below(file, root) or below(source.file, root)
-    for _, folder in ipairs(folders()) do
-      if folder ~= root and below(folder, root) and below(file, folder) then
-        inside = false
-      end
-    end
-    source.checked, source.inside = root, inside
+    local inside = source.file ~= nil and M.lies_in(source.file, root)
+    source.inside = inside or source.found_in ~= nil and M.lies_in(source.found_in, root)
+    source.checked = root
   end
   return source.inside
 end

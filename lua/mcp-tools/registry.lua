@@ -23,6 +23,7 @@ local M = {}
 ---@field file string? the file that holds its handler
 ---@field origin 'bundled'|'registered'|'python'|'mounted' what a definition of another says of itself does not count
 ---@field name string? of the mounted server or the module
+---@field found_in string? the file that was found to hold the definition
 
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>

@@ -6,8 +6,8 @@ return {
   name = 'discovery',
   uri = 'nvim://discovery',
   title = 'What was found',
-  description = 'Every tool, resource and prompt that is offered, where each comes from, what could not be loaded and'
-    .. ' why, and how old the lists of bundled files are.',
+  description = 'Every tool, resource and prompt that is offered, where each comes from, what other plugins were found'
+    .. ' to bring along, what could not be loaded and why, and how old what is known is.',
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)
@@ -22,7 +22,7 @@ return {
           name = entry.key or entry.name,
           origin = source.origin,
           group = source.group,
-          file = source.file,
+          file = source.found_in or source.file,
           notes = #entry.lint > 0 and entry.lint or nil,
         })
       end
@@ -36,13 +36,22 @@ return {
       ages[kind] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
     end
     found.failures = failures
+    found.sources = vim.tbl_map(function(source)
+      source.failures = nil -- they are among the others
+      return source
+    end, require('mcp-tools.discovery').report())
     found.cache_age_ms = ages
     found.revisions = registry.revisions
     ctx(found)
   end,
   watch = function(changed)
-    return require('mcp-tools.core').get().registry:on_change(function()
+    local stop_registry = require('mcp-tools.core').get().registry:on_change(function()
       changed()
     end)
+    local stop_looks = require('mcp-tools.discovery').on_look(changed)
+    return function()
+      stop_registry()
+      stop_looks()
+    end
   end,
 }

@@ -1,0 +1,226 @@
+--- Tools that other plugins ship: every `lua/mcp-tools/ext/*.lua` on the runtimepath returns a definition, or a list.
+---
+--- Receives: the files that lie there.
+--- Sends: their definitions to `Registry:add_tool`, as if their plugin had called `register()`.
+--- Does not know about: plugins. A file is known by path, time and size, and loaded when one of them is new.
+---
+--- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
+
+local log = require('mcp-tools.log')
+local origin = require('mcp-tools.origin')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+local FOLDER = 'lua/mcp-tools/ext'
+
+---@class mcp-tools.ExtFile
+---@field stamp string
+---@field tools table<string, table> name → what the registry made of it
+---@field faults string[]
+
+---@type table<string, mcp-tools.ExtFile>
+local files = {}
+
+---@return { path: string, stamp: string }[] in the order of the runtimepath
+local function look()
+  local list = {}
+  for _, root in ipairs(api.nvim_list_runtime_paths()) do
+    -- A relative entry means another place in each working directory: nobody chose what lies there.
+    local handle = root:match('^/') or root:match('^%a:[/\\]')
+    handle = handle and uv.fs_scandir(vim.fs.joinpath(root, FOLDER))
+    local names = {}
+    while handle do
+      local name = uv.fs_scandir_next(handle)
+      if not name then
+        break
+      elseif name:match('%.lua$') then
+        table.insert(names, name)
+      end
+    end
+    table.sort(names)
+    for _, name in ipairs(names) do
+      local path = vim.fs.joinpath(root, FOLDER, name)
+      local stat = uv.fs_stat(path)
+      if stat and stat.type == 'file' then
+        local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
+        table.insert(list, { path = path, stamp = stamp })
+      end
+    end
+  end
+  return list
+end
+
+--- The group of a file, by which it is listed and switched.
+---@param path string
+---@return string
+local function group_of(path)
+  return (vim.fs.basename(path):gsub('%.lua$', ''))
+end
+
+---@return string resolved
+local function project()
+  local root = require('mcp-tools.bridge').root()
+  return uv.fs_realpath(root) or root
+end
+
+--- Runs a file. One that a project brings along is run only when the person trusts it.
+---@param path string
+---@return table[]? definitions
+---@return string? fault
+local function definitions(path)
+  local text, fault
+  if origin.lies_in(path, project()) then
+    text, fault = require('mcp-tools.trusted_file').read(path)
+  else
+    local file
+    file, fault = io.open(path, 'rb')
+    if file then
+      text = file:read('*a')
+      file:close()
+    end
+  end
+  local chunk
+  if text then
+    chunk, fault = load(text, '@' .. path)
+  end
+  if not chunk then
+    return nil, fault
+  end
+  local ok, value = xpcall(chunk, debug.traceback)
+  if not ok then
+    return nil, tostring(value)
+  elseif type(value) ~= 'table' then
+    return nil, ('it returns %s, not a definition or a list of them'):format(value == nil and 'nothing' or type(value))
+  end
+  return vim.islist(value) and value or { value }
+end
+
+---@param registry mcp-tools.Registry
+---@param path string
+---@param file mcp-tools.ExtFile
+---@param def any
+---@return string? name, string? fault
+local function add(registry, path, file, def)
+  local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
+  local holder = name and registry:get(name)
+  if holder and file.tools[name] ~= holder then
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, project()))
+  end
+  local source = { origin = 'registered', name = group_of(path), found_in = path }
+  local normalised, fault = registry:add_tool(def, source)
+  if normalised then
+    file.tools[normalised.name] = normalised
+    return normalised.name
+  end
+  registry.refused[name or '?'] = nil -- said with the file, until that is mended
+  return name, fault
+end
+
+---@param registry mcp-tools.Registry
+---@param file mcp-tools.ExtFile
+---@param kept table<string, true>
+local function remove(registry, file, kept)
+  for name, definition in pairs(file.tools) do
+    if not kept[name] then
+      file.tools[name] = nil
+      if registry:get(name) == definition then
+        registry:remove_tool(name)
+      end
+    end
+  end
+end
+
+---@param registry mcp-tools.Registry
+---@param path string
+---@param file mcp-tools.ExtFile
+local function load_file(registry, path, file)
+  local before = file.faults
+  file.faults = {}
+  local list, fault = definitions(path)
+  local kept = {}
+  for _, def in ipairs(list or {}) do
+    local name, refused = add(registry, path, file, def)
+    if name then
+      kept[name] = true
+    end
+    table.insert(file.faults, refused)
+  end
+  if list then
+    remove(registry, file, kept)
+  else
+    table.insert(file.faults, fault)
+  end
+  if not vim.deep_equal(before, file.faults) then
+    for _, text in ipairs(file.faults) do
+      log.error('%s: %s', path, text)
+    end
+  end
+end
+
+--- Makes the registry hold what the files say now.
+---@param registry mcp-tools.Registry
+---@param done fun()
+function M.scan(registry, done)
+  local there = {}
+  local found = look()
+  for _, each in ipairs(found) do
+    there[each.path] = true
+  end
+  for path, file in pairs(files) do
+    if not there[path] then
+      files[path] = nil
+      remove(registry, file, {})
+    end
+  end
+  for _, each in ipairs(found) do
+    local file = files[each.path] or { tools = {}, faults = {} }
+    files[each.path] = file
+    if file.stamp ~= each.stamp or #file.faults > 0 then
+      file.stamp = each.stamp
+      load_file(registry, each.path, file)
+    end
+  end
+  done()
+end
+
+--- Loads files again, changed or not.
+---@param registry mcp-tools.Registry
+---@param wanted fun(group: string, name: string): boolean
+---@param done fun()
+function M.reload(registry, wanted, done)
+  for path, file in pairs(files) do
+    local names = vim.tbl_keys(file.tools)
+    for _, name in ipairs(#names > 0 and names or { '' }) do
+      if wanted(group_of(path), name) then
+        file.stamp = nil
+      end
+    end
+  end
+  M.scan(registry, done)
+end
+
+---@return mcp-tools.Found[]
+function M.found()
+  local list = {}
+  for path, file in vim.spairs(files) do
+    local names = vim.tbl_keys(file.tools)
+    table.sort(names)
+    table.insert(list, { file = path, tools = names })
+  end
+  return list
+end
+
+---@return mcp-tools.Failure[]
+function M.failures()
+  local list = {}
+  for path, file in vim.spairs(files) do
+    for _, fault in ipairs(file.faults) do
+      table.insert(list, { source = path, error = fault })
+    end
+  end
+  return list
+end
+
+return M

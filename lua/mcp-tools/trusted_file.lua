@@ -1,0 +1,48 @@
+--- Text of a file that a project brings along: only what the person has trusted with `:trust` is to be run.
+---
+--- Receives: the path of a file.
+--- Sends: its text, or why it is not to be run.
+--- Does not know about: what is in it. `vim.secure.read` would ask, hold up the editor, and do so at a moment that nobody
+--- has chosen; so the same list is only looked at here.
+
+local M = {}
+
+---@param path string
+---@return string?
+local function text_of(path)
+  local file = io.open(path, 'rb')
+  local text = file and file:read('*a')
+  if file then
+    file:close()
+  end
+  return text or nil
+end
+
+--- What Neovim's list of trusted files says of one: a hash, or `!` when it was denied.
+---@param real string resolved
+---@return string?
+local function listed(real)
+  for line in vim.gsplit(text_of(vim.fn.stdpath('state') .. '/trust') or '', '\n', { plain = true }) do
+    local hash, path = line:match('^(%S+) (.+)$')
+    if path == real then
+      return hash
+    end
+  end
+end
+
+--- The text of a file, if the person trusts just this text.
+---@param path string
+---@return string? text
+---@return string? why not
+function M.read(path)
+  local real = vim.uv.fs_realpath(path)
+  local text = real and text_of(real)
+  if not text then
+    return nil, 'it cannot be read'
+  elseif listed(real) == vim.fn.sha256(text) then
+    return text
+  end
+  return nil, 'it lies in the project and is not trusted: open it, read it, and type :trust'
+end
+
+return M

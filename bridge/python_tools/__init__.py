@@ -1,0 +1,30 @@
+"""Tools written in Python: what a module of tools imports.
+
+Receives: functions marked by `mcp_tool`.
+Sends: nothing; the marks are read by scan.py (definitions) and loader.py (calls).
+Does not know about: Neovim, MCP, the bridge. Importing it is cheap: a host imports it before its first
+answer.
+"""
+
+from __future__ import annotations
+
+from .content import Block, Result, audio, image, resource, resource_link, text
+from .context import AsyncContext, Cancelled, Context
+from .decorator import Annotations, mcp_tool
+from .faults import ToolError
+
+__all__ = [
+    "Annotations",
+    "AsyncContext",
+    "Block",
+    "Cancelled",
+    "Context",
+    "Result",
+    "ToolError",
+    "audio",
+    "image",
+    "mcp_tool",
+    "resource",
+    "resource_link",
+    "text",
+]

@@ -1,0 +1,103 @@
+"""Modules with tools: found, run, and looked through.
+
+Receives: a file or the name of a module. Sends: its marked functions, by the names of their tools.
+Does not know about: schemas, calls, which files are trusted (the editor says so, by the hash that a file
+must have).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from .decorator import MARK
+
+
+class UntrustedError(Exception):
+    """The file is not the one that the person trusts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a module is: one of `path` and `module`.
+
+    Attributes:
+        path: a file outside of any package.
+        module: a name that Python's import finds.
+        sha256: the hash that the file must have to be run.
+    """
+
+    path: str | None = None
+    module: str | None = None
+    sha256: str | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Source:
+        """From what the editor sent."""
+        return cls(fields.get("path"), fields.get("module"), fields.get("sha256"))
+
+
+def prepare_process() -> None:
+    """Let tools use `typing.TypedDict` on every Python: before 3.12, pydantic knows only this one's twin."""
+    if sys.version_info < (3, 12):
+        import typing
+
+        import typing_extensions
+
+        typing.TypedDict = typing_extensions.TypedDict  # type: ignore[misc, assignment, unused-ignore]
+
+
+def run_file(path: str, sha256: str | None) -> ModuleType:
+    """Run a file as a module of its own name, which collides with no other."""
+    data = Path(path).read_bytes()
+    if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+        raise UntrustedError(f"{path} has changed since it was trusted; look at it and run :trust again")
+    name = f"mcp_tools_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_loader(name, loader=None, origin=path)
+    if spec is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    module.__file__ = path
+    sys.modules[name] = module  # dataclasses and type hints look their module up
+    try:
+        exec(compile(data, path, "exec"), module.__dict__)  # noqa: S102 (it is what an import does)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def load(source: Source) -> ModuleType:
+    """Import a source; whatever it raises is its own."""
+    if source.path is not None:
+        return run_file(source.path, source.sha256)
+    return importlib.import_module(source.module or "")
+
+
+def file_of(module: ModuleType) -> str | None:
+    """The file of a module."""
+    return getattr(module, "__file__", None)
+
+
+def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
+    """The tools of a module by name: its own functions, and those of its package that it has imported.
+
+    What begins with an underscore is nobody's business, function or tool.
+    """
+    package = module.__name__.partition(".")[0]
+    tools: dict[str, Callable[..., Any]] = {}
+    for attribute, value in vars(module).items():
+        if not isinstance(value, FunctionType) or not hasattr(value, MARK):
+            continue
+        name = getattr(value, MARK).name
+        private = any(word.startswith("_") for word in (attribute, value.__name__, name))
+        if not private and value.__module__.partition(".")[0] == package:
+            tools[name] = value
+    return tools

@@ -1,0 +1,50 @@
+"""The host's process, as the editor starts it.
+
+Receives: the remote plugin's file and import paths as arguments; then msgpack-RPC on stdin and stdout.
+Sends: nothing of its own. Everything that tools print goes to stderr, and from there to the plugin's log.
+Does not know about: tools.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+
+GRACE = 1.0
+"""s that threads of tools have when the editor is gone or the host is to end."""
+HIDDEN = ("NVIM", "NVIM_LISTEN_ADDRESS", "MCP_AUTH_TOKEN")
+"""What programs that tools start must not inherit."""
+
+
+def end_soon() -> None:
+    """End with all children when Python does not by itself, because a thread never does."""
+
+    def end() -> None:
+        threading.Event().wait(GRACE)
+        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+            os.killpg(os.getpid(), signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
+
+
+def main(plugin: str, import_paths: list[str]) -> None:
+    """Serve until the channel closes."""
+    for name in HIDDEN:
+        os.environ.pop(name, None)
+    with contextlib.suppress(AttributeError, OSError):
+        os.setsid()  # a group of its own, so that what tools have started can be ended with it
+    sys.path.extend(import_paths)
+    sys.argv = ["mcp-tools", plugin]
+    import pynvim  # type: ignore[import-untyped]
+
+    from .loader import prepare_process
+
+    prepare_process()
+    # pynvim raises whatever has closed the channel; nobody is there to hear of it.
+    with contextlib.suppress(Exception, SystemExit):
+        pynvim.start_host()
+    end_soon()

@@ -1,0 +1,77 @@
+"""The remote plugin: runs tools that are written in Python.
+
+Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/host.lua, by notification.
+Sends: verbs of lua/mcp-tools/remote.lua, by notification.
+Does not know about: tools (bridge/python_tools has all of that).
+
+The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
+that changes nothing, and the file imports nothing but pynvim until it is called.
+"""
+
+import os
+import sys
+
+import pynvim
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+POST = "require('mcp-tools.remote').receive(...)"
+
+
+class Editor:
+    """The editor as bridge/python_tools/host.py wants it (`host.Editor`)."""
+
+    def __init__(self, nvim):
+        self.nvim = nvim
+
+    def post(self, verb, *args):
+        """Call a verb of the wire, from any thread."""
+
+        def send():
+            try:
+                self.nvim.exec_lua(POST, verb, *args, async_=True)
+            except Exception as error:  # noqa: BLE001 (the channel is closed: nobody is there to hear)
+                sys.stderr.write(f"{verb} did not go out: {error!r}\n")
+
+        self._soon(send)
+
+    def lua(self, code, args, answer):
+        """Run Lua and put what it returns into `answer`, from any thread."""
+
+        def run():
+            try:
+                value = self.nvim.exec_lua(code, *args)
+            except Exception as error:  # noqa: BLE001 (whatever Lua raised is the tool's to see)
+                self._settle(answer.set_exception, RuntimeError(str(error)))
+            else:
+                self._settle(answer.set_result, value)
+
+        # Requests need a greenlet, which async_call makes.
+        self._soon(lambda: self.nvim.async_call(run))
+
+    def _soon(self, function):
+        try:
+            self.nvim.loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            pass  # the loop has ended, and this process with it
+
+    @staticmethod
+    def _settle(setter, value):
+        if not getattr(setter, "__self__", None).done():
+            setter(value)
+
+
+@pynvim.plugin
+class McpToolsHost:
+    """The calls of this process; made when the first event comes."""
+
+    def __init__(self, nvim):
+        if ROOT not in sys.path:
+            sys.path.append(ROOT)
+        from bridge.python_tools.host import Host
+
+        self.host = Host(Editor(nvim), nvim.loop)
+
+    @pynvim.function("McpToolsHost", sync=False)
+    def handle(self, args):
+        """An event of the editor."""
+        self.host.handle(*args)

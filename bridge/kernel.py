@@ -17,7 +17,7 @@ from mcp import MCPError
 from mcp.server.connection import Connection, allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.runner import ServerRunner, aclose_shielded, modern_error_data, serve_one
+from mcp.server.runner import ServerRunner, aclose_shielded, modern_error_data
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import (
@@ -39,6 +39,9 @@ from . import jsonrpc
 
 Context = ServerRequestContext[Any, Any]
 """What handlers and middleware are given."""
+
+MAX_KEPT_IDENTITY = 16 * 1024
+"""Characters of what a client without a session says of itself, beyond which that is read anew each time."""
 
 _BATCH_VERSION = "2025-03-26"
 _PRIMING_VERSION = "2025-11-25"
@@ -283,10 +286,8 @@ class Kernel:
         """Checks envelope and headers of a stateless request."""
         if repeated := find_duplicated_routing_header(headers.items()):
             return Rejection(400, HEADER_MISMATCH, f"{repeated} header appears more than once")
-        lower = {name.lower(): value for name, value in headers.items()}
-        verdict = classify_inbound_request(
-            {"method": request.method, "params": request.params}, headers=lower
-        )
+        body = {"method": request.method, "params": request.params}
+        verdict = classify_inbound_request(body, headers=headers)  # aiohttp's: names in any case
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
         mismatch = await self._parameter_mismatch(request, headers)
@@ -301,17 +302,8 @@ class Kernel:
         self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
     ) -> dict[str, Any]:
         """Serves a stateless request; raises whatever the handler raises."""
-        connection = Connection.from_envelope(
-            route.protocol_version, route.client_info, route.client_capabilities
-        )
-        return await serve_one(
-            self.server,
-            dispatch,
-            request.method,
-            request.params,
-            connection=connection,
-            lifespan_state=_LIFESPAN,
-        )
+        runner = self._runner(route, {} if dispatch.scope is None else dispatch.scope)
+        return await runner.on_request(dispatch, request.method, request.params)
 
     @staticmethod
     def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:
@@ -323,6 +315,20 @@ class Kernel:
     def status_of(answer: dict[str, Any]) -> int:
         """The HTTP status of a stateless answer."""
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
+
+    def _runner(self, route: InboundModernRoute, scope: dict[str, Any]) -> ServerRunner[Any]:
+        """The SDK's view of a client without a session: the same while the HTTP connection says the same.
+
+        Nothing is to be unwound after a request: handlers leave things with the connections of sessions only.
+        """
+        identity = (route.protocol_version, route.client_info, route.client_capabilities)
+        known: tuple[Any, ServerRunner[Any]] | None = scope.get("runner")
+        if known is not None and known[0] == identity:
+            return known[1]
+        runner = ServerRunner(self.server, Connection.from_envelope(*identity), _LIFESPAN)
+        if len(repr(identity)) <= MAX_KEPT_IDENTITY:
+            scope["runner"] = (identity, runner)
+        return runner
 
     async def _parameter_mismatch(
         self, request: jsonrpc.Request, headers: MultiMapping[str]

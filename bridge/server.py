@@ -7,6 +7,7 @@ results, errors become JSON-RPC in `methods/` and nowhere else. Does not know ab
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import mcp_types as types
@@ -31,7 +32,16 @@ NAME = "mcp-tools.nvim"
 
 
 class BridgeServer(Server[Any]):
-    """The SDK's server, but it announces that its lists change."""
+    """The SDK's server, but it announces that its lists change, and its stamp is not copied in depth."""
+
+    @cached_property
+    def _stamp(self) -> dict[str, Any]:
+        return super().server_info_stamp
+
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """Name and version, in every result of the stateless era; flat, so that a copy is its owner's."""
+        return dict(self._stamp)
 
     def create_initialization_options(
         self,

@@ -277,9 +277,11 @@ def _packable(value: dict[str, Any]) -> dict[str, Any] | str:
 
 
 def _crosses(value: Any, levels: int) -> bool:
-    if isinstance(value, str):
-        return True
     if isinstance(value, dict | list):
-        children = value.values() if isinstance(value, dict) else value
-        return levels > 0 and all(_crosses(child, levels - 1) for child in children)
+        if levels == 0:
+            return False
+        for child in value.values() if isinstance(value, dict) else value:
+            if not isinstance(child, str) and not _crosses(child, levels - 1):
+                return False
+        return True
     return not isinstance(value, int) or -(2**63) <= value < 2**63

@@ -13,6 +13,8 @@ import asyncio
 import hashlib
 import hmac
 import json
+from collections.abc import Awaitable
+from functools import partial
 from typing import Any
 
 from mcp import MCPError
@@ -26,7 +28,7 @@ from .. import jsonrpc
 from ..call import Observer
 from ..calls import Calls
 from ..errors import Code
-from ..kernel import Context, request_client
+from ..kernel import Context, is_stateless, request_client
 from ..model import CallRequest, Outcome, Parked
 
 
@@ -56,11 +58,14 @@ class Legs:
 
     def install(self, server: Server[Any]) -> None:
         """Adds the middleware."""
-        server.middleware.extend([self._seal, self._leg])
+        server.middleware.append(self._sealed)  # type: ignore[arg-type]  # any awaitable will do
 
-    async def _leg(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        if ctx.method not in INPUT_REQUIRED_METHODS:
-            return await call_next(ctx)
+    def _sealed(self, ctx: Context, call_next: CallNext) -> Awaitable[HandlerResult]:
+        if ctx.method not in INPUT_REQUIRED_METHODS or not is_stateless(ctx):
+            return call_next(ctx)  # no coroutine of its own: every call of a session passes here
+        return self._seal(ctx, partial(self._leg, call_next))
+
+    async def _leg(self, call_next: CallNext, ctx: Context) -> HandlerResult:
         state = _state(ctx)
         if state is not None and state["boot"] != self._boot:
             raise _expired()

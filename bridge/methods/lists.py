@@ -6,6 +6,7 @@ Does not know about: what is defined.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import mcp_types as types
@@ -74,13 +75,13 @@ class Lists:
         """Adds the handlers, and the cache before them."""
         for method, pages in self._methods.items():
             server.add_request_handler(method, types.PaginatedRequestParams, pages.list)
-        server.middleware.append(self._cached)
+        server.middleware.append(self._cached)  # type: ignore[arg-type]  # any awaitable will do
 
-    async def _cached(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    def _cached(self, ctx: Context, call_next: CallNext) -> Awaitable[HandlerResult]:
         pages = self._methods.get(ctx.method)
         if pages is None:
-            return await call_next(ctx)
+            return call_next(ctx)  # no coroutine of its own: every call passes here
         cursor = (ctx.params or {}).get("cursor")
         if not connection_of(ctx).initialize_accepted or not isinstance(cursor, str | None):
-            return await call_next(ctx)
-        return await pages.cached(ctx, call_next, cursor)
+            return call_next(ctx)
+        return pages.cached(ctx, call_next, cursor)

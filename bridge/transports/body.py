@@ -21,8 +21,12 @@ BODY_SECONDS = 30.0
 async def read_body(request: web.Request, limit: int) -> bytes | web.Response:
     """The body, or the answer to one that is too large, too slow, or breaks off."""
     try:
-        if request.content.is_eof():
-            return await request.read()
+        content = request.content
+        if content.is_eof():  # nearly always: the body came with the head
+            data = content.read_nowait()
+            while not content.at_eof():
+                data += content.read_nowait()
+            return data if len(data) <= limit else too_large(limit)
         async with asyncio.timeout(BODY_SECONDS):
             return await request.read()
     except web.HTTPRequestEntityTooLarge:

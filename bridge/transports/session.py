@@ -82,7 +82,7 @@ class Session:
         return (
             self.standalone.alive
             or any(exchange.connected for exchange in self._in_flight.values())
-            or any(response.stream.alive for response in self._open)
+            or any(stream.alive for stream in self._open_streams())
         )
 
     @property
@@ -132,7 +132,7 @@ class Session:
         finally:
             self._open.discard(response)
             response.close()
-            if response.streaming:
+            if response.stream is not None:
                 self._keep(response.stream)
 
     def answer_later(
@@ -190,8 +190,7 @@ class Session:
     def resumable(self, number: int) -> EventStream | None:
         """The stream that an event was sent on, if it still can be taken up after it."""
         ended = (stream for _, stream in self._streams)
-        open_ = (response.stream for response in self._open)
-        for stream in (self.standalone, *open_, *ended):
+        for stream in (self.standalone, *self._open_streams(), *ended):
             if stream.knows(number):
                 return stream
         return None
@@ -201,8 +200,8 @@ class Session:
     def tidy(self, now: float) -> None:
         """Lets go of dead connections and of streams that nobody fetched; `now` in monotonic seconds."""
         self.standalone.release()
-        for response in self._open:
-            response.stream.release()
+        for stream in self._open_streams():
+            stream.release()
         while self._streams and now - self._streams[0][0] > KEPT_SECONDS:
             self._streams.popleft()
 
@@ -223,6 +222,9 @@ class Session:
         for asked in self._asked.values():
             asked.cancel()
         await self.peer.close()
+
+    def _open_streams(self) -> list[EventStream]:
+        return [response.stream for response in self._open if response.stream is not None]
 
     def _keep(self, stream: EventStream) -> None:
         self._streams.append((time.monotonic(), stream))

@@ -228,30 +228,27 @@ class DeferredResponse:
 
     def __init__(self, request: web.Request, ids: EventIds | None = None, *, prime: bool = False) -> None:
         self._request = request
+        self._ids = ids
         self._prime = prime
         self._writer: asyncio.Task[web.StreamResponse] | None = None
+        self._finished = False
         self._timer = asyncio.get_running_loop().call_later(PING_SECONDS, self._commit)
-        self.stream = EventStream(ids)
-
-    @property
-    def streaming(self) -> bool:
-        """Whether the event stream has begun."""
-        return self._writer is not None
+        self.stream: EventStream | None = None
 
     def push(self, data: bytes, *, droppable: bool = False) -> None:
         """Sends a message before the answer; the first one decides for the event stream."""
-        self.stream.push(data, droppable=droppable)
-        self._commit()
+        if (stream := self._commit()) is not None:
+            stream.push(data, droppable=droppable)
 
     def hang_up(self) -> None:
         """Ends the response before the answer; the client resumes the stream for the rest."""
-        self._commit()
-        self.stream.hang_up()
+        if (stream := self._commit()) is not None:
+            stream.hang_up()
 
     async def finish(self, answer: bytes, status: int = 200) -> web.StreamResponse:
         """Sends the answer. `status` counts only for plain JSON."""
-        if self._writer is None:
-            self.stream.end()
+        self._finished = True
+        if self.stream is None or self._writer is None:
             return json_response(answer, status)
         self.stream.push(answer)
         self.stream.end()
@@ -263,11 +260,13 @@ class DeferredResponse:
         if self._writer is not None and not self._writer.done():
             self._writer.cancel()
 
-    def _commit(self) -> None:
-        if self._writer is None and not self.stream.ended:
-            turn = self.stream.attach(self._request)
-            serving = self.stream.serve(self._request, turn, prime=self._prime)
+    def _commit(self) -> EventStream | None:
+        """The stream, begun now at the latest; None when the answer has gone without one."""
+        if self.stream is None and not self._finished:
+            self.stream = EventStream(self._ids)
+            serving = self.stream.serve(self._request, self.stream.attach(self._request), prime=self._prime)
             self._writer = asyncio.get_running_loop().create_task(serving)
+        return self.stream
 
 
 def json_response(body: bytes, status: int = 200) -> web.Response:

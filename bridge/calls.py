@@ -184,14 +184,16 @@ class Calls:
         """Ends every call now, and those to come at once.
 
         Args:
-            reason: `editor_gone`, or a reason for `cancel_task` such as `shutdown`.
+            reason: `editor_gone`, or a reason for `cancel_task`: `shutdown`, `disconnected`.
         """
         if self._stopped is not None:
             return
         if reason == "editor_gone":
             self._stopped = gone()
         else:
-            error = ToolError(Code.CANCELLED, f"the MCP bridge is stopping ({reason}); try again")
+            closed = reason == "disconnected"
+            why = "its client was closed" if closed else f"the MCP bridge is stopping ({reason}); try again"
+            error = ToolError(Code.CANCELLED, why)
             self._stopped = Outcome("cancelled", error=error)
         for call in list(self._calls.values()):
             if call.outcome is not None:

@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +36,20 @@ class Instance:
     url: str = ""
     boot: str = ""
     focused_at: float = 0.0
+
+
+def own_folder(environ: Mapping[str, str]) -> str:
+    """Where this user's editors note themselves; the rule of lua/mcp-tools/bridge/instances.lua."""
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    if runtime and _private(Path(runtime)):
+        return str(Path(runtime) / "mcp-tools")
+    name = environ.get("NVIM_APPNAME") or "nvim"
+    if os.name == "nt":
+        state = Path(environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA") or "~/AppData/Local")
+        name += "-data"
+    else:
+        state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
+    return str(state.expanduser() / name / "mcp-tools" / "instances")
 
 
 def read_all(folder: str | None) -> list[Instance]:

@@ -24,6 +24,7 @@ from .blocked import advice
 from .calls import Calls
 from .context import Context, SessionInfo, Token
 from .editor.client import NvimEditor
+from .editor.decode import fault_text
 from .errors import EditorGoneError, LuaError, NoAnswerError, StartError
 from .log import Log
 from .model import Hello, HelloInfo, PortHolder, Versions
@@ -141,7 +142,7 @@ async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment, 
             log.warn(f"{advice(await editor.mode(HELLO_PATIENCE))}; waiting for it")
         return await answer
     except LuaError as error:
-        raise StartError(_lua_text(str(error), environment.address)) from error
+        raise StartError(fault_text(str(error), environment.address)) from error
     except NoAnswerError as error:
         raise StartError(f"Neovim at {environment.address} does not answer; is it blocked?") from error
     finally:
@@ -258,14 +259,6 @@ def _installed(name: str) -> str:
             if match := pattern.fullmatch(entry):
                 return match[1]
     return ""
-
-
-def _lua_text(error: str, address: str) -> str:
-    """What Lua threw, without file names and traceback."""
-    if "module 'mcp-tools.wire' not found" in error:
-        return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
-    first = error.splitlines()[0] if error else ""
-    return re.sub(r"^(Lua: |Error executing lua: |Vim:|\S*\.lua:\d+: |\[string [^]]*\]:\d+: )+", "", first)
 
 
 _HOLDERS: dict[PortHolder, str] = {

@@ -131,6 +131,9 @@ class CallRequest:
     kind: CallKind = "tool"
 
 
+    host: str = "mcp"
+    timeout: int | None = None
+    """ms: for tools that set none, and the most that any tool gets; 0 = no limit where the tool sets none."""
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A list of definitions; `json` is None when the revision that was asked about still holds."""
@@ -205,6 +208,7 @@ class HelloInfo:
 
 
 @dataclass(frozen=True, slots=True)
+    role: Literal["bridge", "client"] = "bridge"
 class Hello:
     """The editor's answer to `hello`.
 

@@ -43,6 +43,7 @@ _ACKNOWLEDGE = _WIRE.format("acknowledge")
 _REPORT = _WIRE.format("report")
 _SUBSCRIBE = _WIRE.format("subscribe")
 _UNSUBSCRIBE = _WIRE.format("unsubscribe")
+_LOST = _WIRE.format("lost")
 _CLOCK = "return vim.uv.hrtime()"
 
 
@@ -76,6 +77,7 @@ class NvimEditor:
                 f"no Neovim at {address} ({why}); NVIM_LISTEN_ADDRESS must be its v:servername"
             ) from error
         editor.closed = editor._channel.closed
+        editor.closed.add_done_callback(editor._end)
         return editor
 
     @property
@@ -96,6 +98,11 @@ class NvimEditor:
         """
         with contextlib.suppress(EditorError):
             await self._read_clock(monotonic() + within)
+
+    async def leave(self, within: float) -> None:
+        """Takes leave, for at most `within` seconds: the editor ends what is left of this side's calls."""
+        with contextlib.suppress(EditorError):
+            await self._lua(_LOST, (self._channel_id,), monotonic() + within, lambda _: None)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""
@@ -142,10 +149,12 @@ class NvimEditor:
             "channel": self._channel_id,
             "call_id": call_id,
             "start_by": self._clock.to_editor(start_by),
-            "timeout": timeout_ms,
+            "timeout": timeout_ms if request.timeout is None else request.timeout,
             "client": {"name": client.name, "version": client.version},
-            "host": "mcp",
+            "host": request.host,
         }
+        if request.timeout:
+            options["limit"] = request.timeout
         if request.kind != "tool":
             options["kind"] = request.kind
         if request.session is not None:
@@ -223,6 +232,9 @@ class NvimEditor:
         self._updated.append(callback)
 
     # Inside
+
+    def _end(self, _: asyncio.Future[None]) -> None:
+        self._marker = None  # its file goes with it
 
     def _lua(
         self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]

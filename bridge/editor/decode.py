@@ -7,6 +7,7 @@ Does not know about: channels, futures, who asked.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from typing import Any
 
@@ -36,6 +37,14 @@ def clean(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def fault_text(thrown: str, address: str) -> str:
+    """What `hello` threw in the editor at `address`, without file names and traceback."""
+    if "module 'mcp-tools.wire' not found" in thrown:
+        return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
+    first = thrown.splitlines()[0] if thrown else ""
+    return re.sub(r"^(Lua: |Error executing lua: |Vim:|\S*\.lua:\d+: |\[string [^]]*\]:\d+: )+", "", first)
 
 
 def json_value(text: Any) -> Any:

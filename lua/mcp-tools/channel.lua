@@ -20,6 +20,7 @@ local WAKE_MAX = 64 * 1024
 ---@field id integer
 ---@field answering table<string, true> calls that are inside `execute`
 ---@field marker mcp-tools.Marker?
+---@field role 'bridge'|'client'|nil
 local Channel = {}
 Channel.__index = Channel
 

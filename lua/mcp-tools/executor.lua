@@ -93,6 +93,7 @@ end
 ---@field host string
 ---@field start_by integer? ns; refused when it has passed
 ---@field timeout integer? ms, for tools that set none; 0 = none
+---@field limit integer? ms, for every tool: it has no more than that
 ---@field client table?
 ---@field session string?
 ---@field capabilities table?
@@ -137,7 +138,8 @@ function Executor:execute(name, args, opts)
     return call
   end
   call.definition, call.name = definition, definition.name
-  call.timeout = definition.timeout or opts.timeout or settings.tool_timeout
+  local ms, limit = definition.timeout or opts.timeout or settings.tool_timeout, opts.limit
+  call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
   self:enter(call)
   local value, err = kind.arguments(definition, args, opts.exact_args)
   if not value then

@@ -112,14 +112,14 @@ function M.lost(id)
     return call.listener == channel
   end
   local executor = core.get().executor
-  executor:cancel_where(is_its, 'bridge_gone')
+  executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
   require('mcp-tools.bridge').detached(id)
 end
 
 -- Verbs ------------------------------------------------------------------------------------------------------------
 
---- Attaches a bridge.
+--- Attaches a bridge, or a program that only calls tools; that one says with `lost` that it goes.
 ---@param id integer its channel
 ---@param info table `{ protocol, pid, port, wanted_port, port_holder, versions }`
 ---@return table hello versions, settings, revisions, clock
@@ -133,7 +133,13 @@ function M.hello(id, info)
     )
   end
   channels[id] = Channel.new(id, info.marker)
-  local answer = require('mcp-tools.bridge').attached(id, info) or {}
+  channels[id].role = info.role
+  local answer = {}
+  if info.role == 'client' then
+    keep_watch() -- they come and go, and one that was killed has not said so
+  else
+    answer = require('mcp-tools.bridge').attached(id, info) or {}
+  end
   return {
     protocol = M.PROTOCOL,
     boot = M.boot,
@@ -177,8 +183,8 @@ end
 --- Runs a tool; a result that is there at once comes in the reply.
 ---@param name string
 ---@param args table|string
----@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, client: table?,
----  session: string?, capabilities: (table|string)?, host: string?, kind: string?,
+---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
+---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
 ---  ack: string[]? }
 ---@return table reply
 function M.execute(name, args, opts)
@@ -197,6 +203,7 @@ function M.execute(name, args, opts)
     host = opts.host or 'mcp',
     start_by = opts.start_by,
     timeout = opts.timeout,
+    limit = opts.limit,
     client = opts.client,
     session = opts.session,
     capabilities = unpacked(opts.capabilities),

@@ -1,0 +1,92 @@
+"""An event loop in a thread of its own, for programs that have none, or whose own is busy calling us.
+
+Receives coroutine functions; runs them there, and their callbacks in the thread that waits.
+Does not know about: editors, calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+Post = Callable[[Callable[[], None]], None]
+"""Has something done by the thread that waits."""
+
+CANCEL_WITHIN = 1.0
+"""Seconds for a cancelled call to tell the editor."""
+
+
+class Portal:
+    """See the head of this file. Several threads may use it at once."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mcp-tools client", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[Post], Coroutine[Any, Any, T]]) -> T:
+        """Runs `work` and waits for its end. What is raised here meanwhile (Ctrl-C) cancels it."""
+        inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        tasks: list[asyncio.Task[T]] = []
+
+        def begin() -> None:
+            task = self._loop.create_task(work(inbox.put))
+            task.add_done_callback(lambda _: inbox.put(None))
+            tasks.append(task)
+
+        self._loop.call_soon_threadsafe(begin)
+        try:
+            while (errand := inbox.get()) is not None:
+                errand()
+        except BaseException:
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            _await_end(inbox)  # so that the cancel has gone out
+            raise
+        return tasks[0].result()
+
+    def call_back(self, post: Post, callback: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+        """`callback` as a coroutine function that has it run by the thread that waits."""
+
+        async def ask(*values: Any) -> Any:
+            answer: Future[Any] = Future()
+
+            def errand() -> None:
+                try:
+                    answer.set_result(callback(*values))
+                except Exception as fault:  # noqa: BLE001 - boundary: goes to whoever asked
+                    answer.set_exception(fault)
+
+            post(errand)
+            return await asyncio.wrap_future(answer)
+
+        return ask
+
+    def close(self) -> None:
+        """Ends what runs, the loop and its thread."""
+        self.run(lambda _: _cancel_the_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_the_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others)
+
+
+def _await_end(inbox: SimpleQueue[Callable[[], None] | None]) -> None:
+    end = time.monotonic() + CANCEL_WITHIN
+    with contextlib.suppress(Empty):
+        while inbox.get(timeout=max(0.0, end - time.monotonic())) is not None:
+            pass  # nobody wants to hear of that any more

@@ -1,0 +1,300 @@
+"""Tools called from Python: every outcome, with and without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bridge.client import AsyncClient, Client, call_tool, call_tool_async
+from tests.support.nvim import Nvim
+from tests.support.programs import editor, said, script
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+
+@pytest.fixture
+async def nvim(spawn_nvim: Spawn) -> Nvim:
+    return await editor(spawn_nvim, "{ approval = { tools = { mark = 'deny' } } }")
+
+
+async def both(nvim: Nvim, name: str, **arguments: Any) -> dict[str, Any]:
+    """What a tool gives in a coroutine and, the same, in a thread without a loop."""
+    first = await call_tool_async(name, arguments, socket=str(nvim.socket))
+    assert await asyncio.to_thread(call_tool, name, arguments, socket=str(nvim.socket)) == first
+    return first
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"ok": True, "text": value, "structured": None, "content": [{"type": "text", "text": value}]}
+
+
+async def test_results(nvim: Nvim) -> None:
+    """Text, data, nothing and content come as what they are, under either name of the tool."""
+    assert await both(nvim, "echo", value="hé") == text("hé")
+    assert await both(nvim, "nvim_later", value="x") == text("x")
+    data = {"a": [1, 2.5, None, {}], "b": "é"}
+    result = await both(nvim, "echo", value=data)
+    assert (result["ok"], result["structured"]) == (True, data)
+    assert result["content"][0]["text"] == result["text"]
+    assert await both(nvim, "value", kind="nil") == {
+        "ok": True,
+        "text": "",
+        "structured": None,
+        "content": [],
+    }
+    result = await both(nvim, "value", kind="content")
+    assert result["text"] == "é"
+    assert [block["type"] for block in result["content"]][1:3] == ["image", "audio"]
+    assert (await both(nvim, "promised"))["structured"] == {"n": 5}
+
+
+async def test_errors(nvim: Nvim) -> None:
+    """What goes wrong is a value with a code; nothing is raised."""
+
+    async def code(name: str, **arguments: Any) -> str:
+        result = await both(nvim, name, **arguments)
+        assert result["ok"] is False
+        assert result["error"]["message"]
+        return str(result["error"]["code"])
+
+    assert await code("fail", how="it broke") == "tool_error"
+    assert await code("fail", how="object") == "stale"
+    assert await code("fail", how="throw") == "execution_error"
+    assert await code("promised", ok=False) == "invalid_output"
+    assert await code("promised", fail=True) == "not_found"
+    assert await code("value", kind="bytes") == "not_serializable"
+    assert await code("value", kind="result") == "tool_error"
+    assert await code("nowhere") == "unknown_tool"
+    assert await code("mark") == "access_denied"
+    assert await nvim.lua("return Seen.late") == 0
+    assert await code("echo", value=2**60) == "validation_error"
+    result = await both(nvim, "fail")
+    assert result["error"]["code"] == "validation_error"
+    assert result["error"]["errors"][0]["field"] == "how"
+
+
+async def test_big_and_deep(nvim: Nvim) -> None:
+    """A mebibyte and arguments of fifty levels arrive whole."""
+    assert len((await both(nvim, "sized", bytes=1 << 20))["text"]) == 1 << 20
+    deep: Any = "end"
+    for level in range(50):
+        deep = {"in": deep} if level % 2 else [deep]
+    assert (await both(nvim, "echo", value=deep))["structured"] == deep
+
+
+async def test_timeouts(nvim: Nvim) -> None:
+    """The caller's limit ends a tool, and so does the tool's own, whichever is shorter; the tool is told."""
+    socket = str(nvim.socket)
+    for name, timeout in (("hold", 50), ("short", 60_000), ("short", 0)):
+        result = call_tool(name, socket=socket, timeout=timeout)
+        assert result["error"]["code"] == "timeout"
+    assert await nvim.lua("return Seen.cancelled") == ["timeout"] * 3
+
+
+async def test_a_cancelled_task(nvim: Nvim) -> None:
+    """Cancelling the task cancels the tool, and the connection goes on."""
+    async with AsyncClient(str(nvim.socket)) as client:
+        task = asyncio.create_task(client.call_tool("hold"))
+        await nvim.wait_for("return Seen.running == 1")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await nvim.wait_for("return Seen.cancelled[1] == 'client'")
+        assert await client.call_tool("echo", value="on") == text("on")
+
+
+async def test_a_cancelled_call_of_its_own(nvim: Nvim) -> None:
+    """The same for a call that has opened its connection itself; it takes that along."""
+    task = asyncio.create_task(call_tool_async("hold", socket=str(nvim.socket)))
+    await nvim.wait_for("return Seen.running == 1")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await nvim.wait_for("return #Seen.cancelled == 1 and channels() == 1")
+
+
+async def test_ctrl_c(nvim: Nvim) -> None:
+    """Ctrl-C in a script cancels the tool and ends the script as Ctrl-C does."""
+    process = await script("call_tool('hold')", nvim, NVIM=str(nvim.socket))
+    await nvim.wait_for("return Seen.running == 1", timeout=10_000)
+    process.send_signal(signal.SIGINT)
+    assert await said(process) == "KeyboardInterrupt"
+    await nvim.wait_for("return #Seen.cancelled == 1")
+
+
+async def test_side_by_side(nvim: Nvim) -> None:
+    """Calls of one client run at once, whether of tasks or of threads, and share one connection."""
+    async with AsyncClient(str(nvim.socket)) as client:
+        calls = [client.call_tool("later", value=str(n)) for n in range(100)]
+        assert [result["text"] for result in await asyncio.gather(*calls)] == [str(n) for n in range(100)]
+        assert await nvim.lua("return channels()") == 2
+    with Client(str(nvim.socket)) as threads:
+        held = asyncio.create_task(asyncio.to_thread(threads.call_tool, "hold"))
+        await nvim.wait_for("return Seen.running == 1")
+        results = await asyncio.gather(
+            *(asyncio.to_thread(threads.call_tool, "later", value=str(n)) for n in range(20))
+        )
+        assert [result["text"] for result in results] == [str(n) for n in range(20)]
+        await nvim.lua("Seen.ctx('let go')")
+        assert (await held)["text"] == "let go"
+
+
+async def test_progress_and_log(nvim: Nvim) -> None:
+    """A tool's progress and log arrive in order, in the thread that called."""
+    socket, seen, threads = str(nvim.socket), [], set()
+
+    def heard(news: dict[str, Any]) -> None:
+        seen.append(news)
+        threads.add(threading.current_thread())
+
+    assert call_tool("count", socket=socket, on_progress=heard)["text"] == "counted"
+    assert seen == [{"done": n, "total": 3, "message": f"step {n}"} for n in (1, 2, 3)]
+    assert threads == {threading.current_thread()}
+    logged: list[Any] = []
+    await call_tool_async("say", socket=socket, on_log=lambda level, data: logged.append((level, data)))
+    assert logged == [("info", {"text": "from the tool"})]
+
+
+async def test_a_callback_that_raises(nvim: Nvim) -> None:
+    """What it raises ends the call and reaches the caller; the tool is cancelled."""
+
+    def heard(news: dict[str, Any]) -> None:
+        raise LookupError(news["message"])
+
+    with pytest.raises(LookupError, match="step 1"):
+        call_tool("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=heard)
+    with pytest.raises(LookupError, match="step 1"):
+        await call_tool_async("count", {"steps": 1000}, socket=str(nvim.socket), on_progress=heard)
+    await nvim.wait_for("return pending() == 0")
+
+
+ASKS = """
+require('mcp-tools').register({ name = 'who', description = 'who', annotations = { read_only = true },
+  run = function(ctx)
+    local answer, err = ctx:elicit('Who?', { type = 'object', properties = { name = { type = 'string' } } })
+    return err and ctx(nil, err) or answer
+  end })
+"""
+
+
+async def test_a_tool_that_asks(nvim: Nvim) -> None:
+    """`on_elicit` answers or declines; without it the tool is told that nobody can be asked."""
+    await nvim.lua(ASKS)
+    socket, asked = str(nvim.socket), []
+
+    def answer(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+        asked.append((message, list(schema["properties"]), threading.current_thread()))
+        return {"name": "Ada"}
+
+    async def decline(message: str, schema: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
+
+    given = call_tool("who", socket=socket, on_elicit=answer)["structured"]
+    assert given == {"action": "accept", "content": {"name": "Ada"}}
+    assert asked == [("Who?", ["name"], threading.current_thread())]
+    result = await call_tool_async("who", socket=socket, on_elicit=decline)
+    assert result["structured"] == {"action": "decline"}
+    assert call_tool("who", socket=socket)["error"]["code"] == "capability_missing"
+    with pytest.raises(TypeError, match="on_elicit"):
+        call_tool("who", socket=socket, on_elicit=lambda message, schema: "Ada")
+    with pytest.raises(ZeroDivisionError):
+        await call_tool_async("who", socket=socket, on_elicit=lambda message, schema: 1 // 0)
+
+
+async def test_approval(spawn_nvim: Spawn) -> None:
+    """The person at the editor is asked as for any client, and told which program it is."""
+    nvim = await editor(spawn_nvim, "{ ui = { approval = 'select' } }")
+    await nvim.attach_ui()
+    await nvim.lua(
+        "vim.ui.select = function(items, opts, choose)"
+        " Prompt = opts.prompt; Yes = function() choose(items[1], 1) end end"
+    )
+    call = asyncio.create_task(asyncio.to_thread(call_tool, "risky", socket=str(nvim.socket)))
+    prompt = await nvim.wait_for("return Prompt")
+    assert await nvim.lua("return Seen.late") == 0
+    assert "risky" in prompt
+    assert "calls itself" in prompt
+    await nvim.lua("Yes()")
+    assert await call == text("it ran")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"arguments": {"x": {1, 2}}}, TypeError),
+        ({"arguments": {"x": b"bytes"}}, TypeError),
+        ({"arguments": {1: 2}}, TypeError),
+        ({"arguments": [1]}, TypeError),
+        ({"arguments": {"x": "\udcff"}}, ValueError),
+        ({"name": None}, TypeError),
+        ({"timeout": "5"}, TypeError),
+        ({"timeout": True}, TypeError),
+        ({"timeout": -1}, ValueError),
+        ({"socket": ""}, ValueError),
+        ({"socket": 7}, TypeError),
+        ({"arguments": {"value": 1}, "value": 2}, TypeError),
+    ],
+)
+async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None:
+    """What can be no call raises, before any editor is looked for."""
+    given = {"name": "echo", "arguments": None, "socket": "/nowhere"} | arguments
+    positional = (given.pop("name"), given.pop("arguments"))
+    with pytest.raises(error):
+        call_tool(*positional, **given)
+    with pytest.raises(error):
+        await call_tool_async(*positional, **given)
+
+
+def test_endless_arguments() -> None:
+    """A list that holds itself is refused."""
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="nested"):
+        call_tool("echo", value=endless, socket="/nowhere")
+
+
+async def test_names_of_options(nvim: Nvim) -> None:
+    """Arguments that are named like an option go into the dict."""
+    await nvim.lua(
+        "require('mcp-tools').register({ name = 'all', description = 'all', needs_approval = false,"
+        " input_schema = { type = 'object' }, execute = function(ctx, args) ctx(args) end })"
+    )
+    arguments = {"timeout": 1, "socket": "s", "name": "n", "self": 2, "on_log": [1, (2, 3)]}
+    result = call_tool("all", arguments, socket=str(nvim.socket), more=3, arguments=4)
+    assert result["structured"] == arguments | {"on_log": [1, [2, 3]], "more": 3, "arguments": 4}
+
+
+async def test_nothing_is_left(nvim: Nvim) -> None:
+    """After their end clients leave no thread, no file and no channel, here and in the editor."""
+    socket = str(nvim.socket)
+    call_tool("echo", value="first", socket=socket)
+    files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    inside = await nvim.lua("return #vim.fn.readdir('/proc/self/fd')")
+    for _ in range(5):
+        call_tool("echo", value="x", socket=socket)
+        await call_tool_async("echo", value="x", socket=socket)
+    call_tool("echo", socket="/nowhere")
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (files, threads)
+    await nvim.wait_for("return channels() == 1")
+    assert await nvim.lua("return #vim.fn.readdir('/proc/self/fd')") == inside
+    assert await nvim.lua("return require('mcp-tools').status().attached") is False
+    assert await nvim.lua("return next(require('mcp-tools.core').get().executor.calls)") is None
+
+
+async def test_a_closed_client(nvim: Nvim) -> None:
+    """What is in flight when a client is closed ends as cancelled; afterwards it is of no use."""
+    client = Client(str(nvim.socket))
+    held = asyncio.create_task(asyncio.to_thread(client.call_tool, "hold"))
+    await nvim.wait_for("return Seen.running == 1")
+    await asyncio.to_thread(client.close)
+    assert (await held)["error"]["code"] == "cancelled"
+    assert await nvim.lua("return Seen.cancelled") == ["disconnected"]
+    client.close()
+    with pytest.raises(RuntimeError):
+        client.call_tool("echo")

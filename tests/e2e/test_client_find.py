@@ -1,0 +1,135 @@
+"""Which editor a Python program means when it does not say."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.client import call_tool
+from tests.support.bridge import Bridge
+from tests.support.nvim import ROOT, Nvim
+from tests.support.programs import editor, said, script
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+WHERE = "print(call_tool('echo', value=1))"
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A program that was started outside of any editor."""
+    for name in ("NVIM", "NVIM_LISTEN_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+async def test_inside_of_a_neovim(spawn_nvim: Spawn) -> None:
+    """A program that a Neovim has started, in a terminal or as a job, calls the tools of that one."""
+    nvim = await editor(spawn_nvim, env={"PYTHONPATH": str(ROOT)})
+    python, code = os.sys.executable, "from bridge.client import call_tool; call_tool('mark')"  # type: ignore[attr-defined]
+    await nvim.lua("vim.fn.jobstart({ ... })", python, "-c", code)
+    await nvim.wait_for("return Seen.late == 1", timeout=10_000)
+
+
+async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None:
+    """`socket` comes before $NVIM, that before $NVIM_LISTEN_ADDRESS; the error says which one it was."""
+    nvim = await editor(spawn_nvim)
+    outside.setenv("NVIM_LISTEN_ADDRESS", str(nvim.socket))
+    assert call_tool("echo", value="x")["ok"]
+    outside.setenv("NVIM", "/nowhere")
+    result = call_tool("echo", value="x")
+    assert result["error"]["code"] == "editor_gone"
+    assert "$NVIM" in result["error"]["message"]
+    assert call_tool("echo", value="x", socket=str(nvim.socket))["ok"]
+
+
+async def test_the_project(
+    start_bridge: Callable[..., Awaitable[Bridge]], spawn_nvim: Spawn, outside: pytest.MonkeyPatch
+) -> None:
+    """From a folder below, the editor that has the project open is found; elsewhere the error names it."""
+    bridge = await start_bridge()
+    nvim = bridge.nvim
+    for name, value in nvim.home.environment().items():
+        outside.setenv(name, value)
+    below = nvim.home.make("cwd") / "src" / "deep"
+    below.mkdir(parents=True)
+    outside.chdir(below)
+    assert call_tool("nowhere")["error"]["code"] == "unknown_tool"
+    outside.chdir(nvim.home.make("home"))
+    result = call_tool("nowhere")
+    assert result["error"]["code"] == "editor_gone"
+    assert str(nvim.socket) in result["error"]["message"]
+
+
+class Files:
+    """Instance files of editors, real in all but the editor."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True)
+
+    def add(self, name: str, root: Path, socket: Path, pid: int | None = None, focused: int = 0) -> None:
+        values: dict[str, Any] = {"pid": pid or os.getpid(), "port": 1, "token": "t", "focused_at": focused}
+        path = self._folder / f"{name}.json"
+        path.write_text(json.dumps(values | {"root": str(root), "socket": str(socket)}))
+        path.chmod(0o600)
+
+
+@pytest.fixture
+async def files(tmp_path: Path, outside: pytest.MonkeyPatch) -> Files:
+    outside.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    return Files(tmp_path / "mcp-tools")
+
+
+async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The nearest project counts; of two editors with the same one none is guessed: the error names both."""
+    nvim = await editor(spawn_nvim)
+    outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(inner)
+    files.add("1", outer, Path("/nowhere/outer"))
+    files.add("2", inner, nvim.socket)
+    files.add("3", tmp_path / "outer" / "in", Path("/nowhere/other"))
+    files.add("4", inner, Path("/nowhere/dead"), pid=2**22 + 5)
+    for place in (inner, tmp_path / "link"):
+        outside.chdir(place)
+        assert call_tool("echo", value="x")["text"] == "x"
+    files.add("5", inner, Path("/nowhere/second"))
+    error = call_tool("echo", value="x")["error"]
+    assert error["code"] == "validation_error"
+    assert error["errors"][0]["field"] == "socket"
+    assert str(nvim.socket) in error["message"]
+    assert "/nowhere/second" in error["message"]
+
+
+async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Without a runtime folder the editors are noted where their state is, and found there."""
+    nvim = await editor(spawn_nvim)
+    outside.delenv("XDG_RUNTIME_DIR")
+    outside.setenv("XDG_STATE_HOME", str(tmp_path))
+    outside.setenv("NVIM_APPNAME", "other")
+    place = await nvim.lua(
+        "vim.env.XDG_RUNTIME_DIR, vim.env.XDG_STATE_HOME, vim.env.NVIM_APPNAME = nil, ...\n"
+        "return require('mcp-tools.bridge.instances').dir()",
+        str(tmp_path),
+        "other",
+    )
+    Files(Path(place)).add("1", tmp_path, nvim.socket)
+    outside.chdir(tmp_path)
+    assert call_tool("echo", value="x")["text"] == "x"
+
+
+async def test_no_editor(files: Files, spawn_nvim: Spawn) -> None:
+    """Without any editor a script hears so, as a value."""
+    nvim = await editor(spawn_nvim)
+    process = await script(WHERE, nvim)
+    output = await asyncio.wait_for(said(process), 20)
+    assert "'ok': False" in output
+    assert "no Neovim" in output

@@ -1,0 +1,61 @@
+"""A Neovim for Python programs that call its tools: `bridge.client`, and scripts that use it.
+
+Receives: how to spawn a Neovim. Sends: the Neovim with tools of every kind, scripts as processes.
+Does not know about: pytest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from .bridge import ROOT_TOOLS
+from .nvim import ROOT, Nvim
+
+SETUP = """
+require('mcp-tools').setup(vim.tbl_deep_extend('force', {{ bridge = {{ autostart = false }} }}, {setup}))
+{tools}
+_G.channels = function()
+  return #vim.tbl_filter(function(channel) return channel.stream == 'socket' end, vim.api.nvim_list_chans())
+end
+_G.pending = function() return require('mcp-tools.registry').pending_count() end
+"""
+
+SCRIPT = """
+import sys
+from bridge.client import *
+sys.excepthook = lambda kind, value, trace: print(kind.__name__, flush=True)
+"""
+
+
+async def editor(spawn_nvim: Callable[..., Awaitable[Nvim]], setup: str = "{}", **options: Any) -> Nvim:
+    """A Neovim with the tools of tests/e2e/tools.lua, and without a bridge."""
+    return await spawn_nvim(init_lua=SETUP.format(setup=setup, tools=ROOT_TOOLS), **options)
+
+
+async def script(code: str, nvim: Nvim, **environment: str) -> asyncio.subprocess.Process:
+    """A Python program, started outside of any editor.
+
+    Args:
+        code: what it does after `from bridge.client import *`.
+        nvim: whose folders are its own.
+        environment: variables, such as NVIM.
+    """
+    variables: Mapping[str, str] = nvim.home.environment() | {"PYTHONPATH": str(ROOT)} | environment
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        SCRIPT + code,
+        env=variables,
+        cwd=nvim.home.make("cwd"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+
+
+async def said(process: asyncio.subprocess.Process) -> str:
+    """What a script printed until its end."""
+    async with asyncio.timeout(20):
+        output, _ = await process.communicate()
+    return output.decode().strip()

@@ -4,6 +4,8 @@
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1 && { echo $$p; exit; }; done; echo python3)
 BIN := .deps/venv/bin
+# Every bridge and every worker of the tests would compile its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Most tests wait for processes: three at a time keep two cores busy. A file's tests share a bridge, so they stay together.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile
 STYLUA := .deps/npm/node_modules/.bin/stylua

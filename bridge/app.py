@@ -30,11 +30,14 @@ logger = logging.getLogger(__name__)
 def create_app(context: Context) -> web.Application:
     """The application. Serve it with `create_runner`."""
     settings = context.settings
+    front = Front(context)
     # In this order, on the head of a request; `public` also before a path is known to exist or not.
     public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
-    private: list[Guard] = [TokenGuard(context.token), SizeGuard(settings.limits.request_body)]
+    private: list[Guard] = [
+        TokenGuard(context.token),
+        SizeGuard(settings.limits.request_body, front.bodies.refuse_larger),
+    ]
 
-    front = Front(context)
     routes: list[tuple[str, str, Handler]] = [
         ("POST", "/mcp", front.post),
         ("GET", "/mcp", front.get),

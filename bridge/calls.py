@@ -39,7 +39,11 @@ ACK_AT_ONCE = 64 * 1024
 
 
 class Calls:
-    """All calls in flight of this bridge; listens to the editor."""
+    """All calls in flight of this bridge; listens to the editor.
+
+    Attributes:
+        answer_within: seconds for a client to answer what neither a person nor a model has to.
+    """
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class Calls:
         self._time = asyncio.get_running_loop().time
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
+        self.answer_within = settings.limits.answer / 1000
         # Never repeated, not by the next bridge of this editor either.
         self._boot = boot or secrets.token_hex(6)
         self._log = log

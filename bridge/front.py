@@ -17,16 +17,17 @@ from .context import Context
 from .guards import refusal
 from .guards.token import TokenGuard
 from .loading import Loader
-from .transports.body import not_acceptable, read_body, wrong_content_type
+from .transports.body import Bodies, not_acceptable, wrong_content_type
 from .transports.session_ids import SessionIds, Tombstones
 from .transports.sessions import Sessions
-from .transports.sse import Sse
+from .transports.sse import SESSION_QUERY, Sse
 from .transports.stateless import Stateless
 from .transports.stream import EventIds, json_response
 from .transports.streamable_http import SESSION_HEADER, StreamableHttp, fault_response
 
 if TYPE_CHECKING:
     from .kernel import Kernel
+    from .transports.session import Session
 
 VERSION_HEADER = "Mcp-Protocol-Version"
 MAX_NONCE = 256
@@ -35,7 +36,11 @@ DRAIN_SECONDS = 0.5
 
 
 class Front:
-    """See the head of this file."""
+    """See the head of this file.
+
+    Attributes:
+        bodies: reads them, and judges the large ones.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -48,7 +53,8 @@ class Front:
         self._loader = Loader(context, self._sessions.broadcast)
         self._http = StreamableHttp(self._sessions, events)
         self._stateless = Stateless(context.calls)
-        self._sse = Sse(self._sessions, self._limits.request_body)
+        self.bodies = Bodies(self._limits, self._asked)
+        self._sse = Sse(self._sessions, self.bodies)
 
     async def start(self) -> None:
         """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
@@ -69,7 +75,7 @@ class Front:
         refused = wrong_content_type(http) or not_acceptable(http, "application/json", "text/event-stream")
         if refused is not None:
             return refused
-        data = await read_body(http, self._limits.request_body)
+        data = await self.bodies.read(http)
         if isinstance(data, web.Response):
             return data
         body = jsonrpc.parse(data)
@@ -116,6 +122,10 @@ class Front:
                 return refused
             status |= self._status()
         return json_response(jsonrpc.dumps(status))
+
+    def _asked(self, http: web.Request) -> Session | None:
+        id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
+        return None if id_ is None else self._sessions.find_asked(id_)
 
     def _status(self) -> dict[str, object]:
         context, versions = self._context, self._context.versions

@@ -36,6 +36,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
 from multidict import MultiMapping
 
 from . import jsonrpc
+from .declarations import well_formed
 
 Context = ServerRequestContext[Any, Any]
 """What handlers and middleware are given."""
@@ -244,7 +245,10 @@ class Peer:
 
     async def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> dict[str, Any]:
         """Serves a request; raises whatever the handler raises."""
-        return await self._runner.on_request(dispatch, request.method, request.params)
+        params = request.params
+        if request.method == "initialize" and params is not None:
+            params = well_formed(params)
+        return await self._runner.on_request(dispatch, request.method, params)
 
     async def notified(self, notification: jsonrpc.Notification) -> None:
         """Serves a notification; never raises."""
@@ -381,9 +385,17 @@ def tell(
     return asyncio.get_running_loop().create_task(connection.notify(method, params))
 
 
-async def request_client(context: Context, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Asks the client of a session, over the stream of its request."""
-    return await context.session._request_outbound.send_raw_request(method, params)
+async def request_client(
+    context: Context, method: str, params: Mapping[str, Any] | None, seconds: float | None = None
+) -> dict[str, Any]:
+    """Asks the client of a session, over the stream of its request.
+
+    Raises:
+        MCPError: the client refused.
+        TimeoutError: it did not answer in time.
+    """
+    options: CallOptions = {} if seconds is None else {"timeout": seconds}
+    return await context.session._request_outbound.send_raw_request(method, params, options)
 
 
 def requested_log_levels(context: Context) -> frozenset[str] | None:
@@ -399,7 +411,8 @@ async def _ask(
     answer = await ask(method, params, (opts or {}).get("timeout"))
     if answer.error is not None:
         error = answer.error
-        raise MCPError(int(error.get("code", 0)), str(error.get("message", "")), error.get("data"))
+        code = error.get("code")
+        raise MCPError(code if isinstance(code, int) else 0, str(error.get("message", "")), error.get("data"))
     return answer.result if isinstance(answer.result, dict) else {}
 
 

@@ -164,6 +164,7 @@ class Limits:
     result_ttl: int = 300_000
     progress_rate: int = 20
     orphan_grace: int = 60_000
+    answer: int = 60_000
     parked: int = 600_000
     approvals: int = 8
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aiohttp import web
 
 from .. import jsonrpc
@@ -9,15 +11,21 @@ from . import refusal
 
 
 class SizeGuard:
-    """Refuses a request that announces a larger body than `limits.request_body`."""
+    """Refuses a request that announces a larger body than it may have.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: `limits.request_body`.
+        refuse_larger: judges a request that announces more.
+    """
+
+    def __init__(self, limit: int, refuse_larger: Callable[[web.Request], web.Response | None]) -> None:
         self._limit = limit
+        self._refuse_larger = refuse_larger
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """413 when the declared length is over the limit."""
         length = request.content_length
-        return None if length is None or length <= self._limit else too_large(self._limit)
+        return None if length is None or length <= self._limit else self._refuse_larger(request)
 
 
 def too_large(limit: int) -> web.Response:

@@ -38,7 +38,7 @@ async def run(
             return await calls.run(request, observer)  # has nothing to ask for
         if is_stateless(context):
             return await inputs.run_leg(calls, context, request, observer)
-        return await calls.run(request, observer, partial(inputs.ask, context))
+        return await calls.run(request, observer, partial(inputs.ask, context, calls.answer_within))
     finally:
         await observer.finish()
 

@@ -31,6 +31,9 @@ from ..errors import Code
 from ..kernel import Context, is_stateless, request_client
 from ..model import CallRequest, Outcome, Parked
 
+SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
+"""A person types, a model thinks: they take as long as they take."""
+
 
 class InputRequiredError(Exception):
     """Ends a leg through any handler; `Legs` makes the result of it."""
@@ -110,17 +113,28 @@ async def run_leg(calls: Calls, context: Context, request: CallRequest, observer
     return result
 
 
-async def ask(context: Context, requests: dict[str, Any]) -> dict[str, Any]:
-    """Asks the client of a session for everything at once."""
-    answers = await asyncio.gather(*(_ask(context, request) for request in requests.values()))
+async def ask(context: Context, seconds: float, requests: dict[str, Any]) -> dict[str, Any]:
+    """Asks the client of a session for everything at once.
+
+    Args:
+        context: of the client's own request.
+        seconds: how long the client may take where no person or model answers.
+        requests: `{key: {method, params?}}`.
+    """
+    answers = await asyncio.gather(*(_ask(context, seconds, request) for request in requests.values()))
     return dict(zip(requests, answers, strict=True))
 
 
-async def _ask(context: Context, request: dict[str, Any]) -> dict[str, Any]:
+async def _ask(context: Context, seconds: float, request: dict[str, Any]) -> dict[str, Any]:
+    method = request["method"]
+    limit = None if method in SLOW_METHODS else seconds
     try:
-        return {"result": await request_client(context, request["method"], request.get("params") or None)}
+        return {"result": await request_client(context, method, request.get("params") or None, limit)}
     except MCPError as refusal:
-        return {"error": {"code": refusal.error.code, "message": refusal.error.message}}
+        return {"error": refusal.error.model_dump(mode="json", exclude_none=True)}
+    except TimeoutError:
+        text = f"no answer within {seconds:g} s (option limits.answer)"
+        return {"error": {"code": jsonrpc.REQUEST_TIMEOUT, "message": text}}
 
 
 def _state(context: Context) -> dict[str, Any] | None:

@@ -187,6 +187,20 @@ class Session:
         finally:
             del self._asked[id_]
 
+    @property
+    def asked(self) -> bool:
+        """Whether the client was asked for something that it has not answered."""
+        return bool(self._asked)
+
+    def lose_answer(self, limit: int) -> None:
+        """The client sent more than `limit` bytes. When one answer is waited for, that was it, unread."""
+        if len(self._asked) != 1:
+            return  # which one it was is unknown; they have a deadline
+        id_, asked = next(iter(self._asked.items()))
+        if not asked.done():
+            text = f"its answer is larger than {limit} bytes"
+            asked.set_result(jsonrpc.Answer(id_, error={"code": jsonrpc.TOO_LARGE, "message": text}))
+
     def resumable(self, number: int) -> EventStream | None:
         """The stream that an event was sent on, if it still can be taken up after it."""
         ended = (stream for _, stream in self._streams)

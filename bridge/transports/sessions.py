@@ -128,6 +128,11 @@ class Sessions:
         sealed = self._ids.open(id_)
         return None if sealed is None else self._revive(kernel, id_, sealed)
 
+    def find_asked(self, id_: str) -> Session | None:
+        """The session with this id, if its client was asked for something and has not answered."""
+        session = self._by_id.get(id_)
+        return session if session is not None and session.asked else None
+
     def find_sse(self, id_: str) -> Session | None:
         """The session over SSE with this id."""
         session = self._by_id.get(id_)

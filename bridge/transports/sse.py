@@ -11,7 +11,7 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..guards import refusal
-from .body import not_acceptable, read_body, wrong_content_type
+from .body import Bodies, not_acceptable, wrong_content_type
 from .sessions import FullError, Sessions
 from .streamable_http import check_batch, fault_response, full
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from .session import Session
 
 MESSAGES_PATH = "/messages"
-_QUERY = "session_id"
+SESSION_QUERY = "session_id"
 
 
 class Sse:
     """See the head of this file."""
 
-    def __init__(self, sessions: Sessions, body_limit: int) -> None:
+    def __init__(self, sessions: Sessions, bodies: Bodies) -> None:
         self._sessions = sessions
-        self._body_limit = body_limit
+        self._bodies = bodies
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
         """Opens a session and stays until the client goes."""
@@ -38,7 +38,7 @@ class Sse:
             session = self._sessions.create(kernel, "sse")
         except FullError:
             return full()
-        endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{_QUERY}={session.id}\n\n".encode()
+        endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
         try:
             stream = session.standalone
             return await stream.serve(http, stream.attach(http), first=endpoint)
@@ -47,12 +47,12 @@ class Sse:
 
     async def post(self, http: web.Request) -> web.Response:
         """Takes messages. Clients reset the connection at the answer's first byte: nothing hangs on it."""
-        session = self._sessions.find_sse(http.query.get(_QUERY, ""))
+        session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
         if session is None:
             return refusal(404, "Session not found; open the stream again")
         if refused := wrong_content_type(http):
             return refused
-        data = await read_body(http, self._body_limit)
+        data = await self._bodies.read(http)
         if isinstance(data, web.Response):
             return data
         body = jsonrpc.parse(data)

@@ -197,8 +197,14 @@ return {
     description = 'Time in ms that a call goes on for a client that has no open connection and is silent.',
   },
   {
+    path = 'limits.answer',
+    type = 'integer',
+    default = 60 * SECOND,
+    min = SECOND,
+    description = 'Time in ms for a client to name its roots, or to read or list its files for a tool.',
+  },
+  {
     path = 'limits.parked',
-    planned = true,
     type = 'integer',
     default = 600 * SECOND,
     min = SECOND,

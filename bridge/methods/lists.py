@@ -1,12 +1,13 @@
 """The `…/list` methods: pages of definitions, each checked and shaped once per revision and version.
 
-Receives: list requests; definitions from `listing.py`. Sends: pages, repeated as bytes while nothing changes.
-Does not know about: what is defined.
+Receives: list requests; definitions from `listing.py`. Sends: pages, repeated as bytes while nothing changes
+and nobody filters. Does not know about: what is defined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -14,7 +15,7 @@ from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 
-from .. import jsonrpc
+from .. import filtering, jsonrpc
 from ..editor import Editor
 from ..kernel import Context, connection_of, dispatch_of
 from ..listing import CursorError, Definitions, Listing, ListingError, page
@@ -27,10 +28,16 @@ _CACHED_PAGES = 64
 
 
 class Pages:
-    """One list method; `member` is where its result has the definitions, `key` what they are sorted by."""
+    """One list method; `member` is where its result has the definitions, `key` what they are sorted by.
+
+    Attributes:
+        together: lists of one whole, this one among them, whose schemes a filter may name; without any the
+            list takes no filter.
+    """
 
     def __init__(self, editor: Editor, kind: Kind, member: str, key: str = "name") -> None:
         self.listing = Listing(editor, kind, key)
+        self.together: tuple[Pages, ...] = ()
         self._member = member
         self._cached: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = {}
         self._cached_of: Definitions | None = None
@@ -39,14 +46,18 @@ class Pages:
         """One page of definitions. `cached` has just refreshed them."""
         definitions = self.listing.current or await self._refresh()
         try:
+            if self.filters(context.params):
+                definitions = await self._filtered(definitions, context)
             items, following = page(definitions, params.cursor)
-        except CursorError as failure:
+        except (CursorError, filtering.FilterError) as failure:
             raise MCPError(jsonrpc.INVALID_PARAMS, str(failure)) from None
         return UNCACHED | {self._member: items} | ({"nextCursor": following} if following else {})
 
     async def cached(self, ctx: Context, call_next: CallNext, cursor: str | None) -> HandlerResult:
         """The page from before, if the editor says that its revision holds."""
         definitions = await self._refresh()
+        if self.filters(ctx.params):
+            return await call_next(ctx)
         if definitions is not self._cached_of or len(self._cached) >= _CACHED_PAGES:
             self._cached, self._cached_of = {}, definitions
         key = (ctx.protocol_version, cursor)
@@ -57,6 +68,19 @@ class Pages:
         if (dispatch := dispatch_of(ctx)) is not None:
             dispatch.encoded = encoded
         return result
+
+    def filters(self, params: Mapping[str, Any] | None) -> bool:
+        """Whether a request wants only some of the definitions."""
+        meta = (params or {}).get("_meta")
+        return bool(self.together) and isinstance(meta, Mapping) and meta.get("filter") is not None
+
+    async def _filtered(self, definitions: Definitions, context: Context) -> Definitions:
+        lists = [pages.listing.current or await pages._refresh() for pages in self.together]
+        schemes = {filtering.scheme_of(name) for known in lists for name in known.names}
+        wanted = filtering.read((context.params or {})["_meta"]["filter"], schemes)
+        pairs = zip(definitions.names, definitions.items, strict=True)
+        kept = [(name, item) for name, item in pairs if wanted.fits(name, item)]
+        return replace(definitions, names=[name for name, _ in kept], items=[item for _, item in kept])
 
     async def _refresh(self) -> Definitions:
         try:

@@ -29,6 +29,7 @@ class Resources:
     def __init__(self, editor: Editor, calls: Calls, limits: Limits) -> None:
         self.fixed = Pages(editor, "resources", "resources", "uri")
         self.templates = Pages(editor, "templates", "resourceTemplates", "uriTemplate")
+        self.fixed.together = self.templates.together = (self.fixed, self.templates)
         self._calls = calls
         self._limits = limits
         self._time = asyncio.get_running_loop().time

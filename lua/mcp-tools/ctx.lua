@@ -258,4 +258,11 @@ function Ctx:request_inputs(requests, cb)
   return ask(self, vim.deepcopy(requests), cb)
 end
 
+--- The files of the client, where it offers them to tools (extension `ai.nimblebrain/host-resources`): look at
+--- `available` and `list_available`, then `read` and `list`. A client without a session never offers any.
+---@return mcp-tools.HostResources
+function Ctx:host_resources()
+  return require('mcp-tools.host_resources').new(self, ask)
+end
+
 return M

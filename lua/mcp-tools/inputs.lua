@@ -32,8 +32,13 @@ local function known(declared)
   return type(declared) == 'table' and declared or nil
 end
 
+---@class mcp-tools.InputMethod
+---@field missing? fun(capabilities: table, params: table): table? capabilities that the client would have to declare
+---@field refuse? fun(params: table, call: mcp-tools.Call): mcp-tools.Error? why this client is not to be asked that
+---@field fault fun(result: table, call: mcp-tools.Call): string?, mcp-tools.ErrorCode? what is wrong with an answer
+
 --- What each method needs of the client, and what an answer must look like.
----@type table<string, { missing: (fun(capabilities: table, params: table): table?), fault: fun(table): string? }>
+---@type table<string, mcp-tools.InputMethod>
 local METHODS = {
   ['elicitation/create'] = {
     missing = function(capabilities, params)
@@ -78,19 +83,41 @@ local METHODS = {
   },
 }
 
+---@param name string
+---@return mcp-tools.InputMethod
+local function method_of(name)
+  return METHODS[name] or require('mcp-tools.host_resources').METHODS[name]
+end
+
+--- Errors of clients that say more than that the tool's wish failed.
+local REFUSALS = {
+  [-32001] = 'timeout',
+  [-32002] = 'not_found',
+  [-32004] = 'rate_limited',
+  [-32005] = 'too_large',
+  [-32601] = 'capability_missing', -- it said in the beginning that it could, and now that it knows no such method
+  [-32602] = 'validation_error',
+}
+
 --- Why this client cannot be asked for that; nil when it can.
 ---@param call mcp-tools.Call
 ---@param requests table<string, mcp-tools.Input>
 ---@return mcp-tools.Error?
 function M.missing(call, requests)
-  local needed = {}
-  for _, request in pairs(requests) do
-    local missing = METHODS[request.method].missing(call.capabilities, request.params or {})
-    needed = vim.tbl_deep_extend('force', needed, missing or {})
-  end
   if call.kind and call.kind.asks_nothing then
     return errors.new('capability_missing', 'a completion cannot ask the client for anything')
-  elseif next(needed) == nil then
+  end
+  local needed = {}
+  for _, request in pairs(requests) do
+    local method, params = method_of(request.method), request.params or {}
+    local refused = method.refuse and method.refuse(params, call)
+    if refused then
+      return refused
+    end
+    local missing = method.missing and method.missing(call.capabilities, params)
+    needed = vim.tbl_deep_extend('force', needed, missing or {})
+  end
+  if next(needed) == nil then
     return nil
   end
   local names = vim.tbl_keys(needed)
@@ -139,41 +166,52 @@ local function misfit(request, result)
   return not ok and ('content: %s: %s'):format(wrong[1].field, wrong[1].message) or nil
 end
 
+---@return mcp-tools.Error
+local function refusal(request, error)
+  local text = ('the client refused %s: %s'):format(request.method, tostring(error.message))
+  local err = errors.new(REFUSALS[error.code] or 'tool_error', text)
+  local again = type(error.data) == 'table' and error.data.retryAfterMs
+  err.retry_after_ms = type(again) == 'number' and again or nil
+  return err
+end
+
 --- One answer: the result, or what is wrong with it.
+---@param call mcp-tools.Call
 ---@param request mcp-tools.Input
 ---@param answer any
----@return table? result, mcp-tools.ErrorCode? code, string? fault
-local function read(request, answer)
+---@return table? result, mcp-tools.Error? err
+local function read(call, request, answer)
   local result = type(answer) == 'table' and answer.result
   if type(answer) == 'table' and type(answer.error) == 'table' then
-    -- It said in the beginning that it could, and now that it knows no such method.
-    local code = answer.error.code == -32601 and 'capability_missing' or 'tool_error'
-    return nil, code, ('the client refused %s: %s'):format(request.method, tostring(answer.error.message))
+    return nil, refusal(request, answer.error)
   elseif type(result) ~= 'table' then
-    return nil, 'validation_error', ('the client answered %s with no object'):format(request.method)
+    return nil, errors.new('validation_error', ('the client answered %s with no object'):format(request.method))
   end
-  local fault = METHODS[request.method].fault(result) or misfit(request, result)
+  local fault, code = method_of(request.method).fault(result, call)
+  fault = fault or misfit(request, result)
   if fault then
-    return nil, 'validation_error', ("the client's answer to %s is wrong: %s"):format(request.method, fault)
+    local text = ("the client's answer to %s is wrong: %s"):format(request.method, fault)
+    return nil, errors.new(code or 'validation_error', text)
   end
   return result
 end
 
 --- All answers; with an error beside them when one is missing or wrong.
+---@param call mcp-tools.Call
 ---@param requests table<string, mcp-tools.Input>
 ---@param answers table
 ---@return table<string, table> results, mcp-tools.Error? err
-local function read_all(requests, answers)
+local function read_all(call, requests, answers)
   local results, faults, first = {}, {}, nil
   for key, request in vim.spairs(requests) do
-    local result, code, fault = read(request, answers[key])
+    local result, err = read(call, request, answers[key])
     results[key] = result
-    if code then
-      first = first or { code = code, message = fault }
-      table.insert(faults, { field = key, message = fault })
+    if err then
+      first = first or err
+      table.insert(faults, { field = key, message = err.message })
     end
   end
-  return results, first and errors.new(first.code, first.message, faults) or nil
+  return results, first and vim.tbl_extend('force', first, { errors = faults })
 end
 
 --- Puts the next question in front of the listener, if none is open.
@@ -228,7 +266,7 @@ function M.answer(call, seq, text)
   end
   local ok, answers = pcall(vim.json.decode, text)
   local question = table.remove(call.questions, 1)
-  local results, err = read_all(question.requests, ok and type(answers) == 'table' and answers or {})
+  local results, err = read_all(call, question.requests, ok and type(answers) == 'table' and answers or {})
   call.inputs = nil
   call:move('input')
   call:start_clock()

@@ -129,11 +129,11 @@ class CallRequest:
     session: str | None = None
     capabilities: dict[str, Any] | None = None
     kind: CallKind = "tool"
-
-
     host: str = "mcp"
     timeout: int | None = None
     """ms: for tools that set none, and the most that any tool gets; 0 = no limit where the tool sets none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A list of definitions; `json` is None when the revision that was asked about still holds."""
@@ -206,10 +206,10 @@ class HelloInfo:
     wanted_port: int
     port_holder: PortHolder
     versions: Versions
+    role: Literal["bridge", "client"] = "bridge"
 
 
 @dataclass(frozen=True, slots=True)
-    role: Literal["bridge", "client"] = "bridge"
 class Hello:
     """The editor's answer to `hello`.
 

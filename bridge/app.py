@@ -1,17 +1,19 @@
-"""The aiohttp application: what is served, and who guards it, as lists.
+"""The application: what is served, and who guards it, as lists.
 
 Receives: HTTP requests. Sends: them to `front.py`, once no guard refuses. Does not know about: MCP.
+
+aiohttp's own application (router, middleware, signals) would be a tenth of a call, and nothing here needs it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler, Middleware
 
 from . import jsonrpc
-from .connections import Runner, head_is_complete, request_is_done
+from .connections import head_is_complete, request_is_done
 from .context import Context
 from .front import Front
 from .guards import Guard, refusal
@@ -20,58 +22,48 @@ from .guards.limits import SizeGuard
 from .guards.token import TokenGuard
 from .transports.sse import MESSAGES_PATH
 
-FRONT = web.AppKey("front", Front)
-OPEN_PATHS = frozenset({"/health"})
-"""Served without the token."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 logger = logging.getLogger(__name__)
 
 
-def create_app(context: Context) -> web.Application:
-    """The application. Serve it with `create_runner`."""
-    settings = context.settings
-    front = Front(context)
-    # In this order, on the head of a request; `public` also before a path is known to exist or not.
-    public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
-    private: list[Guard] = [
-        TokenGuard(context.token),
-        SizeGuard(settings.limits.request_body, front.bodies.refuse_larger),
-    ]
+class App:
+    """See the head of this file. Served by `connections.Runner`."""
 
-    routes: list[tuple[str, str, Handler]] = [
-        ("POST", "/mcp", front.post),
-        ("GET", "/mcp", front.get),
-        ("DELETE", "/mcp", front.delete),
-        ("POST", "/", front.post),
-        ("GET", "/", front.get),
-        ("DELETE", "/", front.delete),
-        ("GET", "/sse", front.sse),
-        ("POST", MESSAGES_PATH, front.messages),
-        ("GET", "/health", front.health),
-    ]
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        self.front = front = Front(context)
+        # In this order, on the head of a request; `public` also before a path is known to exist or not.
+        self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
+        size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
+        self._private: list[Guard] = [TokenGuard(context.token), size]
+        # Served without the token.
+        self._open: list[Guard] = [size]
+        mcp: dict[str, Handler] = {"POST": front.post, "GET": front.get, "DELETE": front.delete}
+        self._routes: dict[str, dict[str, Handler]] = {
+            "/mcp": mcp,
+            "/": mcp,
+            "/sse": {"GET": front.sse},
+            MESSAGES_PATH: {"POST": front.messages},
+            "/health": {"GET": front.health},
+        }
+        self.body_limit = settings.limits.request_body
 
-    app = web.Application(middlewares=[_gate(public, private)], client_max_size=settings.limits.request_body)
-    app[FRONT] = front
-    for method, path, handler in routes:
-        app.router.add_route(method, path, handler, expect_handler=_leave_to_the_gate)
-    app.on_startup.append(lambda _: front.start())
-    app.on_shutdown.append(lambda _: front.close())
-    return app
+    async def start(self) -> None:
+        """Called before the first connection."""
+        await self.front.start()
 
+    async def close(self) -> None:
+        """Ends what requests wait for."""
+        await self.front.close()
 
-def create_runner(app: web.Application) -> web.AppRunner:
-    """The runner for the application; sites are added as to any `AppRunner`."""
-    return Runner(app)
-
-
-def _gate(public: list[Guard], private: list[Guard]) -> Middleware:
-    @web.middleware
-    async def gate(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers one request, whatever happens."""
         connection = head_is_complete(request)
         try:
-            refused = _refused(request, public, private)
-            if refused is not None:
-                return refused
+            handler = self._admit(request)
+            if isinstance(handler, web.Response):
+                return handler
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
             return await handler(request)
@@ -83,33 +75,25 @@ def _gate(public: list[Guard], private: list[Guard]) -> Middleware:
         finally:
             request_is_done(request, connection)
 
-    return gate
-
-
-def _refused(request: web.Request, public: list[Guard], private: list[Guard]) -> web.Response | None:
-    for guard in public:
-        if refused := guard.refuse(request):
-            return refused
-    if (missing := request.match_info.http_exception) is not None:
-        if isinstance(missing, web.HTTPMethodNotAllowed):
-            return refusal(405, "Method not allowed", Allow=missing.headers["Allow"])
-        return web.Response(status=404, text="Not Found")
-    for guard in private:
-        if request.path in OPEN_PATHS and isinstance(guard, TokenGuard):
-            continue
-        if refused := guard.refuse(request):
-            return refused
-    return None
-
-
-async def _leave_to_the_gate(request: web.Request) -> None:
-    """aiohttp would ask for the body before anyone looked at the head."""
+    def _admit(self, request: web.Request) -> Handler | web.Response:
+        """Who serves a request, or why nobody does."""
+        for guard in self._public:
+            if refused := guard.refuse(request):
+                return refused
+        path = request.path
+        methods = self._routes.get(path)
+        if methods is None:
+            return web.Response(status=404, text="Not Found")
+        handler = methods.get(request.method)
+        if handler is None:
+            return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
+        for guard in self._open if path == "/health" else self._private:
+            if refused := guard.refuse(request):
+                return refused
+        return handler
 
 
 async def _continue(request: web.Request) -> None:
     if request.headers[hdrs.EXPECT].lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # aiohttp takes what was written for the begin of the answer
-
-
-__all__ = ["FRONT", "create_app", "create_runner"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from functools import partial
+from typing import Any, Protocol, cast
 
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
@@ -33,32 +34,56 @@ _SWEEP_SECONDS = 0.5
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-class Runner(web.AppRunner):
-    """An `AppRunner` whose connections have a deadline for the head of a request.
+class Application(Protocol):
+    """What is served.
+
+    Attributes:
+        body_limit: most bytes of a body.
+    """
+
+    body_limit: int
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers one request; does not raise."""
+
+    async def start(self) -> None:
+        """Called before the first connection."""
+
+    async def close(self) -> None:
+        """Called when no more connections are taken; ends what requests wait for."""
+
+
+class Runner(web.ServerRunner):
+    """Serves an application; its connections have a deadline for the head of a request.
 
     Args:
-        app: to serve.
+        app: to serve; made while the loop runs.
         head_seconds: see `HEAD_SECONDS`.
         read_seconds: see `READ_SECONDS`.
     """
 
-    __slots__ = ("_deadlines",)
+    __slots__ = ("_app", "_deadlines")
 
     def __init__(
         self,
-        app: web.Application,
+        app: Application,
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
     ) -> None:
-        super().__init__(
-            app,
+        loop = asyncio.get_running_loop()
+        make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
+        handle: Any = app.handle  # typed for requests of the class that `make_request` makes
+        server = web.Server(
+            handle,
+            request_factory=make_request,
             handler_cancellation=False,  # a lost connection does not cancel a call of the session era
             access_log=None,
-            shutdown_timeout=SHUTDOWN_SECONDS,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=2.0,
             logger=logger,
         )
+        super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
+        self._app = app
         self._deadlines = _Deadlines(head_seconds, read_seconds)
 
     @property
@@ -66,6 +91,15 @@ class Runner(web.AppRunner):
         """What makes the protocol of a new connection."""
         make = super().server
         return None if make is None else self._deadlines.wrap(make)
+
+    async def setup(self) -> None:
+        """Starts the application."""
+        await self._app.start()
+        await super().setup()
+
+    async def shutdown(self) -> None:
+        """Ends what requests wait for."""
+        await self._app.close()
 
     async def cleanup(self) -> None:
         """Ends everything that was set up."""

@@ -1,4 +1,4 @@
-"""What the application is made from; built once by the lifecycle, handed to `create_app`.
+"""What the application is made from; built once by the lifecycle, handed to `App`.
 
 Does not know about: how any of it came to be.
 """

@@ -93,13 +93,14 @@ async def run(environment: Environment, log: Log) -> int:
         claim = ports.claim(environment.host, environment.port, environment.port_fallback)
         try:
             # The slow part, while the port is already ours: other editors that start now see that.
-            from .app import create_app, create_runner
+            from .app import App
+            from .connections import Runner
 
             editor = await NvimEditor.open(environment.address, log)
             editor.closed.add_done_callback(lambda _: ending.now("editor"))
             context = await ending.unless(_meet(environment, editor, claim, log, ending))
             if context is not None:
-                await _serve(context, create_runner(create_app(context)), claim, ending, editor)
+                await _serve(context, Runner(App(context)), claim, ending, editor)
         except EditorGoneError:
             ending.now("editor")
         finally:
@@ -150,7 +151,7 @@ async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment, 
 
 
 async def _serve(
-    context: Context, runner: web.AppRunner, claim: ports.Claim, ending: _Ending, editor: NvimEditor
+    context: Context, runner: web.BaseRunner, claim: ports.Claim, ending: _Ending, editor: NvimEditor
 ) -> None:
     """Serves until the end, then answers what is in flight and tells the editor."""
     from aiohttp import web
@@ -179,7 +180,7 @@ async def _serve(
     await asyncio.wait({editor.closed}, timeout=0.2)
 
 
-async def _take_wanted_port(context: Context, runner: web.AppRunner) -> None:
+async def _take_wanted_port(context: Context, runner: web.BaseRunner) -> None:
     """Serves the wanted port as well, as soon as its holder lets it go."""
     from aiohttp import web
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import aiohttp
 from aiohttp import web
 
-from bridge.app import create_app
+from bridge.app import App
 from bridge.calls import Calls
 from bridge.connections import Runner
 from bridge.context import Context, SessionInfo, Token
@@ -42,7 +42,8 @@ class Served:
         self.url = url
         self.http = http
         self.reported: list[list[SessionInfo]] = []
-        self.runner: web.AppRunner
+        self.app: App
+        self.runner: Runner
         self._ids = iter(range(1, 1_000_000))
 
     @property
@@ -194,7 +195,8 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     context.report_sessions = reported.append
-    runner = Runner(create_app(context), head_seconds, read_seconds)
+    app = App(context)
+    runner = Runner(app, head_seconds, read_seconds)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -204,7 +206,7 @@ async def served(
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
             bridge = Served(context, editor, url, http)
             bridge.reported = reported
-            bridge.runner = runner
+            bridge.app, bridge.runner = app, runner
             yield bridge
     finally:
         await runner.cleanup()

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bridge.app import FRONT
 from bridge.model import Settings
 from tests.support.served import eventually, served
 
@@ -27,12 +26,12 @@ def test_the_application_imports_no_sdk() -> None:
 async def test_first_requests_share_one_import() -> None:
     """Many at once get the same kernel; preload has it before the first one."""
     async with served() as bridge:
-        loader = bridge.runner.app[FRONT]._loader
+        loader = bridge.app.front._loader
         assert loader.kernel is None
         kernels = await asyncio.gather(*(loader.load() for _ in range(5)))
         assert len(set(map(id, kernels))) == 1
     async with served(Settings(preload=True)) as bridge:
-        await eventually(lambda: bridge.runner.app[FRONT]._loader.kernel)
+        await eventually(lambda: bridge.app.front._loader.kernel)
 
 
 async def test_health_and_refusals_need_no_sdk() -> None:
@@ -44,4 +43,4 @@ async def test_health_and_refusals_need_no_sdk() -> None:
             assert response.status == 400
         async with bridge.http.get(bridge.url + "/mcp", headers={"Accept": "*/*"}) as response:
             assert response.status == 400
-        assert bridge.runner.app[FRONT]._loader.kernel is None
+        assert bridge.app.front._loader.kernel is None

@@ -205,9 +205,8 @@ async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
     await bridge.ask(deleted, "resources/subscribe", {"uri": "test://a"})
     async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": deleted}):
         await eventually(lambda: counted(bridge) == 1)
-    from bridge.app import FRONT
 
-    sessions = bridge.runner.app[FRONT]._sessions
+    sessions = bridge.app.front._sessions
     sessions.drop(sessions._by_id[session])
     await eventually(lambda: counted(bridge) == 0)
     assert "result" in await bridge.ask(session, "resources/list")

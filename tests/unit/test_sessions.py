@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from bridge import jsonrpc
-from bridge.app import FRONT
 from bridge.model import Limits, Settings
 from bridge.transports.session import Session
 from bridge.transports.session_ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds, Tombstones
@@ -56,7 +55,7 @@ class Table:
 @asynccontextmanager
 async def table(limits: Limits | None = None, idle: float = 1800.0) -> AsyncIterator[Table]:
     async with served() as bridge:
-        front = bridge.runner.app[FRONT]
+        front = bridge.app.front
         made = Table(bridge, await front._loader.load(), limits or Limits(), idle)
         yield made
         await made.sessions.close("shutdown")

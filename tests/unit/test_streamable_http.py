@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from mcp.types import RequestParams
 
-from bridge.app import FRONT
 from bridge.editor.memory import FailError, ToolContext
 from bridge.errors import Code
 from bridge.model import FieldError
@@ -451,7 +450,7 @@ async def test_large_results(bridge: Served) -> None:
 
 async def test_requests_to_the_client(bridge: Served) -> None:
     """A handler may ask the client over its request's stream; answers that nobody waits for are ignored."""
-    kernel = await bridge.runner.app[FRONT]._loader.load()
+    kernel = await bridge.app.front._loader.load()
 
     async def ask(context: Any, params: Any) -> dict[str, Any]:
         schema = {"type": "object", "properties": {}}

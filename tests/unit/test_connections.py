@@ -74,6 +74,73 @@ async def test_idle_between_requests(bridge: Served) -> None:
     writer.close()
 
 
+def post(text: str, *more: str, chunked: bool = False) -> bytes:
+    """A whole request with a body (it will be refused for its content, which is as good as any answer)."""
+    lines = ["POST /mcp HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}", "Accept: */*", *more]
+    body = f"{len(text):x}\r\n{text}\r\n0\r\n\r\n" if chunked else text
+    lines.append("Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(text)}")
+    return "\r\n".join([*lines, "Content-Type: application/json", "", body]).encode()
+
+
+GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+WHOLE = [GET, post("[1, 2]"), post("[1, 2]", chunked=True), post("[" + "1," * 100_000 + "2]")]
+
+
+async def answer(reader: asyncio.StreamReader) -> bytes:
+    """The status line of one answer; its body is read, too."""
+    async with asyncio.timeout(20):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        await reader.readexactly(int(length.split(b":")[1]))
+    return head.split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=["get", "post", "chunked", "large"])
+@pytest.mark.parametrize("rest", [b"G", b"GET /health HTTP/1.1\r\n", GET[:-2], b"POST /mcp"])
+async def test_a_head_that_begins_with_the_end_of_another_request(
+    bridge: Served, whole: bytes, rest: bytes
+) -> None:
+    """It has the same time as any head, also when nothing more than that ever comes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    writer.write(whole + rest)
+    assert b"408" not in await answer(reader)
+    async with asyncio.timeout(20):
+        assert (await reader.read()).startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+@pytest.mark.parametrize("whole", WHOLE, ids=["get", "post", "chunked", "large"])
+async def test_a_whole_request_leaves_no_head(bridge: Served, whole: bytes) -> None:
+    """However it is cut into parts, the connection is idle after it, and has no deadline of a head."""
+    for parts in (1, 2, 7):
+        reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+        size = -(-len(whole) // parts)
+        for begin in range(0, len(whole), size):
+            writer.write(whole[begin : begin + size])
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        assert b"408" not in await answer(reader)
+        await asyncio.sleep(HEAD * 2)
+        writer.write(GET)
+        assert b"200" in await answer(reader)
+        writer.close()
+
+
+async def test_a_head_in_parts_after_another_request(bridge: Served) -> None:
+    """The part that came early belongs to it: the request is answered, and idle time begins after it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    for cut in (1, len(GET) - 1, len(GET) - 3):
+        writer.write(GET + GET[:cut])
+        assert b"200" in await answer(reader)
+        writer.write(GET[cut:])
+        assert b"200" in await answer(reader)
+    await asyncio.sleep(HEAD * 2)
+    writer.write(GET + GET)
+    for _ in range(2):
+        assert b"200" in await answer(reader)
+    writer.close()
+
+
 async def test_a_long_call_is_no_slow_head(bridge: Served) -> None:
     """While a request is worked on, its connection has no deadline."""
     opened, running = bridge.add_gate()

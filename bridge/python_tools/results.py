@@ -140,7 +140,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
     elif isinstance(value, Result):
         blocks = blocks_of(value.content) or []
         more = {"structured": value.structured, "meta": value.meta}
-        outcome = {"kind": "content", "blocks": blocks, "is_error": value.is_error or None}
+        outcome = {"kind": "content", "blocks": blocks} | ({"is_error": True} if value.is_error else {})
         outcome |= {key: to_json(item) for key, item in more.items() if item is not None}
         size = size_of(blocks) + len(outcome.get("structured", ""))
     elif made := blocks_of(value):

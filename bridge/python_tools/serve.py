@@ -8,6 +8,7 @@ Does not know about: tools.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -37,6 +38,11 @@ def main(plugin: str, import_paths: list[str]) -> None:
         os.environ.pop(name, None)
     with contextlib.suppress(AttributeError, OSError):
         os.setsid()  # a group of its own, so that what tools have started can be ended with it
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                line_buffering=True, errors="backslashreplace"
+            )  # what tools print comes at once
     sys.path.extend(import_paths)
     sys.argv = ["mcp-tools", plugin]
     import pynvim  # type: ignore[import-untyped]

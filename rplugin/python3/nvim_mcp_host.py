@@ -14,6 +14,7 @@ import sys
 import pynvim
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+READY = "pcall(require('mcp-tools.python.host').ready, ...)"
 POST = "require('mcp-tools.remote').receive(...)"
 
 
@@ -62,7 +63,7 @@ class Editor:
 
 @pynvim.plugin
 class McpToolsHost:
-    """The calls of this process; made when the first event comes."""
+    """The calls of this process; made when its first event comes."""
 
     def __init__(self, nvim):
         if ROOT not in sys.path:
@@ -70,6 +71,12 @@ class McpToolsHost:
         from bridge.python_tools.host import Host
 
         self.host = Host(Editor(nvim), nvim.loop)
+        info = {
+            "pid": os.getpid(),
+            "python": sys.version.split()[0],
+            "pynvim": ".".join(map(str, (pynvim.VERSION.major, pynvim.VERSION.minor, pynvim.VERSION.patch))),
+        }
+        nvim.exec_lua(READY, nvim.channel_id, info, async_=True)
 
     @pynvim.function("McpToolsHost", sync=False)
     def handle(self, args):

@@ -151,20 +151,11 @@ local function chosen(python, cb)
   end)
 end
 
---- Finds the command of the bridge. `cb` may be called before this returns.
+--- Finds the Python of the options or of the private environment. `cb` may be called before this returns.
 ---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
-function M.resolve(cb)
-  local command, python = config.get('bridge.command'), config.get('bridge.python')
-  if command ~= nil then
-    command = type(command) == 'string' and { command } or command
-    if #command == 0 or command[1] == '' then
-      return cb(
-        nil,
-        { message = 'bridge.command is empty', advice = 'Name a program in bridge.command, or leave it out' }
-      )
-    end
-    return cb({ command = vim.list_slice(command), source = 'command' })
-  elseif python ~= nil then
+function M.resolve_python(cb)
+  local python = config.get('bridge.python')
+  if python ~= nil then
     return chosen(python, cb)
   end
   local fault = M.environment_fault()
@@ -179,6 +170,23 @@ function M.resolve(cb)
     python = interpreter,
     version = M.environment_version(dir),
   })
+end
+
+--- Finds the command of the bridge. `cb` may be called before this returns.
+---@param cb fun(runtime: mcp-tools.bridge.Runtime?, fault: mcp-tools.bridge.PythonFault?)
+function M.resolve(cb)
+  local command = config.get('bridge.command')
+  if command == nil then
+    return M.resolve_python(cb)
+  end
+  command = type(command) == 'string' and { command } or command
+  if #command == 0 or command[1] == '' then
+    return cb(
+      nil,
+      { message = 'bridge.command is empty', advice = 'Name a program in bridge.command, or leave it out' }
+    )
+  end
+  cb({ command = vim.list_slice(command), source = 'command' })
 end
 
 return M

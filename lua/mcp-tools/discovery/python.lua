@@ -1,0 +1,284 @@
+--- Tools written in Python: `mcp_tools/*.py` on the runtimepath, and the modules that `setup{python = …}` names.
+---
+--- Receives: the files that lie there; what is known of them from earlier; what reading them gives.
+--- Sends: their definitions to `Registry:add_tool`, with handlers that pass calls to the host.
+--- Does not know about: processes, how a module is read. Names that begin with an underscore are nobody's business.
+---
+--- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
+
+local cache = require('mcp-tools.python.cache')
+local config = require('mcp-tools.config')
+local host = require('mcp-tools.python.host')
+local log = require('mcp-tools.log')
+local origin = require('mcp-tools.origin')
+local places = require('mcp-tools.python.places')
+local runtime = require('mcp-tools.python.runtime')
+
+local uv = vim.uv
+
+local M = {}
+
+---@class mcp-tools.python.Module
+---@field source mcp-tools.python.Source
+---@field known mcp-tools.python.Known?
+---@field tools table<string, table> name → what the registry made of it
+---@field refused string[] definitions that were not taken in
+
+---@type table<string, mcp-tools.python.Module>
+local modules = {}
+---@type table<string, mcp-tools.python.Known>? from the disk, until the first look
+local remembered
+---@type string? why no module can be read
+local no_python
+
+--- Whoever reads modules: another Python may give other definitions.
+local function reader()
+  local version = require('mcp-tools.core').VERSION
+  return ('%s %s'):format(version, config.get('bridge.python') or 'private environment')
+end
+
+-- Registry ---------------------------------------------------------------------------------------------------------
+
+---@param registry mcp-tools.Registry
+---@param module mcp-tools.python.Module
+---@param kept table<string, true>
+local function remove(registry, module, kept)
+  for name, definition in pairs(module.tools) do
+    if not kept[name] then
+      module.tools[name] = nil
+      if registry:get(name) == definition then
+        registry:remove_tool(name)
+      end
+    end
+  end
+end
+
+---@param source mcp-tools.python.Source
+---@param name string
+---@return fun(ctx: mcp-tools.Ctx, args: table)
+local function handler(source, name)
+  local place = { path = source.path, module = source.module, sha256 = source.sha256 }
+  local tool = { key = source.key, name = name, source = place }
+  return function(ctx, args)
+    -- An empty table says by the schema which of the two it is.
+    host.call(ctx, tool, require('mcp-tools.encode').shape(args, ctx.call.definition.input_schema))
+  end
+end
+
+---@param registry mcp-tools.Registry
+---@param module mcp-tools.python.Module
+---@param def table
+---@return string? name, string? fault
+local function add(registry, module, def)
+  local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
+  local holder = name and registry:get(name)
+  if holder and module.tools[name] ~= holder then
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, runtime.project()))
+  end
+  local whole = vim.tbl_extend('error', def, { execute = handler(module.source, name or '') })
+  local source = { origin = 'python', name = module.source.group, file = module.known.path }
+  local normalised, fault = registry:add_tool(whole, source)
+  if normalised then
+    module.tools[normalised.name] = normalised
+    return normalised.name
+  end
+  registry.refused[name or '?'] = nil -- said with the module, until that is mended
+  return name, fault
+end
+
+--- Makes the registry hold what is known of a module.
+---@param registry mcp-tools.Registry
+---@param module mcp-tools.python.Module
+local function apply(registry, module)
+  local kept = {}
+  module.refused = {}
+  for _, def in ipairs(module.known.tools) do
+    local name, fault = add(registry, module, def)
+    if name then
+      kept[name] = true
+    end
+    table.insert(module.refused, fault)
+  end
+  remove(registry, module, kept)
+  for _, fault in ipairs(module.refused) do
+    log.error('%s: %s', module.source.key, fault)
+  end
+end
+
+-- Looking ----------------------------------------------------------------------------------------------------------
+
+local watching = false
+
+--- A tool that is being written is there when its file is.
+local function watch_writes()
+  if watching then
+    return
+  end
+  watching = true
+  vim.api.nvim_create_autocmd('BufWritePost', {
+    group = vim.api.nvim_create_augroup('mcp-tools.discovery.python', {}),
+    pattern = '*.py',
+    callback = function(event)
+      local path = uv.fs_realpath(event.match)
+      for _, module in pairs(modules) do
+        if path and (module.source.path == path or module.known and module.known.path == path) then
+          local registry = require('mcp-tools.core').parts().registry
+          return require('mcp-tools.discovery').refresh(registry, 'python')
+        end
+      end
+    end,
+  })
+end
+
+--- Is what is known the truth, as far as times tell?
+---@param module mcp-tools.python.Module
+---@return boolean fits what is known may be offered
+---@return boolean fresh it need not be read again
+local function judge(module)
+  local known = module.known
+  local fits = known ~= nil and known.path ~= nil and known.stamp == cache.stamp(known.path)
+  local recent = known ~= nil and os.time() - known.at < require('mcp-tools.discovery').ttl()
+  if known and not known.path then -- it could not be found, or not be read
+    return true, recent and module.from_disk == true
+  end
+  return fits, fits and recent and (#known.faults == 0 or module.from_disk == true)
+end
+
+---@param registry mcp-tools.Registry
+---@param sources mcp-tools.python.Source[]
+---@return mcp-tools.python.Source[] unread
+local function settle(registry, sources)
+  local there, unread = {}, {}
+  for _, source in ipairs(sources) do
+    there[source.key] = true
+    local module = modules[source.key] or { tools = {}, refused = {} }
+    modules[source.key] = module
+    module.source = source
+    if remembered and not module.known then
+      module.known, module.from_disk = remembered[source.key], true
+    end
+    local fits, fresh = judge(module)
+    if source.fault then
+      remove(registry, module, {})
+    elseif module.from_disk and fits and next(module.tools) == nil then
+      apply(registry, module)
+    end
+    if not source.fault and not fresh then
+      table.insert(unread, source)
+    end
+    module.from_disk = nil
+  end
+  remembered = nil
+  for key, module in pairs(modules) do
+    if not there[key] then
+      modules[key] = nil
+      remove(registry, module, {})
+    end
+  end
+  return unread
+end
+
+---@param registry mcp-tools.Registry
+---@param results table<string, mcp-tools.python.Scanned>
+local function take(registry, results)
+  local changed = false
+  for key, result in pairs(results) do
+    local module = modules[key]
+    if module then
+      local before = module.known
+      local path = result.path or module.source.path
+      local stamp = cache.stamp(path)
+      changed = changed or before ~= nil and before.stamp ~= stamp
+      -- What it gave before stays while it cannot be read.
+      local tools = (result.path or not before) and result.tools or before.tools
+      module.known =
+        { path = path, stamp = stamp, at = os.time(), tools = tools, faults = result.faults, ms = result.ms }
+      module.failed = not result.path
+      if result.path or not before then
+        apply(registry, module)
+      end
+    end
+  end
+  if changed then
+    host.renew() -- it has run the module as it was
+  end
+end
+
+local function keep()
+  local known = {}
+  for key, module in pairs(modules) do
+    -- What a module gave before it failed stays offered in this editor, not in the next.
+    known[key] = module.failed and vim.tbl_extend('force', module.known, { tools = {} }) or module.known
+  end
+  cache.write(reader(), known)
+end
+
+--- Makes the registry hold what the modules say now.
+---@param registry mcp-tools.Registry
+---@param done fun()
+function M.scan(registry, done)
+  local sources = places.look()
+  if #sources == 0 and next(modules) == nil then
+    return done()
+  end
+  remembered = next(modules) == nil and cache.read(reader()) or nil
+  watch_writes()
+  local unread = settle(registry, sources)
+  if #unread == 0 then
+    no_python = nil
+    return done()
+  end
+  require('mcp-tools.python.scan').read(unread, function(results, fault)
+    no_python = fault
+    if results then
+      take(registry, results)
+      keep()
+    end
+    done()
+  end)
+end
+
+--- Reads modules again, changed or not.
+---@param registry mcp-tools.Registry
+---@param wanted fun(group: string, name: string): boolean
+---@param done fun()
+function M.reload(registry, wanted, done)
+  for _, module in pairs(modules) do
+    local names = vim.tbl_keys(module.tools)
+    for _, name in ipairs(#names > 0 and names or { '' }) do
+      if module.known and wanted(module.source.group, name) then
+        module.known.at = 0
+      end
+    end
+  end
+  host.renew()
+  M.scan(registry, done)
+end
+
+---@return mcp-tools.Found[]
+function M.found()
+  local list = {}
+  for key, module in vim.spairs(modules) do
+    local names = vim.tbl_keys(module.tools)
+    table.sort(names)
+    table.insert(list, { file = module.known and module.known.path or key, tools = names })
+  end
+  return list
+end
+
+---@return mcp-tools.Failure[]
+function M.failures()
+  local list = {}
+  if no_python then
+    table.insert(list, { source = 'tools written in Python', error = no_python })
+  end
+  for key, module in vim.spairs(modules) do
+    local faults = module.source.fault and { module.source.fault } or module.known and module.known.faults or {}
+    for _, fault in ipairs(vim.list_extend(vim.list_slice(faults), module.refused)) do
+      table.insert(list, { source = key, error = fault })
+    end
+  end
+  return list
+end
+
+return M

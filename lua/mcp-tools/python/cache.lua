@@ -1,0 +1,66 @@
+--- What is known of Python modules from earlier: on disk, so that listing tools starts no process.
+---
+--- Receives: what was found in each module.
+--- Sends: it back, while the file of the module is the one it was.
+--- Does not know about: how modules are found or read.
+
+local identity = require('mcp-tools.bridge.identity')
+local log = require('mcp-tools.log')
+local private = require('mcp-tools.bridge.private_files')
+
+local M = {}
+
+--- Raised when what is written means something else.
+local FORMAT = 1
+local MAX_BYTES = 8 * 1024 * 1024
+
+---@class mcp-tools.python.Known
+---@field path string? of the module
+---@field stamp string? time and size of that file
+---@field at integer unix seconds
+---@field tools table[] definitions
+---@field faults string[] what is wrong with the module, or with some of its tools
+---@field ms integer? that reading it took
+
+--- Time and size of a file.
+---@param path string?
+---@return string?
+function M.stamp(path)
+  local stat = path and vim.uv.fs_stat(path)
+  return stat and stat.type == 'file' and ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
+end
+
+local function place()
+  return vim.fs.joinpath(identity.state_dir(), 'python-tools.json')
+end
+
+--- What was written last, if the same Python and the same version of the plugin have written it.
+---@param by string who reads modules
+---@return table<string, mcp-tools.python.Known>
+function M.read(by)
+  local read, err = private.read(place(), MAX_BYTES)
+  if not read then
+    log.warn('what is known of Python tools is not used: %s', err)
+  end
+  local value = read and read.value
+  if not value or value.format ~= FORMAT or value.by ~= by or type(value.modules) ~= 'table' then
+    return {}
+  end
+  return value.modules
+end
+
+--- Writes what is known; failing costs time at the next start, nothing else.
+---@param by string
+---@param modules table<string, mcp-tools.python.Known>
+function M.write(by, modules)
+  local ok, err = private.ensure_dir(identity.state_dir())
+  if ok then
+    local written = next(modules) and modules or vim.empty_dict()
+    ok, err = private.write(place(), { format = FORMAT, by = by, modules = written })
+  end
+  if not ok then
+    log.warn('what is known of Python tools cannot be kept: %s', err)
+  end
+end
+
+return M

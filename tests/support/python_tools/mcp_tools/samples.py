@@ -1,0 +1,248 @@
+"""Tools of every kind, for the tests: this folder is put on the runtimepath."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+from bridge.python_tools import (
+    AsyncContext,
+    Context,
+    Result,
+    ToolError,
+    audio,
+    image,
+    mcp_tool,
+    resource,
+    resource_link,
+    text,
+)
+
+READ = {"read_only": True}
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    x: float
+    y: float = 0
+
+
+class Sum(TypedDict):
+    sum: int
+    words: list[str]
+
+
+@mcp_tool(annotations=READ)
+def py_add(a: int, b: Annotated[int, "The other"] = 2) -> Sum:
+    """Adds two numbers.
+
+    Args:
+        a: The one.
+    """
+    return {"sum": a + b, "words": []}
+
+
+@mcp_tool(annotations=READ)
+def py_echo(value: Any = None) -> Any:
+    """Returns what it is given."""
+    return value
+
+
+@mcp_tool(annotations=READ)
+def py_types(
+    color: Color, points: list[Point], by_name: dict[str, float], ratio: float = 1
+) -> dict[str, Any]:
+    """Tells of what types its arguments are."""
+    assert isinstance(color, Color)
+    assert isinstance(points, list)
+    return {
+        "color": color.name,
+        "points": [type(point).__name__ for point in points],
+        "by_name": type(by_name).__name__,
+        "ratio": type(ratio).__name__,
+    }
+
+
+@mcp_tool(annotations=READ)
+def py_value(kind: str) -> Any:
+    """Returns a value of a kind."""
+    values: dict[str, Any] = {
+        "none": lambda: None,
+        "text": lambda: "hällo",
+        "number": lambda: 1.5,
+        "empty_dict": lambda: {},
+        "empty_list": lambda: [],
+        "point": lambda: Point(1, 2),
+        "enum": lambda: Color.RED,
+        "nested": lambda: {"points": [Point(1)], "null": None, "path": Path("a")},
+        "blocks": lambda: [
+            text("t"),
+            image(b"\0\1", "image/png"),
+            audio(b"\2", "audio/wav"),
+            resource("x://y", "z"),
+            resource_link("x://y", "link"),
+        ],
+        "image": lambda: image(b"\0\1", "image/png"),
+        "result": lambda: Result([text("no")], is_error=True, meta={"x/y": 1}),
+        "set_of_object": lambda: {"a": [object()]},
+        "nan": lambda: {"x": float("nan")},
+        "huge": lambda: {"n": [2**60]},
+        "bad_text": lambda: "\udc80",
+        "bytes": lambda: {"b": b"x"},
+        "large": lambda: "x" * (11 * 1024 * 1024),
+    }
+    return values[kind]()
+
+
+@mcp_tool(annotations=READ)
+def py_cpu(seconds: float = 60) -> str:
+    """Computes for a while."""
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+    return "computed"
+
+
+@mcp_tool(annotations=READ)
+def py_block(path: str, ctx: Context) -> str:
+    """Waits until a file is there."""
+    ctx.progress(0, message="waiting")
+    while not os.path.exists(path):
+        if ctx.cancelled.wait(0.01):
+            Path(path + ".cancelled").write_text(ctx.cancelled.reason or "")
+            raise ToolError("told to stop")
+    return "the file is there"
+
+
+@mcp_tool(annotations=READ)
+def py_never(ctx: Context) -> None:
+    """Never ends, and does not listen."""
+    ctx.progress(1)
+    threading.Event().wait()
+
+
+@mcp_tool(annotations=READ)
+def py_fail(how: str) -> None:
+    """Fails."""
+    if how == "tool":
+        raise ToolError("no luck", "not_found")
+    if how == "exit":
+        sys.exit(3)
+    if how == "lines":
+        raise ValueError("first\nsecond")
+    raise ValueError(how)
+
+
+@mcp_tool(annotations=READ)
+async def py_steps(ctx: AsyncContext, steps: int = 3, path: str | None = None) -> str:
+    """Takes steps and reports them; with a path it goes on when a file is there."""
+    for step in range(steps):
+        ctx.progress(step + 1, steps, f"step {step + 1}")
+        ctx.log("info", {"step": step})
+        while path and not os.path.exists(f"{path}.{step}"):
+            await asyncio.sleep(0.01)
+    return f"{steps} steps"
+
+
+@mcp_tool(annotations=READ)
+async def py_await_forever(path: str, ctx: AsyncContext) -> None:
+    """Waits for ever, and notes that it was cancelled."""
+    ctx.progress(1)
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        Path(path).write_text(ctx.cancelled.reason or "")
+        raise
+
+
+@mcp_tool(annotations=READ)
+async def py_ask_async(ctx: AsyncContext) -> Any:
+    """Asks the person for a name."""
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    return await ctx.elicit("Who?", schema)
+
+
+@mcp_tool(annotations=READ)
+def py_ask(ctx: Context) -> Any:
+    """Asks the person for a name, and waits."""
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    return ctx.elicit("Who?", schema)
+
+
+@mcp_tool(annotations=READ)
+def py_editor(ctx: Context, code: str) -> Any:
+    """Runs Lua in the editor."""
+    return ctx.lua(code, 20, 22)
+
+
+@mcp_tool(annotations=READ)
+def py_die() -> None:
+    """Kills its own process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@mcp_tool(annotations=READ)
+def py_pid() -> int:
+    """Tells its process."""
+    return os.getpid()
+
+
+@mcp_tool(annotations=READ)
+def py_context(ctx: Context) -> dict[str, Any]:
+    """Tells what it knows of its call."""
+    return {
+        "client": dict(ctx.client),
+        "host": ctx.host,
+        "root": ctx.root,
+        "cwd": ctx.cwd,
+        "env": [name for name in ("NVIM", "MCP_AUTH_TOKEN", "NVIM_LISTEN_ADDRESS") if name in os.environ],
+    }
+
+
+@mcp_tool
+def py_asks_first() -> str:
+    """Does more than read."""
+    return "done"
+
+
+@mcp_tool(approval="it is dear", timeout=1234)
+def py_dear() -> str:
+    """Asks each time."""
+    return "done"
+
+
+@mcp_tool(annotations=READ)
+def py_flood(ctx: Context, count: int = 20_000) -> str:
+    """Reports more than anybody can read."""
+    for number in range(count):
+        ctx.progress(number, count)
+        ctx.log("debug", number)
+    return "done"
+
+
+@mcp_tool(annotations=READ)
+def py_prints() -> str:
+    """Prints where a channel would be, if nobody had taken care."""
+    print("printed by a tool")
+    os.write(1, b"written by a tool\n")
+    return "done"
+
+
+@mcp_tool(annotations=READ)
+def _py_private() -> str:
+    """Nobody's business."""
+    return "secret"

@@ -80,7 +80,7 @@ local bundled = require('mcp-tools.bundled')
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
-  tools = vim.tbl_map(tool, require('mcp-tools.tools').files()),
+  tools = vim.tbl_map(tool, require('mcp-tools.bundled').files('tools')),
   resources = vim.tbl_map(other, bundled.files('resources')),
   prompts = vim.tbl_map(other, bundled.files('prompts')),
   prefix = require('mcp-tools.config').get('tool_prefix'),

@@ -1,73 +1,55 @@
---- Bundled resources and prompts: finds their files and hands them to the registry, by the same door as everyone's.
+--- What is bundled: finds the files of tools, resources and prompts and hands them to the registry, by the same door as
+--- everyone's.
 ---
---- Receives: what `setup{resources = …, prompts = …}` say.
+--- Receives: what the options ask for (offer.lua).
 --- Sends: definitions to the registry.
---- Does not know about: any of them. A file `resources/<name>.lua` returns one definition with that name, and so does
---- a file `prompts/<name>.lua`. Names with a slash are folders: `resources/buffer/text.lua` is `buffer_text`.
+--- Does not know about: any of them. A file `tools/<group>/<name>.lua` returns one definition named `<group>_<name>`, a
+--- file `tools/<name>.lua` one that is a group of its own; resources/ and prompts/ likewise, without groups.
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local offer = require('mcp-tools.offer')
 
 local M = {}
 
 ---@class mcp-tools.BundledKind
----@field add fun(registry: mcp-tools.Registry, def: table, source: mcp-tools.Source): table?, string?
----@field remove fun(registry: mcp-tools.Registry, key: string): boolean
----@field has fun(registry: mcp-tools.Registry, def: table): boolean
+---@field add 'add_tool'|'add_resource'|'add_prompt' the door of the registry
+---@field remove 'remove_tool'|'remove_resource'|'remove_prompt'
+---@field grouped boolean?
 
----@type table<'resources'|'prompts', mcp-tools.BundledKind>
+---@type table<mcp-tools.OfferKind, mcp-tools.BundledKind>
 local KINDS = {
-  resources = {
-    add = function(registry, def, source)
-      return registry:add_resource(def, source)
-    end,
-    remove = function(registry, key)
-      return registry:remove_resource(key)
-    end,
-    has = function(registry, def)
-      local entries = registry.entries
-      return (entries.resources[def.uri or false] or entries.templates[def.uri_template or false]) ~= nil
-    end,
-  },
-  prompts = {
-    add = function(registry, def, source)
-      return registry:add_prompt(def, source)
-    end,
-    remove = function(registry, key)
-      return registry:remove_prompt(key)
-    end,
-    has = function(registry, def)
-      return registry.entries.prompts[def.name] ~= nil
-    end,
-  },
+  tools = { add = 'add_tool', remove = 'remove_tool', grouped = true },
+  resources = { add = 'add_resource', remove = 'remove_resource' },
+  prompts = { add = 'add_prompt', remove = 'remove_prompt' },
 }
+
+---@class mcp-tools.BundledFile
+---@field name string
+---@field group string? of tools
+---@field module string
+
+---@class mcp-tools.BundledEntry what was put into the registry
+---@field given table the definition as its file returned it
+---@field made table what the registry made of it
 
 ---@class mcp-tools.Folder what is known of one folder
 ---@field files mcp-tools.BundledFile[]?
 ---@field read_at integer? ns, when the folder was read
 ---@field applied any the option that is in force; `Folder` itself before the first time
----@field ours table<string, string> name → key in the registry
----@field failures { source: string, error: string }[]
+---@field ours table<string, mcp-tools.BundledEntry> by name
+---@field failures table<string, string> where → why it could not be loaded
 
----@class mcp-tools.BundledFile
----@field name string
----@field module string
-
----@return table<string, mcp-tools.Folder>
-local function fresh()
-  local folders = {}
-  for kind in pairs(KINDS) do
-    local folder = { ours = {}, failures = {} }
-    folder.applied = folder
-    folders[kind] = folder
-  end
-  return folders
+---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
+local folders = {}
+for kind in pairs(KINDS) do
+  local folder = { ours = {}, failures = {} }
+  folder.applied = folder
+  folders[kind] = folder
 end
 
-local folders = fresh()
-
 --- Every bundled file of a kind; the folder is read once.
----@param kind 'resources'|'prompts'
+---@param kind mcp-tools.OfferKind
 ---@return mcp-tools.BundledFile[]
 function M.files(kind)
   local folder = folders[kind]
@@ -79,8 +61,11 @@ function M.files(kind)
   for path, type_ in vim.fs.dir(here .. '/' .. kind, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
     if type_ ~= 'directory' and stem then
-      local module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.')))
-      table.insert(folder.files, { name = (stem:gsub('/', '_')), module = module })
+      table.insert(folder.files, {
+        name = (stem:gsub('/', '_')),
+        group = KINDS[kind].grouped and (stem:match('^([^/]+)/') or stem) or nil,
+        module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
+      })
     end
   end
   table.sort(folder.files, function(a, b)
@@ -90,90 +75,145 @@ function M.files(kind)
 end
 
 --- When the folder of a kind was read; nil when it was not yet.
----@param kind 'resources'|'prompts'
+---@param kind mcp-tools.OfferKind
 ---@return integer? ns
 function M.read_at(kind)
   return folders[kind].read_at
 end
 
+--- Notes why something could not be loaded; the same reason is logged once.
 ---@param folder mcp-tools.Folder
----@param source string
----@param why string
-local function fail(folder, source, why)
-  table.insert(folder.failures, { source = source, error = why })
-  log.error('%s: %s', source, why)
+---@param known table<string, string> what failed the last time
+---@param where string
+---@param why string? nil when it could be
+local function note(folder, known, where, why)
+  if why and known[where] ~= why then
+    log.error('%s could not be loaded: %s', where, why)
+  end
+  folder.failures[where] = why
 end
 
----@param folder mcp-tools.Folder
 ---@param file mcp-tools.BundledFile
 ---@return table? definition
-local function load(folder, file)
+---@return string? fault
+local function load(file)
   local ok, def = xpcall(require, debug.traceback, file.module)
-  if ok and type(def) == 'table' and def.name == file.name then
-    return def
+  if not ok then
+    return nil, tostring(def)
+  elseif type(def) ~= 'table' then
+    return nil, 'it returns no table'
+  elseif def.name ~= file.name then
+    return nil, ("its definition is named '%s', its path says '%s'"):format(tostring(def.name), file.name)
   end
-  local why = not ok and def
-    or type(def) ~= 'table' and 'it returns no table'
-    or ("its definition is named '%s', its path says '%s'"):format(tostring(def.name), file.name)
-  fail(folder, file.module, tostring(why))
+  return def
+end
+
+--- Hands a definition to the registry, unless it has it already, or another in its place.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param def table
+---@param old mcp-tools.BundledEntry?
+---@param source mcp-tools.Source
+---@return mcp-tools.BundledEntry?
+---@return string? fault
+local function put(registry, kind, def, old, source)
+  local key = def.uri_template or def.uri or def.name
+  local holder = registry:known(def.uri_template and 'templates' or kind, key)
+  if holder and not (old and old.made == holder) then
+    return nil -- what somebody else has registered stays
+  elseif holder and old.given == def then
+    return old
+  end
+  local made, fault = registry[KINDS[kind].add](registry, def, source)
+  return made and { given = def, made = made } or old, fault
 end
 
 ---@param registry mcp-tools.Registry
----@param kind 'resources'|'prompts'
----@param option boolean|string[]
-local function apply(registry, kind, option)
-  local folder, door = folders[kind], KINDS[kind]
-  folder.applied, folder.failures = option, {}
-  local wanted, known = {}, {}
-  for _, name in ipairs(type(option) == 'table' and option or {}) do
-    wanted[name] = true
+---@param kind mcp-tools.OfferKind
+local function apply(registry, kind)
+  local folder, now = folders[kind], {}
+  local before, failures = folder.ours, folder.failures
+  folder.applied, folder.failures = config.get()[kind], {}
+  for _, file in ipairs(#offer.selection(kind).names > 0 and M.files(kind) or {}) do
+    local verdict, old = offer.verdict(kind, file.name, file.group), before[file.name]
+    local def, fault
+    if verdict then
+      def, fault = load(file)
+    end
+    if def and (verdict == true or def.recommended) then
+      now[file.name], fault = put(registry, kind, def, old, { origin = 'bundled', group = file.group })
+    elseif fault then
+      now[file.name] = old -- as it was before it failed
+    end
+    note(folder, failures, file.module, fault)
   end
-  local stale = folder.ours
-  folder.ours = {}
-  for _, file in ipairs(option == false and {} or M.files(kind)) do
-    known[file.name] = true
-    local def = (option == true or wanted[file.name]) and load(folder, file)
-    -- What somebody else registered in its place stays.
-    if def and stale[file.name] then
-      folder.ours[file.name] = stale[file.name]
-    elseif def and not door.has(registry, def) then
-      local normalised, fault = door.add(registry, def, { origin = 'bundled' })
-      if normalised then
-        folder.ours[file.name] = normalised.key
-      else
-        log.error('%s', fault) -- the registry keeps it for health
-      end
+  for i, def in ipairs(offer.selection(kind).definitions) do
+    local name = tostring(def.name)
+    local entry, fault = put(registry, kind, def, before[name], { origin = 'registered' })
+    now[name] = entry
+    note(folder, failures, ('setup{tools}[%d]'):format(i), fault)
+  end
+  for name, entry in pairs(before) do
+    local key = entry.made.key or name
+    local kept = now[name] and (now[name].made.key or name) == key
+    if not kept and registry:known(entry.made.template and 'templates' or kind, key) == entry.made then
+      registry[KINDS[kind].remove](registry, key)
     end
   end
-  for name, key in pairs(stale) do
-    if not folder.ours[name] then
-      door.remove(registry, key)
-    end
-  end
-  for name in vim.spairs(wanted) do
-    if not known[name] then
-      fail(folder, ('setup{%s}'):format(kind), ("there is none named '%s'"):format(name))
-    end
+  folder.ours = now
+  if #offer.selection(kind).mounts > 0 then
+    log.warn('setup{tools}: mounted servers are not there yet')
   end
 end
 
---- Makes the registry hold what the options say: adds what is new, takes out what is no longer named.
+--- Makes the registry hold what the options ask for: adds what is new, takes out what is no longer wanted.
 ---@param registry mcp-tools.Registry
+---@return boolean changed the options are others than last time
 function M.sync(registry)
-  local options = config.get()
+  local options, changed = config.get(), false
   for kind, folder in pairs(folders) do
     if folder.applied ~= options[kind] then
-      apply(registry, kind, options[kind])
+      apply(registry, kind)
+      changed = true
     end
   end
+  return changed
 end
 
---- Files that could not be loaded, and names that no file has.
----@return { source: string, error: string }[]
-function M.failures()
+--- Loads files again, and finds new ones.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param wanted fun(group: string?, name: string): boolean
+function M.reload(registry, kind, wanted)
+  folders[kind].files = nil
+  for _, file in ipairs(M.files(kind)) do
+    if wanted(file.group, file.name) then
+      package.loaded[file.module] = nil
+    end
+  end
+  apply(registry, kind)
+end
+
+--- Files that could not be loaded, and names in the options that nothing has.
+---@param is_known fun(kind: mcp-tools.OfferKind, name: string): boolean is a name that no file has one all the same?
+---@return mcp-tools.Failure[]
+function M.failures(is_known)
   local list = {}
-  for _, folder in vim.spairs(folders) do
-    vim.list_extend(list, folder.failures)
+  for kind, folder in vim.spairs(folders) do
+    for module, why in vim.spairs(folder.failures) do
+      table.insert(list, { source = module, error = why })
+    end
+    local known = { all = true, recommended = kind == 'tools' }
+    local selection = offer.selection(kind)
+    for _, file in ipairs(#selection.names > 0 and M.files(kind) or {}) do
+      known[file.name], known[file.group or file.name] = true, true
+    end
+    for _, name in ipairs(selection.names) do
+      if not known[name] and not is_known(kind, name) then
+        local what = KINDS[kind].grouped and "there is no group or tool '%s'" or "there is none named '%s'"
+        table.insert(list, { source = ('setup{%s}'):format(kind), error = what:format(name) })
+      end
+    end
   end
   return list
 end

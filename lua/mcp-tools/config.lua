@@ -273,37 +273,6 @@ function M.is_setup()
   return was_setup
 end
 
---- What `tools` asks for, whichever form it has: names in order, names switched off, definitions and mounts as given.
----@return { names: string[], off: table<string, true>, definitions: table[], mounts: table[] }
-function M.tool_selection()
-  local out = { names = {}, off = {}, definitions = {}, mounts = {} }
-  local tools = values.tools
-  if tools == nil then
-    return out
-  end
-  if type(tools) == 'string' then
-    tools = { tools }
-  end
-  for _, item in ipairs(tools) do
-    if type(item) == 'string' then
-      table.insert(out.names, item)
-    elseif type(item) == 'table' then
-      table.insert(item.command == nil and item.url == nil and out.definitions or out.mounts, item)
-    end
-  end
-  local keyed = {}
-  for name, value in pairs(tools) do
-    if type(name) == 'string' and value == true then
-      table.insert(keyed, name)
-    elseif type(name) == 'string' and value == false then
-      out.off[name] = true
-    end
-  end
-  table.sort(keyed)
-  vim.list_extend(out.names, keyed)
-  return out
-end
-
 --- Back to the defaults, as if `setup()` had never run. For tests.
 function M.reset()
   values = defaults()

@@ -39,6 +39,11 @@ local function build()
     prefix = function()
       return config.get().tool_prefix
     end,
+    is_off = function(kind, entry)
+      kind = kind == 'templates' and 'resources' or kind
+      local group = kind == 'tools' and require('mcp-tools.origin').group(entry) or nil
+      return require('mcp-tools.offer').verdict(kind, entry.name, group) == false
+    end,
   })
   local gateway = require('mcp-tools.gateway').new({
     ask = require('mcp-tools.approval').ask,
@@ -73,8 +78,9 @@ end
 ---@return mcp-tools.Core
 function M.get()
   core = core or build()
-  require('mcp-tools.tools').sync(core.registry)
-  require('mcp-tools.bundled').sync(core.registry)
+  if require('mcp-tools.bundled').sync(core.registry) then
+    core.registry:sift()
+  end
   require('mcp-tools.discovery').use(core.registry)
   return core
 end
@@ -126,7 +132,7 @@ local function instructions()
     'They see what files on disk do not show: unsaved buffers and the state of the editor.',
     'Lines and columns count from 1. A call may wait for the approval of the person at the editor.',
   }
-  if config.get().tools == nil then
+  if require('mcp-tools.offer').is_unset('tools') then
     table.insert(
       lines,
       'Only tools registered by plugins are offered; setup({ tools = "recommended" }) would add the bundled ones.'
@@ -168,10 +174,12 @@ end
 --- Definitions that could not be loaded or were refused, for health.
 ---@return mcp-tools.Failure[]
 function M.loader_failures()
-  local list = vim.list_extend({}, require('mcp-tools.tools').failures)
-  vim.list_extend(list, require('mcp-tools.bundled').failures())
+  local registry = M.get().registry
+  local list = require('mcp-tools.bundled').failures(function(kind, name)
+    return #require('mcp-tools.groups').members(kind, name) > 0
+  end)
   vim.list_extend(list, require('mcp-tools.discovery').failures())
-  for name, fault in vim.spairs(M.get().registry.refused) do
+  for name, fault in vim.spairs(registry.refused) do
     table.insert(list, { source = name, error = fault })
   end
   return list

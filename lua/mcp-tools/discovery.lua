@@ -19,7 +19,7 @@ local M = {}
 ---@field found fun(): mcp-tools.Found[] what there is
 ---@field failures fun(): mcp-tools.Failure[] what could not be loaded, until it can be or is gone
 ---@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun())
----  loads again what is wanted, changed or not
+---  looks as `scan` does, and loads again what is wanted, changed or not; the group is that of origin.lua
 ---@field age? fun(): integer? ns; of sources that keep what they know for longer than the editor lives
 
 ---@class mcp-tools.Found one file or module
@@ -96,7 +96,9 @@ local function run(name, what, cb)
       fn()
     end
   end
-  local ok, err = xpcall(what, debug.traceback, source(name), done)
+  local ok, err = xpcall(function()
+    what(source(name), done)
+  end, debug.traceback)
   if not ok then
     scan.error = tostring(err)
     log.error('looking for tools (%s): %s', name, err)
@@ -152,6 +154,20 @@ end
 function M.refresh(registry, name, cb)
   run_all(name and { name } or M.SOURCES, function(each, done)
     each.scan(registry, done)
+  end, cb)
+end
+
+--- Has the sources load again what is wanted, changed or not.
+---@param registry mcp-tools.Registry
+---@param wanted fun(group: string, name: string): boolean
+---@param cb? fun()
+function M.reload(registry, wanted, cb)
+  run_all(M.SOURCES, function(each, done)
+    if each.reload then
+      each.reload(registry, wanted, done)
+    else
+      each.scan(registry, done)
+    end
   end, cb)
 end
 

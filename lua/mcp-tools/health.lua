@@ -231,7 +231,7 @@ local function tools()
   for _, name in ipairs(names) do
     health.ok(('%s (%d): %s'):format(name, #groups[name], table.concat(groups[name], ', ')))
   end
-  if require('mcp-tools.config').get('tools') == nil then
+  if require('mcp-tools.offer').is_unset('tools') then
     health[count == 0 and 'warn' or 'info'](
       'no bundled tools are on',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil

@@ -42,6 +42,40 @@ function M.unregister(name)
   require('mcp-tools.registry').unregister(name)
 end
 
+--- Offers a group or a single thing from now on; clients hear of it. `:h mcp-tools-groups`
+---@param name string a group, a tool, `resources/<name>`, `prompts/<name>`, `resources` or `prompts`
+---@return string[]? names what of it is offered now
+---@return mcp-tools.Error? err when there is nothing of that name
+function M.enable(name)
+  return require('mcp-tools.groups').enable(name)
+end
+
+--- Offers a group or a single thing no longer, whoever has registered it. Calls of it that run go on.
+---@param name string as for `enable`
+---@return string[]? names what of it is not offered now
+---@return mcp-tools.Error? err when there is nothing of that name
+function M.disable(name)
+  return require('mcp-tools.groups').disable(name)
+end
+
+--- Loads the files of a group or of a single thing again, or all. What fails to load stays as it was.
+---@param name? string as for `enable`
+---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@return true? ok
+---@return mcp-tools.Error? err when there is nothing of that name, or no file that it comes from
+function M.reload(name, cb)
+  return require('mcp-tools.groups').reload(name, cb)
+end
+
+--- Looks again for tools that other plugins ship; loads what is new or has changed. `:h mcp-tools-ship`
+---@param source? string where: `ext`; everywhere when left out
+---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@return true? ok
+---@return mcp-tools.Error? err when there is no such source
+function M.refresh(source, cb)
+  return require('mcp-tools.groups').refresh(source, cb)
+end
+
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)

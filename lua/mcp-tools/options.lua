@@ -24,21 +24,24 @@ return {
     enum = { 'recommended', 'all' },
     items = { 'string', 'map', 'boolean' },
     description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names, definitions and mounted'
-      .. ' servers, or a map such as { lsp = true, dap = true }. Unset: none.',
+      .. ' servers, or a map such as { lsp = true, dap = false }. Unset: none. What is false is not offered, whoever'
+      .. ' has registered it.',
   },
   {
     path = 'resources',
-    type = { 'boolean', 'list' },
+    type = { 'boolean', 'list', 'map' },
     default = true,
-    items = 'string',
-    description = 'Bundled resources to offer: all (true), none (false), or a list of names.',
+    items = { 'string', 'boolean' },
+    description = 'Bundled resources to offer: all (true), none (false), or a list of names; { NAME = false } takes one'
+      .. ' away, whoever has registered it.',
   },
   {
     path = 'prompts',
-    type = { 'boolean', 'list' },
+    type = { 'boolean', 'list', 'map' },
     default = true,
-    items = 'string',
-    description = 'Bundled prompts to offer: all (true), none (false), or a list of names.',
+    items = { 'string', 'boolean' },
+    description = 'Bundled prompts to offer: all (true), none (false), or a list of names; { NAME = false } takes one'
+      .. ' away, whoever has registered it.',
   },
   {
     path = 'integrations',

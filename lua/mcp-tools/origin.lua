@@ -104,6 +104,15 @@ function M.key(definition)
   return source.origin .. (source.name and ':' .. source.name or '')
 end
 
+--- The group by which it is listed and switched. It is not always one of those that `approval.groups` names: these are
+--- bundled, and nobody else can take the name of one.
+---@param definition mcp-tools.Definition
+---@return string
+function M.group(definition)
+  local source = definition.source or {}
+  return source.group or source.name or source.origin or 'registered'
+end
+
 --- The source for people.
 ---@param definition mcp-tools.Definition
 ---@param root string

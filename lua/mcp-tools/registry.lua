@@ -8,7 +8,7 @@
 --- registry/guill.lua.
 
 local definition = require('mcp-tools.definition')
-local log = require('mcp-tools.log')
+local take_note = require('mcp-tools.registry.note')
 
 local M = {}
 
@@ -27,21 +27,27 @@ local M = {}
 
 ---@class mcp-tools.Registry
 ---@field entries table<mcp-tools.Kind, table<string, table>>
+---@field shelf table<mcp-tools.Kind, table<string, table>> registered, but switched off: nobody is offered it
 ---@field revisions table<mcp-tools.Kind, integer>
 ---@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
----  that was not taken in
+---  that was not taken in; only of those without a source: who loads files answers for what they hold
 local Registry = {}
 Registry.__index = Registry
 
 --- Makes an empty registry.
----@param opts? { prefix?: fun(): string } the prefix of published names
+---@param opts? { prefix?: (fun(): string), is_off?: fun(kind: mcp-tools.Kind, entry: table): boolean } the prefix of
+---  published names; what is switched off
 ---@return mcp-tools.Registry
 function M.new(opts)
   return setmetatable({
     prefix = opts and opts.prefix or function()
       return ''
     end,
+    is_off = opts and opts.is_off or function()
+      return false
+    end,
     entries = { tools = {}, resources = {}, templates = {}, prompts = {} },
+    shelf = { tools = {}, resources = {}, templates = {}, prompts = {} },
     revisions = { tools = 0, resources = 0, templates = 0, prompts = 0 },
     by_folded = {},
     listeners = {},
@@ -73,11 +79,6 @@ local function folded(name)
   return (name:gsub('[.%-/]', '_'))
 end
 
-local function file_of(handler)
-  local source = debug.getinfo(handler, 'S').source
-  return source:sub(1, 1) == '@' and source:sub(2) or nil
-end
-
 ---@return table? normalised
 ---@return string? fault
 local function accepted(self, def)
@@ -93,20 +94,40 @@ local function accepted(self, def)
   return normalised
 end
 
---- Says in the log what is to be said of a definition that is taken in, and notes where it comes from.
+--- The name under which a refusal is kept.
+local function label(what, name)
+  return what == 'tool' and name or ("%s '%s'"):format(what, name)
+end
+
 ---@param what string
----@param normalised table
----@param old table? what it replaces
+---@param name any
+---@param fault string
 ---@param source mcp-tools.Source?
-local function take_note(what, normalised, old, source)
-  if old then
-    log.info('%s registered again; the new definition replaces the old one', what)
+local function refuse(self, what, name, fault, source)
+  if not source then
+    self.refused[label(what, type(name) == 'string' and name or '?')] = fault
   end
-  for _, note in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
-    log.info('%s: %s', what, note)
+  return nil, fault
+end
+
+--- Takes in a definition under its key, or replaces the one of that key.
+---@param self mcp-tools.Registry
+---@param kind mcp-tools.Kind
+---@param what string
+---@param key string
+---@param normalised table
+---@param source mcp-tools.Source?
+local function put(self, kind, what, key, normalised, source)
+  local offered = self.entries[kind][key]
+  self.refused[label(what, key)] = nil
+  take_note(("%s '%s'"):format(what, key), normalised, offered or self.shelf[kind][key], source)
+  local off = self.is_off(kind, normalised)
+  self.entries[kind][key] = not off and normalised or nil
+  self.shelf[kind][key] = off and normalised or nil
+  if offered or not off then
+    self:changed(kind)
   end
-  normalised.source = source or { origin = 'registered' }
-  normalised.source.file = normalised.source.file or file_of(normalised.handler)
+  return normalised
 end
 
 --- Takes in a tool, or replaces the one of that name.
@@ -117,53 +138,10 @@ end
 function Registry:add_tool(def, source)
   local normalised, fault = accepted(self, def)
   if not normalised then
-    self.refused[type(def) == 'table' and tostring(def.name) or '?'] = fault
-    return nil, fault
+    return refuse(self, 'tool', type(def) == 'table' and def.name, fault, source)
   end
-  local name = normalised.name
-  self.refused[name] = nil
-  take_note(("tool '%s'"):format(name), normalised, self.entries.tools[name], source)
-  self.by_folded[folded(name)] = name
-  self.entries.tools[name] = normalised
-  self:changed('tools')
-  return normalised
-end
-
---- Takes a tool out. Calls of it that run go on.
----@param name string bare
----@return boolean removed
-function Registry:remove_tool(name)
-  if not self.entries.tools[name] then
-    return false
-  end
-  self.entries.tools[name] = nil
-  self.by_folded[folded(name)] = nil
-  self:changed('tools')
-  return true
-end
-
---- Takes in a definition that has a `key`.
----@param self mcp-tools.Registry
----@param kind mcp-tools.Kind
----@param what string
----@param normalised table
----@param source mcp-tools.Source?
-local function put(self, kind, what, normalised, source)
-  local key = normalised.key
-  what = ("%s '%s'"):format(what, key)
-  self.refused[what] = nil
-  take_note(what, normalised, self.entries[kind][key], source)
-  self.entries[kind][key] = normalised
-  self:changed(kind)
-  return normalised
-end
-
----@param what string
----@param name any
----@param fault string
-local function refuse(self, what, name, fault)
-  self.refused[("%s '%s'"):format(what, type(name) == 'string' and name or '?')] = fault
-  return nil, fault
+  self.by_folded[folded(normalised.name)] = normalised.name
+  return put(self, 'tools', 'tool', normalised.name, normalised, source)
 end
 
 --- Takes in a resource or a template of resources, or replaces the one of that URI.
@@ -174,9 +152,10 @@ end
 function Registry:add_resource(def, source)
   local normalised, fault = require('mcp-tools.definition.resource').normalise(def)
   if not normalised then
-    return refuse(self, 'resource', type(def) == 'table' and (def.uri_template or def.uri), fault)
+    return refuse(self, 'resource', type(def) == 'table' and (def.uri_template or def.uri), fault, source)
   end
-  return put(self, normalised.template and 'templates' or 'resources', 'resource', normalised, source)
+  local kind = normalised.template and 'templates' or 'resources'
+  return put(self, kind, 'resource', normalised.key, normalised, source)
 end
 
 --- Takes in a prompt, or replaces the one of that name.
@@ -187,18 +166,33 @@ end
 function Registry:add_prompt(def, source)
   local normalised, fault = require('mcp-tools.definition.prompt').normalise(def)
   if not normalised then
-    return refuse(self, 'prompt', type(def) == 'table' and def.name, fault)
+    return refuse(self, 'prompt', type(def) == 'table' and def.name, fault, source)
   end
-  return put(self, 'prompts', 'prompt', normalised, source)
+  return put(self, 'prompts', 'prompt', normalised.key, normalised, source)
 end
 
+---@param self mcp-tools.Registry
+---@param kind mcp-tools.Kind
+---@param key string
+---@return boolean removed
 local function remove(self, kind, key)
-  if self.entries[kind][key] == nil then
-    return false
+  local offered = self.entries[kind][key]
+  local there = offered or self.shelf[kind][key]
+  self.entries[kind][key], self.shelf[kind][key] = nil, nil
+  if offered then
+    self:changed(kind)
   end
-  self.entries[kind][key] = nil
-  self:changed(kind)
-  return true
+  return there ~= nil
+end
+
+--- Takes a tool out. Calls of it that run go on.
+---@param name string bare
+---@return boolean removed
+function Registry:remove_tool(name)
+  if self:known('tools', name) then
+    self.by_folded[folded(name)] = nil
+  end
+  return remove(self, 'tools', name)
 end
 
 --- Takes a resource or template out. Reads of it that run go on.
@@ -215,7 +209,39 @@ function Registry:remove_prompt(name)
   return remove(self, 'prompts', name)
 end
 
---- A tool by its bare name.
+---@param from table<string, table>
+---@param to table<string, table>
+---@param off boolean
+---@return boolean moved
+local function move(self, kind, from, to, off)
+  local moved = false
+  for key, entry in pairs(from) do
+    if self.is_off(kind, entry) == off then
+      to[key], from[key], moved = entry, nil, true
+    end
+  end
+  return moved
+end
+
+--- Offers what is no longer switched off, and takes from the offer what now is. Calls that run go on.
+function Registry:sift()
+  for kind, entries in pairs(self.entries) do
+    local away = move(self, kind, entries, self.shelf[kind], true)
+    if move(self, kind, self.shelf[kind], entries, false) or away then
+      self:changed(kind)
+    end
+  end
+end
+
+--- What is registered under a key, offered or switched off.
+---@param kind mcp-tools.Kind
+---@param key string
+---@return table?
+function Registry:known(kind, key)
+  return self.entries[kind][key] or self.shelf[kind][key]
+end
+
+--- A tool that is offered, by its bare name.
 ---@param name string
 ---@return table?
 function Registry:get(name)
@@ -250,14 +276,12 @@ end
 --- Takes out everything of a kind.
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
+  local offered = next(self.entries[kind])
+  self.entries[kind], self.shelf[kind] = {}, {}
   if kind == 'tools' then
-    self.refused = {}
+    self.refused, self.by_folded = {}, {}
   end
-  if next(self.entries[kind]) then
-    self.entries[kind] = {}
-    if kind == 'tools' then
-      self.by_folded = {}
-    end
+  if offered then
     self:changed(kind)
   end
 end

@@ -10,7 +10,7 @@ local M = {}
 local SESSIONS = 256
 
 ---@class mcp-tools.States
----@field sessions table<string, { used_at: integer, tools: table<string, table> }>
+---@field sessions table<string, { used_at: integer, tools: table<string, { made_by: function, value: table }> }>
 local States = {}
 States.__index = States
 
@@ -19,7 +19,8 @@ function M.new()
   return setmetatable({ sessions = {} }, States)
 end
 
---- A tool's state in a session, made on first use. Without a session it lasts for one call.
+--- A tool's state in a session, made on first use and anew when the tool was loaded again. Without a session it lasts
+--- for one call.
 ---@param definition mcp-tools.Definition
 ---@param session string?
 ---@return table
@@ -34,10 +35,12 @@ function States:get(definition, session)
     self:make_room()
   end
   kept.used_at = vim.uv.hrtime()
-  if kept.tools[definition.name] == nil then
-    kept.tools[definition.name] = definition.state()
+  local state = kept.tools[definition.name]
+  if not state or state.made_by ~= definition.state then -- another definition may want another shape
+    state = { made_by = definition.state, value = definition.state() }
+    kept.tools[definition.name] = state
   end
-  return kept.tools[definition.name]
+  return state.value
 end
 
 function States:make_room()

@@ -2,8 +2,8 @@
 ---
 --- Receives: the path of a file.
 --- Sends: its text, or why it is not to be run.
---- Does not know about: what is in it. `vim.secure.read` would ask, hold up the editor, and do so at a moment that nobody
---- has chosen; so the same list is only looked at here.
+--- Does not know about: what is in it. `vim.secure.read` would ask, and hold up the editor at a moment that nobody has
+--- chosen; so the same list is only looked at here.
 
 local M = {}
 

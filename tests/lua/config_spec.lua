@@ -100,14 +100,17 @@ describe('config', function()
     local function selection(tools)
       config.reset()
       config.setup({ tools = tools })
-      return config.tool_selection()
+      return require('mcp-tools.offer').selection('tools')
     end
-    t.eq({ names = {}, off = {}, definitions = {}, mounts = {} }, config.tool_selection())
+    t.eq(
+      { names = {}, on = {}, off = {}, definitions = {}, mounts = {} },
+      require('mcp-tools.offer').selection('tools')
+    )
     t.eq({ 'recommended' }, selection('recommended').names)
     t.eq({ 'lsp', 'dap' }, selection({ 'lsp', 'dap' }).names)
     local map = selection({ lsp = true, dap = false })
     t.eq({ 'lsp' }, map.names)
-    t.eq({ dap = true }, map.off)
+    t.eq({ { lsp = true }, { dap = true } }, { map.on, map.off })
     local def, mount, remote = { name = 'x', description = 'd' }, { command = { 'server' } }, { url = 'http://x' }
     local mixed = selection({ 'lsp_hover', def, mount, remote, dap = true })
     t.eq({ 'lsp_hover', 'dap' }, mixed.names)

@@ -168,7 +168,7 @@ describe('bundled tools', function()
   it('are named by their path, and each has all that it needs', function()
     config.setup({ tools = 'all' })
     local registry = core.get().registry
-    local files = require('mcp-tools.tools').files()
+    local files = require('mcp-tools.bundled').files('tools')
     t.ok(#files >= 6)
     for _, file in ipairs(files) do
       local entry = t.ok(registry:get(file.name), file.name)

@@ -56,7 +56,7 @@ local function ready()
   fault = nil
   notify.forget('bridge')
   local text = ('ready: %s'):format(launch.url(M.get_port()))
-  if config.get('tools') == nil then
+  if require('mcp-tools.offer').is_unset('tools') then
     text = text .. '; no bundled tools: setup({ tools = "recommended" })'
   end
   if request.announce or config.get('debug') then

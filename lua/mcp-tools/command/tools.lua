@@ -1,57 +1,188 @@
----@param tool table normalised definition
----@return string
-local function group_of(tool)
-  local source = tool.source or {}
-  return source.group or source.origin or 'registered'
+local function registry()
+  return require('mcp-tools.core').get().registry
+end
+
+local function groups()
+  return require('mcp-tools.groups')
 end
 
 local HEADINGS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
 
---- What is offered besides tools.
----@param registry mcp-tools.Registry
+---@param entry table
+---@return string
+local function summary(entry)
+  return (tostring(entry.title or entry.description or entry.name):match('[^\n]*'))
+end
+
 ---@param lines string[]
-local function add_others(registry, lines)
+local function add_tools(lines)
+  local prefix = require('mcp-tools.config').get('tool_prefix')
+  local members, origin = {}, require('mcp-tools.origin')
+  for _, tool in ipairs(registry():list('tools')) do
+    local group = origin.group(tool)
+    members[group] = members[group] or {}
+    table.insert(members[group], ('  %-32s %s'):format(prefix .. tool.name, summary(tool)))
+  end
+  for group, list in vim.spairs(members) do
+    table.insert(lines, group)
+    vim.list_extend(lines, list)
+  end
+  if #lines == 0 then
+    table.insert(lines, 'No tools are on. setup({ tools = "recommended" }) offers the bundled ones.')
+  end
+end
+
+--- What is offered besides tools.
+---@param lines string[]
+local function add_others(lines)
   for _, heading in ipairs(HEADINGS) do
-    local list = registry:list(heading[1])
+    local list = registry():list(heading[1])
     if #list > 0 then
       table.insert(lines, heading[2])
     end
     for _, entry in ipairs(list) do
-      local summary = tostring(entry.title or entry.description or entry.name):match('[^\n]*')
-      table.insert(lines, ('  %-32s %s'):format(entry.key, summary))
+      table.insert(lines, ('  %-32s %s'):format(entry.key, summary(entry)))
     end
   end
 end
 
+--- What could be offered.
+---@param lines string[]
+local function add_off(lines)
+  local off = {}
+  for _, item in ipairs(groups().items()) do
+    if not item.on then
+      local group = item.group or item.kind
+      off[group] = off[group] or {}
+      table.insert(off[group], item.name)
+    end
+  end
+  if next(off) then
+    table.insert(lines, 'off; :McpTools tools enable NAME')
+  end
+  for group, names in vim.spairs(off) do
+    table.insert(lines, ('  %-32s %s'):format(group, table.concat(names, ', ')))
+  end
+end
+
+local function show()
+  local lines = {}
+  add_tools(lines)
+  add_others(lines)
+  add_off(lines)
+  for _, failure in ipairs(require('mcp-tools.core').loader_failures()) do
+    table.insert(lines, ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*')))
+  end
+  require('mcp-tools.ui.scratch').show('tools', lines)
+end
+
+---@param done string what to say when nothing has failed
+---@return fun(failures: mcp-tools.Failure[])
+local function tell_loaded(done)
+  return function(failures)
+    local notify, first = require('mcp-tools.notify'), failures[1]
+    if not first then
+      return notify.info(done)
+    end
+    local more = #failures > 1 and (' and %d more; :checkhealth mcp-tools'):format(#failures - 1) or ''
+    notify.error(('could not be loaded: %s: %s%s'):format(first.source, first.error:match('[^\n]*'), more))
+  end
+end
+
+---@class mcp-tools.ToolsAction
+---@field run fun(name: string?): any, mcp-tools.Error?
+---@field names fun(): string[] candidates
+---@field optional boolean?
+
+---@param to string
+---@param names string[]?
+---@param err mcp-tools.Error?
+local function tell_switched(to, names, err)
+  if names then
+    require('mcp-tools.notify').info(('%s now: %s'):format(to, table.concat(names, ', ')))
+  end
+  return names, err
+end
+
+---@type table<string, mcp-tools.ToolsAction>
+local ACTIONS = {
+  enable = {
+    run = function(name)
+      return tell_switched('on', groups().enable(name))
+    end,
+    names = function()
+      return groups().names(function(item)
+        return not item.on
+      end)
+    end,
+  },
+  disable = {
+    run = function(name)
+      return tell_switched('off', groups().disable(name))
+    end,
+    names = function()
+      return groups().names(function(item)
+        return item.on
+      end)
+    end,
+  },
+  reload = {
+    optional = true,
+    run = function(name)
+      return groups().reload(name, tell_loaded('loaded again'))
+    end,
+    names = function()
+      return groups().names(function(item)
+        return item.on and item.loadable
+      end)
+    end,
+  },
+  refresh = {
+    optional = true,
+    run = function(name)
+      return groups().refresh(name, tell_loaded('looked again'))
+    end,
+    names = function()
+      return require('mcp-tools.discovery').SOURCES
+    end,
+  },
+}
+
+---@return string[]
+local function actions()
+  local names = vim.tbl_keys(ACTIONS)
+  table.sort(names)
+  return names
+end
+
 ---@type mcp-tools.Subcommand
 return {
-  description = 'list the tools that clients are offered, by group, then resources and prompts',
-  run = function()
-    local core = require('mcp-tools.core')
-    local prefix = require('mcp-tools.config').get('tool_prefix')
-    local groups, names = {}, {}
-    for _, tool in ipairs(core.get().registry:list('tools')) do
-      local group = group_of(tool)
-      if not groups[group] then
-        groups[group] = {}
-        table.insert(names, group)
-      end
-      local summary = tostring(tool.title or tool.description or ''):match('[^\n]*')
-      table.insert(groups[group], ('  %-32s %s'):format(prefix .. tool.name, summary))
+  description = '[enable | disable | reload | refresh] [NAME]: list what clients are offered; offer'
+    .. ' a group or a single thing, or no longer; load its files again; look for tools of other plugins',
+  run = function(rest)
+    local word, name = rest:match('^(%S+)%s*(.*)$')
+    if not word then
+      return show()
     end
-    table.sort(names)
-    local lines = {}
-    for _, name in ipairs(names) do
-      table.insert(lines, name)
-      vim.list_extend(lines, groups[name])
+    local action, notify = ACTIONS[word], require('mcp-tools.notify')
+    if not action then
+      local near = require('mcp-tools.nearest')(word, actions())
+      local hint = near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(actions(), ', ')
+      return notify.error(('there is no :McpTools tools %s; %s'):format(word, hint))
+    elseif name == '' and not action.optional then
+      return notify.error(('which one? :McpTools tools %s NAME'):format(word))
     end
-    if #lines == 0 then
-      lines = { 'No tools are on. setup({ tools = "recommended" }) offers the bundled ones.' }
+    local _, err = action.run(name ~= '' and name or nil)
+    if err then
+      notify.error(err.message)
     end
-    add_others(core.get().registry, lines)
-    for _, failure in ipairs(core.loader_failures()) do
-      table.insert(lines, ('failed: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*')))
+  end,
+  arguments = 2,
+  complete = function(_, rest)
+    if rest == '' then
+      return actions()
     end
-    require('mcp-tools.ui.scratch').show('tools', lines)
+    local action = ACTIONS[vim.trim(rest)]
+    return action and action.names() or {}
   end,
 }

@@ -104,7 +104,7 @@ end
 ---@return string? name, string? fault
 local function add(registry, path, file, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
-  local holder = name and registry:get(name)
+  local holder = name and registry:known('tools', name)
   if holder and file.tools[name] ~= holder then
     return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, project()))
   end
@@ -114,7 +114,6 @@ local function add(registry, path, file, def)
     file.tools[normalised.name] = normalised
     return normalised.name
   end
-  registry.refused[name or '?'] = nil -- said with the file, until that is mended
   return name, fault
 end
 
@@ -125,7 +124,7 @@ local function remove(registry, file, kept)
   for name, definition in pairs(file.tools) do
     if not kept[name] then
       file.tools[name] = nil
-      if registry:get(name) == definition then
+      if registry:known('tools', name) == definition then
         registry:remove_tool(name)
       end
     end

@@ -1,0 +1,214 @@
+--- What is offered, switched and loaded again while clients are connected: a group, or one thing of it.
+---
+--- Receives: names, from the public API, `:McpTools tools` and the tool `bridge_refresh`.
+--- Sends: options to offer.lua; orders to the loaders (bundled.lua, discovery.lua). Clients hear of it by the registry.
+--- Does not know about: clients, files. Calls that run go on, with the definition that they began with.
+---
+--- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
+
+local bundled = require('mcp-tools.bundled')
+local core = require('mcp-tools.core')
+local discovery = require('mcp-tools.discovery')
+local errors = require('mcp-tools.errors')
+local offer = require('mcp-tools.offer')
+local origin = require('mcp-tools.origin')
+
+local M = {}
+
+---@class mcp-tools.Item what can be offered
+---@field kind mcp-tools.OfferKind
+---@field name string
+---@field group string? of tools
+---@field on boolean is it offered?
+---@field loadable boolean is there a file that it can be loaded from?
+
+local OFFERS = { tools = 'tools', resources = 'resources', templates = 'resources', prompts = 'prompts' }
+
+--- Everything that is offered or could be, by kind and name.
+---@return mcp-tools.Item[]
+function M.items()
+  local registry, list, seen = core.get().registry, {}, { tools = {}, resources = {}, prompts = {} }
+  local function add(kind, name, group, on, loadable)
+    seen[kind][name] = true
+    table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
+  end
+  for of, kind in pairs(OFFERS) do
+    for on, entries in pairs({ [true] = registry.entries[of], [false] = registry.shelf[of] }) do
+      for _, entry in pairs(entries) do
+        local source = entry.source or {}
+        local loadable = source.found_in ~= nil or source.origin ~= 'registered'
+        add(kind, entry.name, kind == 'tools' and origin.group(entry) or nil, on, loadable)
+      end
+    end
+  end
+  for kind, known in pairs(seen) do
+    for _, file in ipairs(bundled.files(kind)) do
+      if not known[file.name] then
+        add(kind, file.name, file.group, false, true)
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.kind ~= b.kind and a.kind > b.kind or a.kind == b.kind and a.name < b.name
+  end)
+  return list
+end
+
+--- What a name of a kind stands for: one thing, or the members of a group.
+---@param kind mcp-tools.OfferKind
+---@param name? string all of the kind when left out
+---@return mcp-tools.Item[]
+function M.members(kind, name)
+  return vim.tbl_filter(function(item)
+    return item.kind == kind and (name == nil or item.name == name or item.group == name)
+  end, M.items())
+end
+
+--- Every name that may be given, in order.
+---@param accept? fun(item: mcp-tools.Item): boolean names that stand for one of these
+---@return string[]
+function M.names(accept)
+  local set = {}
+  for _, item in ipairs(M.items()) do
+    if not accept or accept(item) then
+      if item.kind == 'tools' then
+        set[item.name], set[item.group] = true, true
+      else
+        set[item.kind .. '/' .. item.name], set[item.kind] = true, true
+      end
+    end
+  end
+  local list = vim.tbl_keys(set)
+  table.sort(list)
+  return list
+end
+
+---@param what string
+---@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
+local function find(what)
+  require('mcp-tools.check')('name', what, 'string')
+  for _, kind in ipairs({ 'resources', 'prompts' }) do
+    local name = what:match('^' .. kind .. '/(.+)$')
+    if name or what == kind then
+      return kind, name, M.members(kind, name)
+    end
+  end
+  local prefix = require('mcp-tools.config').get('tool_prefix')
+  local bare = vim.startswith(what, prefix) and what:sub(#prefix + 1)
+  local members = M.members('tools', what)
+  if #members == 0 and bare then
+    return 'tools', bare, M.members('tools', bare)
+  end
+  return 'tools', what, members
+end
+
+---@param what string
+---@param candidates string[]
+---@param text string
+---@return nil
+---@return mcp-tools.Error
+local function unknown(what, candidates, text)
+  local near = require('mcp-tools.nearest')(what, candidates)
+  return nil, errors.new('not_found', text:format(what) .. (near and ('; did you mean %s?'):format(near) or ''))
+end
+
+---@param members mcp-tools.Item[]
+---@return string[]
+local function names_of(members)
+  return vim.tbl_map(function(item)
+    return item.name
+  end, members)
+end
+
+---@param what string
+---@param on boolean
+---@return string[]? names, mcp-tools.Error? err
+local function switch(what, on)
+  local kind, name, members = find(what)
+  if #members == 0 then
+    return unknown(what, M.names(), "there is no group or tool '%s'")
+  elseif name then
+    offer.switch(kind, name, on, names_of(members))
+  else
+    require('mcp-tools.config').setup({ [kind] = on })
+  end
+  return names_of(vim.tbl_filter(function(item)
+    return item.on == on
+  end, M.members(kind, name)))
+end
+
+--- Offers a group or one thing.
+---@param what string
+---@return string[]? names what of it is offered now
+---@return mcp-tools.Error? err when there is nothing of that name
+function M.enable(what)
+  return switch(what, true)
+end
+
+--- Offers a group or one thing no longer, also when a plugin has registered it.
+---@param what string
+---@return string[]? names what of it is not offered now
+---@return mcp-tools.Error? err when there is nothing of that name
+function M.disable(what)
+  return switch(what, false)
+end
+
+---@param cb? fun(failures: mcp-tools.Failure[])
+local function answer(cb)
+  return function()
+    if cb then
+      cb(core.loader_failures())
+    end
+  end
+end
+
+--- Loads the files of a group or of one thing again, or of everything. What fails stays as it was.
+---@param what? string
+---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@return true? ok
+---@return mcp-tools.Error? err when there is nothing of that name, or no file
+function M.reload(what, cb)
+  local kinds, name = { 'tools', 'resources', 'prompts' }, nil
+  if what then
+    local kind, members
+    kind, name, members = find(what)
+    kinds = { kind }
+    if #members == 0 then
+      return unknown(what, M.names(), "there is no group or tool '%s'")
+    elseif not vim.iter(members):any(function(item)
+      return item.loadable
+    end) then
+      local text = "'%s' has no file to be loaded from: whoever registered it has to do so again"
+      return nil, errors.new('not_found', text:format(what))
+    end
+  end
+  local function wanted(group, each)
+    return name == nil or group == name or each == name
+  end
+  local registry = core.get().registry
+  for _, kind in ipairs(kinds) do
+    bundled.reload(registry, kind, wanted)
+  end
+  if kinds[1] == 'tools' then
+    discovery.reload(registry, wanted, answer(cb))
+  else
+    answer(cb)()
+  end
+  return true
+end
+
+--- Looks again for tools that other plugins bring along, in one kind of place or all.
+---@param source? string one of `discovery.SOURCES`
+---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
+---@return true? ok
+---@return mcp-tools.Error? err when there is no such source
+function M.refresh(source, cb)
+  require('mcp-tools.check')('source', source, 'string', true)
+  if source and not vim.list_contains(discovery.SOURCES, source) then
+    return unknown(source, discovery.SOURCES, "there is no source of tools '%s'")
+  end
+  discovery.refresh(core.get().registry, source, answer(cb))
+  return true
+end
+
+return M

@@ -1,0 +1,112 @@
+--- What is to be offered: the options `tools`, `resources` and `prompts`, understood and switched.
+---
+--- Receives: the options; the wish to have a name on or off.
+--- Sends: a verdict on each name; changed options.
+--- Does not know about: files, the registry, whether a name stands for anything.
+
+local config = require('mcp-tools.config')
+
+local M = {}
+
+---@alias mcp-tools.OfferKind 'tools'|'resources'|'prompts'
+
+---@class mcp-tools.Selection what an option asks for, whichever form it has
+---@field names string[] in order
+---@field on table<string, true> the same names
+---@field off table<string, true>
+---@field definitions table[] as given
+---@field mounts table[] as given
+
+---@param option any
+---@return mcp-tools.Selection
+local function understood(option)
+  local out = { names = {}, on = {}, off = {}, definitions = {}, mounts = {} }
+  if option == true then
+    option = 'all'
+  end
+  if type(option) ~= 'table' then
+    option = { option or nil }
+  end
+  local keyed = {}
+  for name, value in pairs(option) do
+    if type(name) == 'string' and value == true then
+      table.insert(keyed, name)
+    elseif type(name) == 'string' and value == false then
+      out.off[name] = true
+    end
+  end
+  table.sort(keyed)
+  for _, item in ipairs(option) do
+    if type(item) == 'table' then
+      table.insert(item.command == nil and item.url == nil and out.definitions or out.mounts, item)
+    elseif item then
+      table.insert(out.names, item == true and 'all' or item)
+    end
+  end
+  vim.list_extend(out.names, keyed)
+  for _, name in ipairs(out.names) do
+    out.on[name] = true
+  end
+  return out
+end
+
+---@type table<mcp-tools.OfferKind, { option: any, selection: mcp-tools.Selection }>
+local known = {}
+
+--- What the option of a kind asks for.
+---@param kind mcp-tools.OfferKind
+---@return mcp-tools.Selection
+function M.selection(kind)
+  local option = config.get()[kind]
+  if not known[kind] or known[kind].option ~= option then
+    known[kind] = { option = option, selection = understood(option) }
+  end
+  return known[kind].selection
+end
+
+--- Does the option of a kind say nothing, or at most what is not to be offered?
+---@param kind mcp-tools.OfferKind
+---@return boolean
+function M.is_unset(kind)
+  local option, selection = config.get()[kind], M.selection(kind)
+  return option == nil or next(selection.off) ~= nil and #selection.names + #selection.definitions == 0
+end
+
+--- Is it to be offered? What is said of a name counts more than what is said of its group, and that more than "all".
+---@param kind mcp-tools.OfferKind
+---@param name string
+---@param group? string
+---@return boolean|'recommended'|nil verdict nil when the option says nothing of it
+function M.verdict(kind, name, group)
+  local selection = M.selection(kind)
+  local on, off = selection.on, selection.off
+  if off[name] then
+    return false
+  elseif on[name] then
+    return true
+  elseif group and off[group] then
+    return false
+  elseif on.all or group and on[group] then
+    return true
+  end
+  return on.recommended and 'recommended' or nil
+end
+
+--- Switches a name, and with a group those of its members that were switched the other way themselves.
+---@param kind mcp-tools.OfferKind
+---@param name string
+---@param on boolean
+---@param members string[]
+function M.switch(kind, name, on, members)
+  local selection = M.selection(kind)
+  local against = on and selection.off or selection.on
+  local change = { [name] = on }
+  for _, member in ipairs(members) do
+    if against[member] then
+      change[member] = on
+    end
+  end
+  config.setup({ [kind] = change })
+end
+
+return M

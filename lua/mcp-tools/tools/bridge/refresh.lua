@@ -1,0 +1,27 @@
+--- Looks for tools of plugins again, for who has just written one.
+
+return {
+  name = 'bridge_refresh',
+  title = 'Look for tools again',
+  description = 'Looks again for tools that plugins ship, and loads what is new or has changed. Answers with the files'
+    .. ' that were found, the tools of each, and what could not be loaded and why. The list of tools may be another'
+    .. ' afterwards.',
+  args = {
+    source = {
+      type = 'string',
+      enum = require('mcp-tools.discovery').SOURCES,
+      description = 'Look only there. Default: everywhere.',
+    },
+  },
+  annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },
+  needs_approval = 'it runs the files of plugins that are new or have changed',
+  execute = function(ctx, args)
+    local discovery = require('mcp-tools.discovery')
+    require('mcp-tools.groups').refresh(args.source, function()
+      local sources = vim.tbl_filter(function(source)
+        return args.source == nil or source.name == args.source
+      end, discovery.report())
+      ctx({ sources = sources })
+    end)
+  end,
+}

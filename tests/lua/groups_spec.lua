@@ -1,0 +1,345 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local notifications = require('notifications')
+local tools = require('mcp-tools')
+local t = require('helpers')
+
+local function registry()
+  return core.get().registry
+end
+
+local function names(kind)
+  return vim.tbl_map(function(entry)
+    return entry.name
+  end, registry():list(kind or 'tools'))
+end
+
+local function register(name, more)
+  tools.register(vim.tbl_extend('force', {
+    name = name,
+    description = 'x',
+    annotations = { read_only = true },
+    execute = function() end,
+  }, more or {}))
+end
+
+--- Puts another text in the place of a bundled module; a reload gets it by `require`, as the file.
+local function instead(module, loader)
+  package.loaded[module] = nil
+  package.preload[module] = loader
+end
+
+after_each(function()
+  for module in pairs(package.preload) do
+    if vim.startswith(module, 'mcp-tools.') then
+      instead(module, nil)
+    end
+  end
+  registry():clear('tools')
+  config.reset()
+  core.get()
+end)
+
+describe('enable and disable', function()
+  it('switch groups and single tools, the last word counts', function()
+    tools.setup({ tools = { 'test' } })
+    t.eq({ 'test_async_prompt', 'test_echo', 'test_progress', 'test_sync_buffers' }, names())
+    t.eq({ 'test_echo' }, tools.disable('test_echo'))
+    t.eq({ 'test_async_prompt', 'test_progress', 'test_sync_buffers' }, names())
+    t.eq({ 'buffer_list', 'buffer_read' }, tools.enable('buffer'))
+    t.eq(5, #names())
+    t.eq(4, #tools.disable('test'))
+    t.eq({ 'buffer_list', 'buffer_read' }, names())
+    t.eq({ 'test_progress' }, tools.enable('test_progress'))
+    t.eq({ 'buffer_list', 'buffer_read', 'test_progress' }, names())
+    t.eq(4, #tools.enable('test'))
+    t.eq(6, #names())
+    t.eq({ 'buffer_read' }, tools.disable('nvim_buffer_read'))
+    t.eq(5, #names())
+    t.eq({}, core.loader_failures())
+  end)
+
+  it('work when no tools are named, and on "all"', function()
+    t.eq({ 'test_echo' }, tools.enable('test_echo'))
+    t.eq({ 'test_echo' }, names())
+    tools.setup({ tools = 'all' })
+    local count = #names()
+    tools.disable('buffer')
+    t.eq(count - 2, #names())
+  end)
+
+  it('keep what a plugin has registered, and take it from the offer', function()
+    register('mine')
+    register('other')
+    t.eq({ 'mine' }, tools.disable('mine'))
+    t.eq({ 'other' }, names())
+    t.eq(nil, registry():find_tool('nvim_mine'))
+    register('mine', { title = 'again' })
+    t.eq({ 'other' }, names())
+    t.eq({ 'mine' }, tools.enable('mine'))
+    t.eq('again', registry():get('mine').title)
+    t.eq({ 'mine', 'other' }, tools.disable('registered'))
+    t.eq({}, names())
+    tools.unregister('mine')
+    t.eq({ 'other' }, tools.enable('registered'))
+    t.eq({ 'other' }, names())
+  end)
+
+  it('are the same as the options', function()
+    register('mine')
+    tools.setup({ tools = { mine = false } })
+    t.eq({}, names())
+    tools.setup({ tools = { mine = true } })
+    t.eq({ 'mine' }, names())
+    t.eq({}, core.loader_failures())
+    tools.disable('mine')
+    t.eq({ mine = false }, config.get('tools'))
+  end)
+
+  it('reach resources and prompts', function()
+    tools.register_prompt({ name = 'p', description = 'x', get = function() end })
+    t.eq({ 'p' }, tools.disable('prompts/p'))
+    t.eq({ 'verify_setup' }, tools.disable('prompts/verify_setup'))
+    t.eq(9, #names('prompts'))
+    t.eq({ 'file' }, tools.disable('resources/file'))
+    t.eq({ 9, 2 }, { #names('resources'), #names('templates') })
+    t.eq(12, #tools.disable('resources'))
+    t.eq({ 0, 0 }, { #names('resources'), #names('templates') })
+    t.eq({ 'cursor' }, tools.enable('resources/cursor'))
+    t.eq({ 'cursor' }, names('resources'))
+    t.eq(12, #tools.enable('resources'))
+    t.eq({ 9, 3 }, { #names('resources'), #names('templates') })
+    t.eq(11, #tools.enable('prompts'))
+    tools.unregister_prompt('p')
+  end)
+
+  it('change the revision once, and only of what is concerned', function()
+    register('a')
+    register('b')
+    local before = vim.deepcopy(registry().revisions)
+    tools.disable('registered')
+    tools.disable('registered')
+    tools.disable('prompts/verify_setup')
+    local after = registry().revisions
+    t.eq({ 1, 0, 0, 1 }, {
+      after.tools - before.tools,
+      after.resources - before.resources,
+      after.templates - before.templates,
+      after.prompts - before.prompts,
+    })
+  end)
+
+  it('leave calls alone that run, and refuse new ones', function()
+    local held
+    register('mine', {
+      execute = function(ctx)
+        held = ctx
+      end,
+    })
+    local result, refused
+    tools.call('mine', {}, function(value)
+      result = value
+    end)
+    tools.disable('mine')
+    tools.call('mine', {}, function(_, err)
+      refused = err
+    end)
+    t.eq('unknown_tool', refused.code)
+    held('done')
+    t.eq('done', result)
+  end)
+
+  it('name the nearest for what there is not', function()
+    local _, err = tools.enable('bufer')
+    t.eq({ 'not_found', "there is no group or tool 'bufer'; did you mean buffer?" }, { err.code, err.message })
+    _, err = tools.disable('resources/curser')
+    t.eq("there is no group or tool 'resources/curser'; did you mean resources/cursor?", err.message)
+    t.raises('name: expected string', function()
+      tools.enable(nil)
+    end)
+  end)
+end)
+
+describe('reload', function()
+  local ECHO = 'mcp-tools.tools.test.echo'
+
+  local function reload(what)
+    local failures
+    t.eq({ true }, {
+      tools.reload(what, function(list)
+        failures = list
+      end),
+    })
+    return t.wait(function()
+      return failures
+    end)
+  end
+
+  it('takes the definition that the file has now', function()
+    tools.setup({ tools = { 'test' } })
+    local echo, progress = registry():get('test_echo'), registry():get('test_progress')
+    instead(ECHO, function()
+      return { name = 'test_echo', description = 'new', execute = function() end }
+    end)
+    t.eq({}, reload('test_echo'))
+    t.eq('new', registry():get('test_echo').description)
+    t.ok(registry():get('test_progress') == progress)
+    instead(ECHO, nil)
+    t.eq({}, reload('test'))
+    t.eq(echo.description, registry():get('test_echo').description)
+    t.ok(registry():get('test_progress') ~= progress)
+    t.eq({}, reload())
+  end)
+
+  it('keeps what it had when the file fails, and says so until it is mended', function()
+    tools.setup({ tools = { 'test' } })
+    local echo = registry():get('test_echo')
+    for _, broken in ipairs({
+      function()
+        error('broken on purpose')
+      end,
+      function()
+        return 5
+      end,
+      function()
+        return { name = 'other', description = 'x', execute = function() end }
+      end,
+    }) do
+      instead(ECHO, broken)
+      local failures = reload('test')
+      t.eq({ 1, ECHO }, { #failures, failures[1].source })
+      t.eq(4, #names())
+      t.ok(registry():get('test_echo') == echo)
+    end
+    instead(ECHO, function()
+      return { name = 'test_echo' }
+    end)
+    local failures = reload('test_echo')
+    t.eq({ 1, ECHO }, { #failures, failures[1].source })
+    t.matches("tool 'test_echo': description", failures[1].error)
+    t.ok(registry():get('test_echo') == echo)
+    tools.disable('test_echo')
+    t.eq(3, #names())
+    instead(ECHO, nil)
+    t.eq({}, reload('test'))
+    t.eq(4, #tools.enable('test'))
+    t.eq({}, core.loader_failures())
+  end)
+
+  it('makes the state of sessions anew, which switching off does not', function()
+    config.setup({ approval = { default = 'allow' } })
+    local function counting()
+      return {
+        name = 'test_echo',
+        description = 'x',
+        state = function()
+          return { n = 0 }
+        end,
+        execute = function(ctx)
+          ctx.state.n = ctx.state.n + 1
+          ctx(ctx.state.n)
+        end,
+      }
+    end
+    instead(ECHO, counting)
+    tools.setup({ tools = { 'test_echo' } })
+    local function count()
+      return core.get().executor:execute('test_echo', {}, { host = 'test', session = 'a' }).outcome.value
+    end
+    t.eq({ 1, 2 }, { count(), count() })
+    tools.disable('test_echo')
+    tools.enable('test_echo')
+    t.eq(3, count())
+    package.preload[ECHO] = counting
+    reload('test_echo')
+    t.eq(1, count())
+  end)
+
+  it('reaches resources and prompts', function()
+    instead('mcp-tools.prompts.verify_setup', function()
+      return { name = 'verify_setup', description = 'new', get = function() end }
+    end)
+    instead('mcp-tools.resources.cursor', function()
+      return { name = 'cursor', uri = 'nvim://elsewhere', read = function() end }
+    end)
+    reload('prompts/verify_setup')
+    t.eq('new', registry().entries.prompts.verify_setup.description)
+    reload('resources')
+    t.ok(registry().entries.resources['nvim://elsewhere'])
+    t.eq(nil, registry().entries.resources['nvim://cursor'])
+    instead('mcp-tools.prompts.verify_setup', nil)
+    instead('mcp-tools.resources.cursor', nil)
+    t.eq({}, reload())
+    t.ok(registry().entries.resources['nvim://cursor'])
+  end)
+
+  it('says when there is nothing to load', function()
+    register('mine')
+    local _, err = tools.reload('mine')
+    t.eq('not_found', err.code)
+    t.matches("'mine' has no file to be loaded from", err.message)
+    _, err = tools.reload('tets')
+    t.matches('did you mean test%?', err.message)
+    _, err = tools.refresh('exd')
+    t.eq("there is no source of tools 'exd'; did you mean ext?", err.message)
+  end)
+end)
+
+describe(':McpTools tools', function()
+  before_each(function()
+    vim.cmd('runtime plugin/mcp-tools.lua')
+    notifications.collect()
+    tools.setup({ tools = { 'test' } })
+  end)
+
+  after_each(function()
+    notifications.restore()
+    vim.cmd('silent! only | enew')
+  end)
+
+  local function completions(line)
+    return vim.fn.getcompletion('McpTools tools ' .. line, 'cmdline')
+  end
+
+  it('completes what can be done, and with what', function()
+    t.eq({ 'disable', 'enable', 'refresh', 'reload' }, completions(''))
+    t.eq({ 'test', 'test_async_prompt', 'test_echo' }, vim.list_slice(completions('disable test'), 1, 3))
+    t.eq({}, completions('enable test_'))
+    t.eq({ 'buffer', 'buffer_list', 'buffer_read' }, completions('enable buf'))
+    t.eq({ 'resources/cursor' }, completions('reload resources/c'))
+    register('mine')
+    t.eq({ { 'mine' }, {} }, { completions('disable mine'), completions('reload mine') })
+    t.eq({ 'ext' }, completions('refresh e'))
+    t.eq({}, completions('nonsense '))
+    t.eq({}, completions('enable test '))
+  end)
+
+  it('switches, loads again and looks again', function()
+    vim.cmd('McpTools tools disable test_echo')
+    notifications.wait('off now: test_echo')
+    vim.cmd('McpTools tools enable buffer')
+    notifications.wait('on now: buffer_list, buffer_read')
+    vim.cmd('McpTools tools reload buffer')
+    notifications.wait('loaded again')
+    vim.cmd('McpTools tools refresh')
+    notifications.wait('looked again')
+    vim.cmd('McpTools tools')
+    local text = table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('^mcp-tools://tools$'), 0, -1, false), '\n')
+    t.matches('buffer\n  nvim_buffer_list ', text)
+    t.matches('off; :McpTools tools enable NAME\n.*  test +test_echo', text)
+  end)
+
+  it('says what is wrong', function()
+    instead('mcp-tools.tools.test.echo', function()
+      error('broken on purpose')
+    end)
+    vim.cmd('McpTools tools reload test_echo')
+    notifications.wait('could not be loaded: mcp-tools.tools.test.echo: ')
+    vim.cmd('McpTools tools enable')
+    notifications.wait('which one? :McpTools tools enable NAME')
+    vim.cmd('McpTools tools enabel x')
+    notifications.wait('there is no :McpTools tools enabel; did you mean enable?')
+    vim.cmd('McpTools tools enable nothing_like_it')
+    notifications.wait("there is no group or tool 'nothing_like_it'")
+  end)
+end)

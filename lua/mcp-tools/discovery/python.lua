@@ -46,7 +46,7 @@ local function remove(registry, module, kept)
   for name, definition in pairs(module.tools) do
     if not kept[name] then
       module.tools[name] = nil
-      if registry:get(name) == definition then
+      if registry:known('tools', name) == definition then
         registry:remove_tool(name)
       end
     end
@@ -71,7 +71,7 @@ end
 ---@return string? name, string? fault
 local function add(registry, module, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
-  local holder = name and registry:get(name)
+  local holder = name and registry:known('tools', name)
   if holder and module.tools[name] ~= holder then
     return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, runtime.project()))
   end
@@ -82,7 +82,6 @@ local function add(registry, module, def)
     module.tools[normalised.name] = normalised
     return normalised.name
   end
-  registry.refused[name or '?'] = nil -- said with the module, until that is mended
   return name, fault
 end
 

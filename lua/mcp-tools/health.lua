@@ -198,74 +198,12 @@ local function files()
   end
 end
 
----@param tool table normalised definition
----@return string[] notes
-local function notes_of(tool)
-  local notes = {}
-  for _, note in ipairs(tool.lint or {}) do
-    table.insert(notes, tostring(note))
-  end
-  for _, gap in ipairs(tool.unchecked or {}) do
-    table.insert(notes, ('%s: %s is not checked: %s'):format(gap.path, gap.keyword, gap.why))
-  end
-  return notes
-end
-
-local function tools()
-  local core = require('mcp-tools.core')
-  local groups, names, notes, count = {}, {}, {}, 0
-  for _, tool in ipairs(core.get().registry:list('tools')) do
-    local source = tool.source or {}
-    local group = source.group or source.origin or 'registered'
-    if not groups[group] then
-      groups[group] = {}
-      table.insert(names, group)
-    end
-    table.insert(groups[group], tool.name)
-    count = count + 1
-    for _, note in ipairs(notes_of(tool)) do
-      table.insert(notes, ('tool %s: %s'):format(tool.name, note))
-    end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    health.ok(('%s (%d): %s'):format(name, #groups[name], table.concat(groups[name], ', ')))
-  end
-  if require('mcp-tools.offer').is_unset('tools') then
-    health[count == 0 and 'warn' or 'info'](
-      'no bundled tools are on',
-      count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
-    )
-  end
-  for _, note in ipairs(notes) do
-    health.info(note)
-  end
-end
-
-local KINDS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
-
---- Resources and prompts by where they come from, and what could not be loaded of anything.
-local function resources_and_prompts()
-  local core = require('mcp-tools.core')
-  local notes = {}
-  for _, kind in ipairs(KINDS) do
-    local names = {}
-    for _, entry in ipairs(core.get().registry:list(kind[1])) do
-      table.insert(names, entry.key)
-      for _, note in ipairs(entry.lint) do
-        table.insert(notes, ('%s: %s'):format(entry.key, note))
-      end
-    end
-    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(kind[2], #names, table.concat(names, ', ')))
-  end
-  for _, failure in ipairs(core.loader_failures()) do
-    health.error(
-      ('%s could not be loaded: %s'):format(failure.source, tostring(failure.error)),
-      'Correct the definition or take its name out of setup(), then restart Neovim'
-    )
-  end
-  for _, note in ipairs(notes) do
-    health.info(note)
+--- What clients are offered has a file of its own.
+---@param part 'tools'|'resources_and_prompts'|'found'
+---@return fun()
+local function offered(part)
+  return function()
+    require('mcp-tools.health.offered')[part]()
   end
 end
 
@@ -275,8 +213,9 @@ local sections = {
   { title = 'Python environment', run = python },
   { title = 'Bridge', run = bridge },
   { title = 'Files', run = files },
-  { title = 'Tools', run = tools },
-  { title = 'Resources and prompts', run = resources_and_prompts },
+  { title = 'Tools', run = offered('tools') },
+  { title = 'Resources and prompts', run = offered('resources_and_prompts') },
+  { title = 'Tools of other plugins', run = offered('found') },
 }
 
 function M.check()

@@ -1,0 +1,89 @@
+-- Receives the part of `:checkhealth mcp-tools` on what clients are offered. Sends it by group and kind, what was found
+-- and what could not be loaded. Does not know about how anything is loaded.
+
+local health = vim.health
+
+local M = {}
+
+local function core()
+  return require('mcp-tools.core')
+end
+
+---@param tool table normalised definition
+---@return string[] notes
+local function notes_of(tool)
+  local notes = {}
+  for _, note in ipairs(tool.lint or {}) do
+    table.insert(notes, tostring(note))
+  end
+  for _, gap in ipairs(tool.unchecked or {}) do
+    table.insert(notes, ('%s: %s is not checked: %s'):format(gap.path, gap.keyword, gap.why))
+  end
+  return notes
+end
+
+--- Tools by group, and what is to be noted of their definitions.
+function M.tools()
+  local groups, notes, count = {}, {}, 0
+  for _, tool in ipairs(core().get().registry:list('tools')) do
+    local group = require('mcp-tools.origin').group(tool)
+    groups[group] = groups[group] or {}
+    table.insert(groups[group], tool.name)
+    count = count + 1
+    for _, note in ipairs(notes_of(tool)) do
+      table.insert(notes, ('tool %s: %s'):format(tool.name, note))
+    end
+  end
+  for group, names in vim.spairs(groups) do
+    health.ok(('%s (%d): %s'):format(group, #names, table.concat(names, ', ')))
+  end
+  if require('mcp-tools.offer').is_unset('tools') then
+    health[count == 0 and 'warn' or 'info'](
+      'no bundled tools are on',
+      count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
+    )
+  end
+  for _, note in ipairs(notes) do
+    health.info(note)
+  end
+end
+
+local KINDS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
+
+--- Resources and prompts, and what is to be noted of their definitions.
+function M.resources_and_prompts()
+  local notes = {}
+  for _, kind in ipairs(KINDS) do
+    local names = {}
+    for _, entry in ipairs(core().get().registry:list(kind[1])) do
+      table.insert(names, entry.key)
+      for _, note in ipairs(entry.lint) do
+        table.insert(notes, ('%s: %s'):format(entry.key, note))
+      end
+    end
+    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(kind[2], #names, table.concat(names, ', ')))
+  end
+  for _, note in ipairs(notes) do
+    health.info(note)
+  end
+end
+
+--- What other plugins were found to ship, and everything that could not be loaded, theirs or not.
+function M.found()
+  core().get()
+  for _, source in ipairs(require('mcp-tools.discovery').report()) do
+    local age = source.age_ms and ('looked %d s ago'):format(source.age_ms / 1000) or 'nobody has looked yet'
+    health.info(('%s: %d files, %s'):format(source.name, #source.found, age))
+    for _, file in ipairs(source.found) do
+      health.info(('%s: %s'):format(file.file, #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'))
+    end
+  end
+  for _, failure in ipairs(core().loader_failures()) do
+    health.error(
+      ('%s could not be loaded: %s'):format(failure.source, tostring(failure.error)),
+      'Correct it, then run `:McpTools tools reload`; or take its name out of setup()'
+    )
+  end
+end
+
+return M

@@ -79,8 +79,9 @@ function M.found()
     end
   end
   for _, failure in ipairs(core().loader_failures()) do
+    local error = failure.error:gsub('\nstack traceback:.*', '') -- that is for the log
     health.error(
-      ('%s could not be loaded: %s'):format(failure.source, tostring(failure.error)),
+      ('%s could not be loaded: %s'):format(failure.source, error),
       'Correct it, then run `:McpTools tools reload`; or take its name out of setup()'
     )
   end

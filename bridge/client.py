@@ -45,7 +45,8 @@ def call_tool(
     """Runs a tool and waits for its end. For many calls use `Client`, which keeps its connection.
 
     Ctrl-C, and what a callback raises, cancel the tool. Inside of a running event loop it works too, but it
-    holds that loop up; there `await call_tool_async(…)`.
+    holds that loop up; there `await call_tool_async(…)`. Tools written in Python call those of their editor,
+    and a call ends when its tool is cancelled; `async` ones have to await.
 
     Args:
         name: of the tool, with or without the prefix that clients see.
@@ -230,10 +231,15 @@ class Client:
         **more: Any,
     ) -> dict[str, Any]:
         """As the function `call_tool`."""
+        from . import local
+        from .local import portal as portals
+        from .local import values
         from .local.link import Callbacks
 
         given = _given(name, arguments, more, timeout)
-        portal = self._opened()
+        if local.home is not None and portals.is_in_a_loop():
+            raise RuntimeError("an `async` tool must not hold up the others: await call_tool_async(…)")
+        portal, ended = self._opened(), local.cancelled.get()
 
         def work(post: Callable[[Callable[[], None]], None]) -> Coroutine[Any, Any, dict[str, Any]]:
             callbacks = Callbacks(
@@ -241,7 +247,8 @@ class Client:
                 None if on_log is None else lambda level, data: post(lambda: on_log(level, data)),
                 None if on_elicit is None else portal.call_back(post, on_elicit),
             )
-            return self._client._call(name, given, timeout, callbacks)
+            call = self._client._call(name, given, timeout, callbacks)
+            return call if ended is None else portals.unless(ended, call, values.failure(values.CANCELLED))
 
         return portal.run(work)
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import instances
+from .. import instances, local
 from ..errors import Code
 from ..instances import Instance
 from ..model import FieldError, ToolError
@@ -35,6 +35,8 @@ def find(address: str | None = None) -> Place | ToolError:
     """
     if address is not None:
         return Place(address, "socket")
+    if local.home is not None:
+        return Place(local.home, "the editor of this tool")
     for name in VARIABLES:
         if value := os.environ.get(name):
             return Place(value, f"${name}")

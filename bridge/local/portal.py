@@ -20,6 +20,8 @@ T = TypeVar("T")
 Post = Callable[[Callable[[], None]], None]
 """Has something done by the thread that waits."""
 
+LOOK_EVERY = 0.1
+"""Seconds: an event of threads wakes no loop."""
 CANCEL_WITHIN = 1.0
 """Seconds for a cancelled call to tell the editor."""
 
@@ -42,12 +44,16 @@ class Portal:
             task.add_done_callback(lambda _: inbox.put(None))
             tasks.append(task)
 
+        def cancel() -> None:
+            for task in tasks:
+                task.cancel()
+
         self._loop.call_soon_threadsafe(begin)
         try:
             while (errand := inbox.get()) is not None:
                 errand()
         except BaseException:
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            self._loop.call_soon_threadsafe(cancel)
             _await_end(inbox)  # so that the cancel has gone out
             raise
         return tasks[0].result()
@@ -83,6 +89,29 @@ async def _cancel_the_others() -> None:
         task.cancel()
     if others:
         await asyncio.wait(others)
+
+
+async def unless(event: threading.Event, work: Coroutine[Any, Any, T], otherwise: T) -> T:
+    """What `work` gives; when the event comes first, `work` is cancelled and this gives `otherwise`."""
+    task = asyncio.get_running_loop().create_task(work)
+    try:
+        while not task.done() and not event.is_set():
+            await asyncio.wait({task}, timeout=LOOK_EVERY)
+        if task.done():
+            return task.result()
+    finally:
+        task.cancel()
+    await asyncio.wait({task})
+    return otherwise
+
+
+def is_in_a_loop() -> bool:
+    """Does this thread run an event loop at this moment?"""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _await_end(inbox: SimpleQueue[Callable[[], None] | None]) -> None:

@@ -15,6 +15,8 @@ from ..errors import Code
 from ..model import Outcome, ToolError
 from ..results import error_details
 
+CANCELLED = ToolError(Code.CANCELLED, "the tool that called it was cancelled")
+"""For a caller that has no more use for it."""
 MAX_LEVELS = 100
 """Of arguments, as for clients of the bridge."""
 

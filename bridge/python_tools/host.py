@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from .. import local
 from ..errors import Code
 from . import faults, loader, parameters, results
 from .context import AsyncContext, Context
@@ -125,6 +126,7 @@ class Host:
                 return
             ctx = Context(running.id, running.info, running.news)
             self.attach(running, ctx)
+            local.cancelled.set(ctx.cancelled)
             outcome = self.outcome(running, tool.function(**tool.arguments(running.given, ctx)))
         except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
             outcome = faults.outcome_of(error)
@@ -138,6 +140,7 @@ class Host:
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
+        local.cancelled.set(ctx.cancelled)  # for the threads that it may start
         try:
             made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
             outcome = self.outcome(running, await made)

@@ -14,10 +14,14 @@ import signal
 import sys
 import threading
 
+from .. import local
+
 GRACE = 1.0
 """s that threads of tools have when the editor is gone or the host is to end."""
 HIDDEN = ("NVIM", "NVIM_LISTEN_ADDRESS", "MCP_AUTH_TOKEN")
 """What programs that tools start must not inherit."""
+HOME = "MCP_TOOLS_EDITOR"
+"""The address of the editor, for tools that call its tools."""
 
 
 def end_soon() -> None:
@@ -36,6 +40,7 @@ def main(plugin: str, import_paths: list[str]) -> None:
     """Serve until the channel closes."""
     for name in HIDDEN:
         os.environ.pop(name, None)
+    local.home = os.environ.pop(HOME, None) or None
     with contextlib.suppress(AttributeError, OSError):
         os.setsid()  # a group of its own, so that what tools have started can be ended with it
     for stream in (sys.stdout, sys.stderr):

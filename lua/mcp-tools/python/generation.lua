@@ -168,6 +168,7 @@ function Generation:spawn(python)
   for _, name in ipairs(HIDDEN) do
     env[name] = nil
   end
+  env.MCP_TOOLS_EDITOR = vim.v.servername -- for bridge.client; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)
       local ok, err = xpcall(self[method], debug.traceback, self, arg)

@@ -137,7 +137,7 @@ describe('health', function()
     t.matches('ext/good.lua: good\n', text)
     t.matches('ext/syntax.lua could not be loaded: [^\n]*syntax.lua:%d+:', text)
     t.matches('ext/throws.lua could not be loaded: [^\n]*on purpose', text)
-    t.matches('ext/table.lua could not be loaded: [^\n]*name: ', text)
+    t.matches('ext/table.lua could not be loaded: [^\n]*description: is required', text)
     t.matches(':McpTools tools reload', text)
     for _, name in ipairs({ 'syntax', 'throws', 'table' }) do
       write(name, good:format(name))

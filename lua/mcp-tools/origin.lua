@@ -100,6 +100,8 @@ function M.key(definition)
     return 'registered'
   elseif source.origin == 'registered' and file_of(definition) then
     return 'file:' .. file_of(definition)
+  elseif source.origin == 'python' and file_of(definition) then
+    return 'python:' .. file_of(definition)
   end
   return source.origin .. (source.name and ':' .. source.name or '')
 end

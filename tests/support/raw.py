@@ -74,11 +74,13 @@ class Raw:
             except ValueError:
                 return response.status, text
 
-    async def initialize(self, version: str = SESSION_VERSION) -> str:
+    async def initialize(
+        self, version: str = SESSION_VERSION, capabilities: dict[str, Any] | None = None
+    ) -> str:
         """Open a session and remember its id."""
         params = {
             "protocolVersion": version,
-            "capabilities": {},
+            "capabilities": capabilities or {},
             "clientInfo": {"name": "raw", "version": "1"},
         }
         self.session = None

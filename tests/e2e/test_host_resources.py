@@ -1,0 +1,250 @@
+"""The files of the client, from Lua to an official client that declares the extension, and back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from mcp import MCPError
+from mcp.client.extension import advertise
+
+from tests.support.bridge import Bridge, Transport, connect
+from tests.support.host import (
+    DECLARED,
+    EXTENSION,
+    LIST,
+    NOT_FOUND,
+    RATE_LIMITED,
+    READ,
+    TOO_LARGE,
+    File,
+    Host,
+    hosted,
+)
+from tests.support.nvim import ROOT
+from tests.support.raw import Raw
+from tests.support.results import error_of, text_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+REGISTER = f"dofile([[{ROOT / 'tests' / 'e2e' / 'host_resources.lua'}]])"
+MIB = 1024 * 1024
+in_sessions = pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def bridge(tools_bridge: Bridge) -> Bridge:
+    """A bridge whose editor has the tools of tests/e2e/host_resources.lua."""
+    await tools_bridge.nvim.lua(REGISTER)
+    return tools_bridge
+
+
+def files() -> dict[str, File]:
+    return {
+        "files://notes": File("änderung\n", "text/markdown", ("mine", "text")),
+        "files://table": File("a,b\n", "text/csv", ("mine",)),
+        "files://image": File(bytes(range(256)), "image/png"),
+    }
+
+
+def value(result: Any) -> Any:
+    assert not result.is_error, result
+    return json.loads(text_of(result))
+
+
+@in_sessions
+@pytest.mark.parametrize("place", ["extensions", "experimental"])
+async def test_reading_and_listing(bridge: Bridge, transport: Transport, place: str) -> None:
+    """Text and bytes as the client has them; a list of all files, or of those that fit a filter."""
+    host = Host(files(), place=place)
+    async with hosted(bridge, transport, host) as client:
+        assert value(await client.call_tool("nvim_host_look", {})) == [True, True, True]
+        for uri in host.files:
+            read = value(await client.call_tool("nvim_host_read", {"uri": uri}))
+            assert read == host.read(uri)
+        assert value(await client.call_tool("nvim_host_size", {"uri": "files://image"})) == 256
+        assert host.asked[:3] == [(READ, {"uri": uri}) for uri in host.files]
+        host.asked.clear()
+        for given, sent, expected in (
+            (None, {}, ["notes", "table", "image"]),
+            ({"tags": ["mine"]}, {"tags": ["mine"]}, ["notes", "table"]),
+            (
+                {"scheme": "files", "mime_type": "text/csv", "tags": ["mine"]},
+                {"scheme": "files", "mimeType": "text/csv", "tags": ["mine"]},
+                ["table"],
+            ),
+        ):
+            arguments = {} if given is None else {"filter": given}
+            listed = value(await client.call_tool("nvim_host_list", arguments))
+            assert [item["name"] for item in listed["resources"]] == expected
+            assert host.asked.pop() == (LIST, {"_meta": {"filter": sent}} if sent else {})
+
+
+@in_sessions
+async def test_resources_and_prompts_read_too(bridge: Bridge, transport: Transport) -> None:
+    """Whatever has a handler in the editor may look at the client's files."""
+    async with hosted(bridge, transport, Host(files())) as client:
+        assert (await client.read_resource("host://first")).contents[0].text == "änderung\n"  # type: ignore[union-attr]
+        prompt = await client.get_prompt("about_file", {"uri": "files://table"})
+        assert prompt.messages[0].content.text == "About a,b\n"  # type: ignore[union-attr]
+        with pytest.raises(MCPError) as missing:
+            await client.get_prompt("about_file", {"uri": "files://none"})
+        assert missing.value.error.data["code"] == "not_found"
+
+
+@in_sessions
+async def test_errors_of_the_client(bridge: Bridge, transport: Transport) -> None:
+    """Each is an error of the tool by what it says, in the client's words."""
+    said: list[MCPError] = []
+
+    async def refuse(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        raise said.pop()
+
+    async with hosted(bridge, transport, Host(answer=refuse)) as client:
+        for code, data, expected in (
+            (NOT_FOUND, {"uri": "files://a"}, {"code": "not_found"}),
+            (RATE_LIMITED, {"retryAfterMs": 120}, {"code": "rate_limited", "retry_after_ms": 120}),
+            (TOO_LARGE, {"size": 11, "maxSize": 10}, {"code": "too_large"}),
+            (-32602, None, {"code": "validation_error"}),
+            (-32601, None, {"code": "capability_missing"}),
+            (-32603, None, {"code": "tool_error"}),
+        ):
+            said.append(MCPError(code, "in its own words", data))
+            error = error_of(await client.call_tool("nvim_host_read", {"uri": "files://a"}))
+            assert error["code"] == expected["code"]
+            assert error["message"].endswith("in its own words")
+            seen = (await bridge.nvim.lua("return table.remove(Seen.errors)")) | {"message": "", "errors": 0}
+            assert seen == expected | {"message": "", "errors": 0}
+
+
+@in_sessions
+async def test_answers_that_are_none(bridge: Bridge, transport: Transport) -> None:
+    """What is not shaped as the protocol has it is an error that says where."""
+    answers: list[dict[str, Any]] = []
+
+    async def odd(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return answers.pop()
+
+    async with hosted(bridge, transport, Host(answer=odd)) as client:
+        for tool, answer, where in (
+            ("read", {}, "contents: must be a list"),
+            ("read", {"contents": [{"uri": "files://a"}]}, "contents[0]: must have either text or blob"),
+            ("read", {"contents": [{"uri": "files://a", "blob": "§"}]}, "contents[0]: blob: must be base64"),
+            ("list", {"resources": [{"uri": "files://a"}]}, "resources[0].name: must be a string"),
+        ):
+            answers.append(answer)
+            arguments = {"uri": "files://a"} if tool == "read" else {}
+            error = error_of(await client.call_tool(f"nvim_host_{tool}", arguments))
+            assert (error["code"], where in error["message"]) == ("validation_error", True), error
+
+
+@in_sessions
+@pytest.mark.slow
+async def test_large_files(bridge: Bridge, transport: Transport) -> None:
+    """Files may be larger than any request, up to the limits; beyond them the tool hears so at once."""
+    small = DECLARED | {"read": {"enabled": True, "maxSize": 1000}}
+    host = Host({"files://a": File("x" * 6 * MIB), "files://b": File(b"\0" * 6 * MIB)})
+    async with hosted(bridge, transport, host) as client:
+        for uri in host.files:
+            assert value(await client.call_tool("nvim_host_size", {"uri": uri})) == 6 * MIB
+        for size in (10 * MIB + 1, 21 * MIB):
+            host.files["files://a"] = File("x" * size)
+            error = error_of(await client.call_tool("nvim_host_size", {"uri": "files://a"}))
+            assert error["code"] == "too_large", error
+    host = Host({"files://a": File("x" * 1000), "files://b": File("x" * 1001)}, small)
+    async with hosted(bridge, transport, host) as client:
+        assert value(await client.call_tool("nvim_host_size", {"uri": "files://a"})) == 1000
+        error = error_of(await client.call_tool("nvim_host_size", {"uri": "files://b"}))
+        assert (error["code"], "maxSize" in error["message"]) == ("too_large", True)
+
+
+@in_sessions
+async def test_what_is_not_offered_is_not_asked_for(bridge: Bridge, transport: Transport) -> None:
+    """Method by method, and scheme by scheme."""
+    for declared, looks, codes in (
+        ({"list": {"enabled": True}}, [False, True, False], ["capability_missing", None]),
+        (
+            {"read": {"enabled": True}, "schemes": ["other"]},
+            [True, False, False],
+            ["validation_error", "capability_missing"],
+        ),
+        ({"read": {"enabled": "yes"}}, [False, False, False], ["capability_missing"] * 2),
+        ({}, [False, False, False], ["capability_missing"] * 2),
+    ):
+        host = Host(files(), declared)
+        async with hosted(bridge, transport, host) as client:
+            assert value(await client.call_tool("nvim_host_look", {})) == looks
+            read = await client.call_tool("nvim_host_read", {"uri": "files://notes"})
+            listed = await client.call_tool("nvim_host_list", {})
+            for result, code in zip((read, listed), codes, strict=True):
+                assert (error_of(result)["code"] if result.is_error else None) == code
+        assert READ not in [method for method, _ in host.asked]
+        assert len(host.asked) == codes.count(None)
+
+
+async def test_malformed_declarations(bridge: Bridge) -> None:
+    """The client is served all the same; to tools it offers nothing."""
+    for capabilities in (
+        {"extensions": {EXTENSION: "yes"}},
+        {"extensions": {EXTENSION: [DECLARED]}},
+        {"extensions": [EXTENSION], "experimental": {EXTENSION: True}},
+        {"extensions": {EXTENSION: {"read": True, "list": [1], "schemes": "files"}}},
+    ):
+        async with Raw(bridge) as raw:
+            await raw.initialize(capabilities=capabilities)
+            look = await raw.call("host_look")
+            assert look["content"][0]["text"] == "[false,false,false]"
+            read = await raw.call("host_read", {"uri": "files://a"})
+            assert read["structuredContent"]["code"] == "capability_missing"
+    async with Raw(bridge) as raw:
+        await raw.initialize(
+            capabilities={"extensions": {EXTENSION: 5}, "experimental": {EXTENSION: DECLARED}}
+        )
+        assert (await raw.call("host_look"))["content"][0]["text"] == "[true,true,true]"
+
+
+async def test_without_a_session_there_are_none(bridge: Bridge) -> None:
+    """A client of the stateless era may declare what it likes: tools see nothing, and hear so."""
+    async with connect(bridge, "stateless", extensions=[advertise(EXTENSION, DECLARED)]) as client:
+        assert value(await client.call_tool("nvim_host_look", {})) == [False, False, False]
+        for tool, arguments in (("read", {"uri": "files://a"}), ("list", {})):
+            error = error_of(await client.call_tool(f"nvim_host_{tool}", arguments))
+            assert error["code"] == "capability_missing"
+            assert "session" in error["message"]
+
+
+async def test_servers_do_not_answer_the_extension(bridge: Bridge, transport: Transport) -> None:
+    """Its methods go to clients only: the editor's resources are read by MCP's own."""
+    async with connect(bridge, transport) as client:
+        assert client.server_capabilities is not None
+        assert EXTENSION not in (client.server_capabilities.extensions or {})
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        for method in (READ, LIST):
+            _, answer = await raw.send(raw.message(method, {"uri": "nvim://status"}))
+            assert answer["error"]["code"] == -32601
+
+
+@in_sessions
+@pytest.mark.parametrize("how", ["cancel", "close"])
+async def test_a_client_that_goes_while_it_is_asked(bridge: Bridge, transport: Transport, how: str) -> None:
+    """Nothing of the call stays: the tool is cancelled, or hears the refusal that the client leaves."""
+    asked = asyncio.Event()
+
+    async def never(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        asked.set()
+        await asyncio.Event().wait()
+        return {}
+
+    async with hosted(bridge, transport, Host(answer=never)) as client:
+        call = asyncio.create_task(client.call_tool("nvim_host_read", {"uri": "files://a"}))
+        await asyncio.wait_for(asked.wait(), 5)
+        if how == "cancel":
+            call.cancel()
+            await bridge.nvim.wait_for("return #Seen.cancelled == 1")
+    await bridge.nvim.wait_for("return #Seen.cancelled + #Seen.errors == 1")
+    await asyncio.gather(call, return_exceptions=True)
+    await bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")

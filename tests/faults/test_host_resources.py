@@ -1,0 +1,165 @@
+"""A client lets tools read its files; then it is silent, goes, is let go of, or the bridge dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready
+from tests.support.host import DECLARED, EXTENSION, READ, File, Host, hosted
+from tests.support.nvim import ROOT
+from tests.support.raw import Raw, code_of, within
+from tests.support.results import text_of
+from tests.support.shared import forgotten
+
+TOOLS = f"{ROOT_TOOLS} dofile([[{ROOT / 'tests' / 'e2e' / 'host_resources.lua'}]])"
+URI = {"uri": "files://a"}
+
+
+@pytest.fixture
+def start(start_bridge: Callable[..., Awaitable[Bridge]]) -> Callable[..., Awaitable[Bridge]]:
+    """Start a bridge whose tools look at the client's files; `setup` is a Lua table of options."""
+
+    async def start(setup: str = "{}") -> Bridge:
+        bridge = await start_bridge(setup)
+        await bridge.nvim.lua(TOOLS)
+        return bridge
+
+    return start
+
+
+async def declare(raw: Raw) -> None:
+    """Opens a session of a client with files."""
+    await raw.initialize(capabilities={"extensions": {EXTENSION: DECLARED}})
+
+
+@asynccontextmanager
+async def asked(raw: Raw) -> AsyncIterator[tuple[aiohttp.ClientResponse, dict[str, Any]]]:
+    """A call whose tool waits for a file: the stream of its answer, and what the client is asked."""
+    message = raw.call_message("host_read", URI)
+    async with raw.http.post(f"{raw.bridge.url}/mcp", json=message, headers=raw.headers()) as response:
+        question = await within(5, event(response))
+        assert (question["method"], question["params"]) == (READ, URI)
+        yield response, question
+
+
+async def event(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    """The next message of a stream."""
+    async for line in response.content:
+        if line.startswith(b"data: {"):
+            message: dict[str, Any] = json.loads(line[6:])
+            return message
+    raise AssertionError("the stream has ended")
+
+
+async def look(raw: Raw) -> Any:
+    """What tools see of the client."""
+    return json.loads((await raw.call("host_look"))["content"][0]["text"])
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge]]) -> None:
+    """After `limits.answer` the tool hears `timeout`, the client that it need not answer any more."""
+    bridge = await start("{ limits = { answer = 1000 } }")
+    async with Raw(bridge) as raw:
+        await declare(raw)
+        async with asked(raw) as (stream, question):
+            given_up = await within(5, event(stream))
+            assert given_up["method"] == "notifications/cancelled"
+            assert given_up["params"] == {"requestId": question["id"]}
+            result = (await within(5, event(stream)))["result"]
+            assert (code_of(result), "limits.answer" in result["content"][0]["text"]) == ("timeout", True)
+        late = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": []}}
+        assert (await raw.send(late))[0] == 202
+    await forgotten(bridge)
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_a_client_that_is_gone(start: Callable[..., Awaitable[Bridge]]) -> None:
+    """Without a connection and silent for the grace: the tool hears `client_gone`."""
+    bridge = await start("{ limits = { orphan_grace = 1000 } }")
+    async with Raw(bridge) as raw:
+        await declare(raw)
+        async with asked(raw):
+            pass
+    await bridge.nvim.wait_for("return #Seen.cancelled == 1", timeout=10_000)
+    assert await bridge.nvim.lua("return Seen.cancelled") == ["client_gone"]
+    await forgotten(bridge)
+
+
+@pytest.mark.nvim("0.11")
+async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridge]]) -> None:
+    """Revived by its id it is the client that it was, with files."""
+    bridge = await start("{ limits = { sessions = 1 } }")
+    async with Raw(bridge) as raw, Raw(bridge) as other:
+        await declare(raw)
+        assert await look(raw) == [True, True, True]
+        await other.initialize()
+        assert await look(other) == [False, False, False]
+        assert await look(raw) == [True, True, True]
+        async with asked(raw) as (stream, question):
+            contents = [{"uri": "files://a", "text": "still mine"}]
+            answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": contents}}
+            assert (await raw.send(answer))[0] == 202
+            result = (await within(5, event(stream)))["result"]
+        assert json.loads(result["content"][0]["text"]) == {"contents": contents}
+    await forgotten(bridge)
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_the_bridge_is_killed(start: Callable[..., Awaitable[Bridge]]) -> None:
+    """An official client goes on with its session, and tools with its files, even after a broken read."""
+    bridge = await start()
+    waiting = asyncio.Event()
+
+    async def never(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        waiting.set()
+        await asyncio.Event().wait()
+        return {}
+
+    host = Host({"files://a": File("kept")})
+    async with hosted(bridge, "sessions", host) as client:
+
+        async def read() -> str:
+            return text_of(await client.call_tool("nvim_host_size", URI))
+
+        assert await read() == "4"
+        await kill(bridge)
+        assert await read() == "4"
+        assert json.loads(text_of(await client.call_tool("nvim_host_list", {})))["resources"]
+
+        host.answer = never
+        broken = asyncio.create_task(client.call_tool("nvim_host_read", URI))
+        await within(5, waiting.wait())
+        await kill(bridge)
+        await bridge.nvim.wait_for("return #Seen.cancelled == 1")
+        assert await bridge.nvim.lua("return Seen.cancelled") == ["bridge_gone"]
+        broken.cancel()
+        await asyncio.gather(broken, return_exceptions=True)
+
+        host.answer = None
+        assert await read() == "4"
+    async with connect(bridge, "sessions") as plain:
+        assert text_of(await plain.call_tool("nvim_host_look", {})) == "[false,false,false]"
+    await forgotten(bridge)
+
+
+async def kill(bridge: Bridge) -> None:
+    """Ends the bridge as a crash would, and waits until the next one is ready."""
+    old = await bridge.pid()
+    os.kill(old, signal.SIGKILL)
+    await bridge.nvim.wait_for(
+        "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+    )
+    assert (await ready(bridge.nvim)).port == bridge.port

@@ -1,0 +1,133 @@
+"""A client of the official Python SDK whose files servers may read (`ai.nimblebrain/host-resources`).
+
+Receives: a bridge, files, what the client declares. Sends: a connected session that answers as the
+extension's description has it. The SDK knows no requests of servers but MCP's own; this session two more.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+from mcp import MCPError, types
+from mcp.client.session import ClientSession
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from .bridge import Bridge, Transport
+
+EXTENSION = "ai.nimblebrain/host-resources"
+READ = "ai.nimblebrain/resources/read"
+LIST = "ai.nimblebrain/resources/list"
+DECLARED: dict[str, Any] = {
+    "read": {"enabled": True, "range": False, "maxSize": 10 * 1024 * 1024},
+    "list": {"enabled": True},
+    "write": {"enabled": False},
+    "schemes": ["files"],
+}
+"""As the extension's authors declare it."""
+
+NOT_FOUND, RATE_LIMITED, TOO_LARGE, INVALID = -32002, -32004, -32005, -32602
+
+Answer = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+@dataclass
+class File:
+    """One file: a text, or bytes."""
+
+    content: str | bytes
+    mime_type: str = "text/plain"
+    tags: tuple[str, ...] = ()
+
+
+@dataclass
+class Host:
+    """The client's side.
+
+    Attributes:
+        files: by their URI.
+        declared: what `initialize` says.
+        place: where it says so.
+        answer: instead of reading and listing `files`.
+        asked: every request of the server, in order.
+    """
+
+    files: dict[str, File] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=lambda: DECLARED)
+    place: str = "extensions"
+    answer: Answer | None = None
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What the server gets."""
+        given = dict(params or {})
+        self.asked.append((method, given))
+        if self.answer is not None:
+            return await self.answer(method, given)
+        return self.read(given["uri"]) if method == READ else self.list(given)
+
+    def read(self, uri: str) -> dict[str, Any]:
+        """One file."""
+        file = self.files.get(uri)
+        if file is None:
+            raise MCPError(NOT_FOUND, "Resource not found", {"uri": uri})
+        shown = {"uri": uri, "mimeType": file.mime_type}
+        if isinstance(file.content, bytes):
+            return {"contents": [shown | {"blob": base64.b64encode(file.content).decode()}]}
+        return {"contents": [shown | {"text": file.content}]}
+
+    def list(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The files that fit."""
+        wanted = params.get("_meta", {}).get("filter", {})
+        if wanted.get("scheme", "files") != "files":
+            raise MCPError(INVALID, "Unsupported URI scheme", {"supported": ["files"]})
+        return {
+            "resources": [
+                {"uri": uri, "name": uri.partition("//")[2], "mimeType": file.mime_type}
+                for uri, file in self.files.items()
+                if wanted.get("mimeType") in (None, file.mime_type)
+                and set(wanted.get("tags", ())) <= set(file.tags)
+            ]
+        }
+
+
+class HostSession(ClientSession):
+    """The SDK's session, which answers two more methods."""
+
+    def __init__(self, host: Host, *streams: Any) -> None:
+        super().__init__(*streams, extensions=_at(host, "extensions"))
+        self.host = host
+
+    def _build_capabilities(self, version: str) -> types.ClientCapabilities:
+        built = super()._build_capabilities(version)
+        return built.model_copy(update={"experimental": _at(self.host, "experimental")})
+
+    async def _on_request(self, dctx: Any, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
+        if method in (READ, LIST):
+            return await self.host.request(method, params)
+        return await super()._on_request(dctx, method, params)
+
+
+@contextlib.asynccontextmanager
+async def hosted(bridge: Bridge, transport: Transport, host: Host) -> AsyncIterator[HostSession]:
+    """A session that is connected by `transport`."""
+    async with contextlib.AsyncExitStack() as stack:
+        if transport == "sse":
+            source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+        else:
+            http = httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False)
+            await stack.enter_async_context(http)
+            source = streamable_http_client(f"{bridge.url}/mcp", http_client=http)
+        streams = await stack.enter_async_context(source)
+        session = await stack.enter_async_context(HostSession(host, *streams))
+        await session.initialize()
+        yield session
+
+
+def _at(host: Host, place: str) -> dict[str, dict[str, Any]] | None:
+    return {EXTENSION: host.declared} if host.place == place else None

@@ -19,8 +19,6 @@ local M = {}
 M.READ = 'ai.nimblebrain/resources/read'
 M.LIST = 'ai.nimblebrain/resources/list'
 
--- What is asked, and what comes back ----------------------------------------------------------------------------------
-
 --- The client does not offer that.
 ---@param call mcp-tools.Call
 ---@param part 'read'|'list'
@@ -78,10 +76,12 @@ local function size_of(item)
     return nil, (text and 'text' or 'blob') .. ': must be a string'
   elseif text then
     return #text
-  elseif #blob % 4 ~= 0 or not blob:find('^[%w+/]*=?=?$') then
+  end
+  local ok, bytes = pcall(vim.base64.decode, blob)
+  if not ok then
     return nil, 'blob: must be base64'
   end
-  return #blob / 4 * 3 - #blob:match('=*$')
+  return #bytes
 end
 
 ---@param result table

@@ -35,6 +35,9 @@ MODE_WITHIN = 0.25
 HELLO_WITHIN = 60.0
 """Seconds; nobody waits so long."""
 
+SESSION = f"python-{secrets.token_hex(6)}"
+"""A program is one party from its start to its end, however many connections it makes."""
+
 _logger = logging.getLogger("mcp-tools.client")
 _logger.addHandler(logging.NullHandler())  # silent unless the program wants to hear it
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -54,8 +57,7 @@ class Link:
 
     def __init__(self, editor: NvimEditor, hello: Hello) -> None:
         self._editor = editor
-        self._boot = secrets.token_hex(6)
-        self._calls = Calls(editor, hello.settings, self._boot, _log)
+        self._calls = Calls(editor, hello.settings, log=_log)
 
     @property
     def closed(self) -> bool:
@@ -74,7 +76,7 @@ class Link:
             name,
             arguments,
             ClientInfo(_program(), __version__),
-            session=f"python-{self._boot}",
+            session=SESSION,
             capabilities=None if callbacks.elicit is None else {"elicitation": {}},
             host="python",
             timeout=timeout,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import sys
+import textwrap
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +35,28 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 async def test_inside_of_a_neovim(spawn_nvim: Spawn) -> None:
     """A program that a Neovim has started, in a terminal or as a job, calls the tools of that one."""
     nvim = await editor(spawn_nvim, env={"PYTHONPATH": str(ROOT)})
-    python, code = os.sys.executable, "from bridge.client import call_tool; call_tool('mark')"  # type: ignore[attr-defined]
-    await nvim.lua("vim.fn.jobstart({ ... })", python, "-c", code)
+    code = "from bridge.client import call_tool; call_tool('mark')"
+    await nvim.lua("vim.fn.jobstart({ ... })", sys.executable, "-c", code)
     await nvim.wait_for("return Seen.late == 1", timeout=10_000)
+
+
+HELP = re.findall(r">python\n(.*?)^<", (ROOT / "doc" / "mcp-tools.txt").read_text(), re.MULTILINE | re.DOTALL)
+README = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "bridge.client" in code]
+
+
+async def test_the_examples(spawn_nvim: Spawn) -> None:
+    """The examples of the documentation are whole programs, and print what the tools give."""
+    nvim = await editor(spawn_nvim, "{ tools = { 'buffer' } }")
+    nvim.home.make("cwd").joinpath("README.md").write_text("the first line")
+    await nvim.lua(
+        "require('mcp-tools').register({ name = 'cursor', description = 'cursor', needs_approval = false,"
+        " execute = function(ctx) ctx({ text = 'the first line' }) end })"
+    )
+    assert len(EXAMPLES) == 2
+    for example in EXAMPLES:
+        process = await script(example, nvim, NVIM=str(nvim.socket))
+        assert "the first line" in await said(process)
 
 
 async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None:

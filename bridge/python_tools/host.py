@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, Protocol
 
 from .. import local
@@ -69,12 +71,26 @@ class Running:
     reason: str | None = None
 
 
-def prepare(fields: Mapping[str, Any], name: str) -> Tool:
-    """Import the module of a tool and make its function ready; raises whatever the module does."""
-    module = loader.load(loader.Source.of(fields))
+class Modules:
+    """Modules that were imported, each once, whoever needs them at the same time."""
+
+    def __init__(self) -> None:
+        self._modules: dict[str, ModuleType] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+    def get(self, key: str, fields: Mapping[str, Any]) -> ModuleType:
+        """The module of a source; raises whatever importing it does."""
+        with self._locks.setdefault(key, threading.Lock()):
+            if key not in self._modules:
+                self._modules[key] = loader.load(loader.Source.of(fields))
+            return self._modules[key]
+
+
+def prepare(module: ModuleType, name: str) -> Tool:
+    """Make the function of a tool ready."""
     function = loader.tools_of(module).get(name)
     if function is None:
-        raise ToolError(f"{fields.get('path') or fields.get('module')} has no tool '{name}' any more")
+        raise ToolError(f"{loader.file_of(module) or module.__name__} has no tool '{name}' any more")
     found = parameters.of(function)
     converters = {argument.name: parameters.converter(argument) for argument in found.arguments}
     return Tool(function, found.context, converters, inspect.iscoroutinefunction(function))
@@ -87,6 +103,7 @@ class Host:
         self.editor = editor
         self.loop = loop
         self.threads = Threads()
+        self.modules = Modules()
         self.calls: dict[str, Running] = {}
         self.tools: dict[tuple[str, str], Tool] = {}
 
@@ -119,7 +136,7 @@ class Host:
     def in_thread(self, running: Running, key: tuple[str, str], target: Mapping[str, Any]) -> None:
         """Make the tool ready if it is not, and run it unless it belongs on the loop."""
         try:
-            tool = self.tools.get(key) or prepare(target["source"], target["name"])
+            tool = self.tools.get(key) or prepare(self.modules.get(key[0], target["source"]), key[1])
             self.tools[key] = tool
             if tool.is_async:
                 self.loop.call_soon_threadsafe(self.begin, running, tool)

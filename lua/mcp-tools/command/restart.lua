@@ -1,7 +1,11 @@
 ---@type mcp-tools.Subcommand
 return {
-  description = 'stop the bridge and start it on the same port and token',
+  description = 'stop the bridge and start it on the same port and token; tools written in Python start afresh',
   run = function()
+    local host = package.loaded['mcp-tools.python.host'] -- it has never run before it is loaded
+    if host then
+      host.restart()
+    end
     require('mcp-tools.bridge').restart({ announce = true })
   end,
 }

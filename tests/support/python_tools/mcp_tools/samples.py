@@ -1,4 +1,7 @@
-"""Tools of every kind, for the tests: this folder is put on the runtimepath."""
+"""Tools of every kind, for the tests: this folder is put on the runtimepath.
+
+(`marker` is a path whose name says nothing to the gateway: tests keep such files outside of the project.)
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ class Sum(TypedDict):
 
 
 @mcp_tool(annotations=READ)
-def py_add(a: int, b: Annotated[int, "The other"] = 2) -> Sum:
+def py_add(a: int, b: Annotated[int, "The other"] = 2) -> Sum:  # noqa: D417
     """Adds two numbers.
 
     Args:
@@ -83,8 +86,8 @@ def py_value(kind: str) -> Any:
         "none": lambda: None,
         "text": lambda: "hällo",
         "number": lambda: 1.5,
-        "empty_dict": lambda: {},
-        "empty_list": lambda: [],
+        "empty_dict": dict,
+        "empty_list": list,
         "point": lambda: Point(1, 2),
         "enum": lambda: Color.RED,
         "nested": lambda: {"points": [Point(1)], "null": None, "path": Path("a")},
@@ -118,12 +121,12 @@ def py_cpu(seconds: float = 60) -> str:
 
 
 @mcp_tool(annotations=READ)
-def py_block(path: str, ctx: Context) -> str:
+def py_block(marker: str, ctx: Context) -> str:
     """Waits until a file is there."""
     ctx.progress(0, message="waiting")
-    while not os.path.exists(path):
+    while not os.path.exists(marker):
         if ctx.cancelled.wait(0.01):
-            Path(path + ".cancelled").write_text(ctx.cancelled.reason or "")
+            Path(marker + ".cancelled").write_text(ctx.cancelled.reason or "")
             raise ToolError("told to stop")
     return "the file is there"
 
@@ -148,24 +151,24 @@ def py_fail(how: str) -> None:
 
 
 @mcp_tool(annotations=READ)
-async def py_steps(ctx: AsyncContext, steps: int = 3, path: str | None = None) -> str:
-    """Takes steps and reports them; with a path it goes on when a file is there."""
+async def py_steps(ctx: AsyncContext, steps: int = 3, marker: str | None = None) -> str:
+    """Takes steps and reports them; with a marker, it goes on when a file is there."""
     for step in range(steps):
         ctx.progress(step + 1, steps, f"step {step + 1}")
         ctx.log("info", {"step": step})
-        while path and not os.path.exists(f"{path}.{step}"):
+        while marker and not os.path.exists(f"{marker}.{step}"):
             await asyncio.sleep(0.01)
     return f"{steps} steps"
 
 
 @mcp_tool(annotations=READ)
-async def py_await_forever(path: str, ctx: AsyncContext) -> None:
+async def py_await_forever(marker: str, ctx: AsyncContext) -> None:
     """Waits for ever, and notes that it was cancelled."""
     ctx.progress(1)
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError:
-        Path(path).write_text(ctx.cancelled.reason or "")
+        Path(marker).write_text(ctx.cancelled.reason or "")
         raise
 
 

@@ -1,0 +1,62 @@
+"""Fixtures of the tests of tools written in Python.
+
+Tests that leave the host as it was share one editor per file (`shared`); others start their own (`start`).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.conftest import nvims
+from tests.support import bridge as support
+from tests.support import nvim as editors
+from tests.support.bridge import Bridge
+from tests.support.nvim import Home, Nvim
+from tests.support.python_host import INIT, Way, caller, loaded
+
+
+@pytest.fixture(params=["mcp", "lua"])
+def way(request: pytest.FixtureRequest) -> Way:
+    """How tools are called."""
+    chosen: Way = request.param
+    return chosen
+
+
+@pytest.fixture
+def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
+    """Start a Neovim with the sample tools, and its bridge."""
+
+    async def begin(*, init: str = "", **options: Any) -> Bridge:
+        bridge = await support.start(spawn_nvim, init=f"{INIT}\n{init}", **options)
+        await loaded(bridge.nvim)
+        return bridge
+
+    return begin
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(nvim_version: str) -> AsyncIterator[Bridge]:
+    """One Neovim with the sample tools, and its bridge, for all tests of a file."""
+    program = Path(nvims.read()["found"][nvim_version])
+    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+        started: list[Nvim] = []
+
+        async def spawn(**options: Any) -> Nvim:
+            started.append(await editors.start(program, Home(Path(folder)), **options))
+            return started[-1]
+
+        try:
+            bridge = await support.start(spawn, init=INIT)
+            await loaded(bridge.nvim)
+            async with caller(bridge, "lua") as tools:
+                await tools.call("py_pid")  # the host lives as long as the editor: no test has started it
+            yield bridge
+        finally:
+            for nvim in started:
+                await nvim.stop()

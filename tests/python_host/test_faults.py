@@ -1,0 +1,203 @@
+"""Tools that never end, processes that die: each call ends once, and the next one works."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridge import Bridge
+from tests.support.nvim import Nvim
+from tests.support.python_host import AT_WORK, Way, caller, host
+
+Start = Callable[..., Awaitable[Bridge]]
+
+QUICK = "require('mcp-tools.python.generation').GRACE = 100"
+"""ms that a function has to stop, for tests that wait for one that does not."""
+
+TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def gone(pid: int) -> None:
+    async with asyncio.timeout(10):
+        while is_alive(pid):
+            await asyncio.sleep(0.02)
+
+
+async def messages(nvim: Nvim) -> str:
+    return str(await nvim.lua("return vim.fn.execute('messages')"))
+
+
+async def test_killed_while_it_runs(start: Start, way: Way) -> None:
+    """A host that is killed ends its calls with an error; the next call starts another."""
+    bridge = await start()
+    async with caller(bridge, way) as tools:
+        pid = (await tools.call("py_pid")).value
+        calls = [tools.start("py_never"), tools.start("py_await_forever", marker="x")]
+        await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 2")
+        os.kill(pid, signal.SIGKILL)
+        for call in calls:
+            error = (await call.task).error
+            assert error is not None
+            assert error["code"] == "execution_error"
+            assert "signal 9" in error["message"]
+
+        assert (await tools.call("py_pid")).value != pid
+        error = (await tools.call("py_die")).error
+        assert error is not None
+        assert "signal 9" in error["message"]
+    assert await messages(bridge.nvim) == ""
+
+
+async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way: Way) -> None:
+    """After some crashes in a row calls are refused as busy for a while; restart() forgets them."""
+    bridge = await start()
+    async with caller(bridge, way) as tools:
+        codes = []
+        for _ in range(3):
+            error = (await tools.call("py_die")).error
+            assert error is not None
+            codes.append(error["code"])
+
+        assert codes == ["execution_error", "execution_error", "busy"]
+        await bridge.nvim.lua("require('mcp-tools.python.host').restart()")
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+
+
+async def test_a_function_that_never_ends(start: Start, way: Way) -> None:
+    """It is cancelled at once for its caller, stops no other call, and its process is replaced in the end."""
+    bridge = await start(init=QUICK)
+    async with caller(bridge, way) as tools:
+        pid = (await tools.call("py_pid")).value
+        never = tools.start("py_never")
+        await bridge.nvim.wait_for(AT_WORK)
+        never.cancel()
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+        await gone(pid)
+
+        assert (await tools.call("py_pid")).value != pid
+        assert (await host(bridge.nvim))["crashes"] == 0
+    assert await messages(bridge.nvim) == ""
+
+
+async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None:
+    """The call's timeout ends it; calls that still run in its process go on to their own end."""
+    bridge = await start(init=QUICK)
+    marker = bridge.nvim.home.path / "marker"
+    async with caller(bridge, "lua") as tools:
+        pid = (await tools.call("py_pid")).value
+        waits = tools.start("py_block", marker=str(marker))
+        await bridge.nvim.wait_for(AT_WORK)
+        await bridge.nvim.lua(TIMEOUT, 300)
+        error = (await tools.call("py_cpu", seconds=600)).error
+        assert error is not None
+        assert error["code"] == "timeout"
+        code = "return require('mcp-tools.python.host').status().state == 'none'"
+        await bridge.nvim.wait_for(code)
+        await bridge.nvim.lua(TIMEOUT, 60_000)
+
+        assert (await tools.call("py_pid")).value != pid
+        assert is_alive(pid)
+        marker.touch()
+        assert (await waits.task).value == "the file is there"
+        await gone(pid)
+
+
+@pytest.mark.slow
+async def test_nothing_is_left_when_the_editor_ends(start: Start) -> None:
+    """An editor that quits, or is killed, takes its host along, whatever runs there."""
+    for end in ("quit", "kill"):
+        bridge = await start()
+        async with caller(bridge, "lua") as tools:
+            pid = (await tools.call("py_pid")).value
+            calls = [tools.start("py_never"), tools.start("py_cpu", seconds=600)]
+            await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 2")
+            if end == "quit":
+                await bridge.nvim.stop()
+            else:
+                await bridge.nvim.kill()
+            for call in calls:
+                call.task.cancel()
+            await asyncio.gather(*(call.task for call in calls), return_exceptions=True)
+        await gone(pid)
+
+
+async def test_the_restart_command_restarts_the_host(start: Start) -> None:
+    """`:McpTools restart` ends the host with its calls; the next call starts another."""
+    bridge = await start()
+    async with caller(bridge, "lua") as tools:
+        pid = (await tools.call("py_pid")).value
+        never = tools.start("py_never")
+        await bridge.nvim.wait_for(AT_WORK)
+        await bridge.nvim.lua("vim.cmd('McpTools restart')")
+        error = (await never.task).error
+        assert error is not None
+        assert error["code"] == "execution_error"
+        assert "restarted" in error["message"]
+        await gone(pid)
+
+        assert (await tools.call("py_pid")).value != pid
+
+
+async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) -> None:
+    """There is a bound to functions that block at a time; one more is busy, and says so."""
+    bridge = await start(setup="{ bridge = { tool_timeout = 0 } }")
+    marker = bridge.nvim.home.path / "marker"
+    async with caller(bridge, "lua") as tools:
+        assert (await tools.call("py_steps")).value == "3 steps"
+        calls = [tools.start("py_block", marker=str(marker)) for _ in range(64)]
+        count = "return #require('mcp-tools.core').get().executor:pending() == 64"
+        await bridge.nvim.wait_for(count)
+        error = (await tools.call("py_pid")).error
+        assert error is not None
+        assert error["code"] == "busy"
+        assert (await tools.call("py_steps")).value == "3 steps"
+        marker.touch()
+        for call in calls:
+            assert (await call.task).value == "the file is there"
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        "vim.g.python3_host_prog = '/nonsense/python'",
+        "vim.g.loaded_python3_provider = 0",
+        "vim.g.python3_host_prog = '/bin/false'",
+    ],
+)
+async def test_the_provider_of_the_person_does_not_matter(start: Start, provider: str) -> None:
+    """Whatever is wrong with the person's own python3 provider: tools work, and nothing is said of it."""
+    bridge = await start(init=provider)
+    async with caller(bridge, "lua") as tools:
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+        assert await bridge.nvim.lua("return vim.fn.exists('*McpToolsHost')") == 0
+    assert await messages(bridge.nvim) == ""
+
+
+async def test_without_an_environment_the_call_says_what_to_do(
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+) -> None:
+    """No Python for tools: nothing is offered, and the failure names the line that mends it."""
+    init = "require('mcp-tools').setup({})"
+    here = Path(__file__).parents[1] / "support" / "python_tools"
+    nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
+    await nvim.lua("require('mcp-tools.core').get()")
+    failures = await nvim.wait_for("local f = require('mcp-tools.discovery').failures(); return #f > 0 and f")
+
+    assert failures[0]["source"] == "tools written in Python"
+    assert "Run :McpTools install" in failures[0]["error"]
+    assert await nvim.lua("return #require('mcp-tools.core').get().registry:list('tools')") == 0
+    assert await messages(nvim) == ""

@@ -1,0 +1,149 @@
+"""Editors with tools written in Python, and the two ways to call these.
+
+Receives: a Neovim with tests/support/python_tools on its runtimepath.
+Sends: callers, over MCP and from Lua, whose results look the same.
+Does not know about: pytest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mcp import Client
+
+from .bridge import Bridge, connect
+from .nvim import ROOT, Nvim
+from .results import error_of, text_of
+
+SAMPLES = ROOT / "tests" / "support" / "python_tools"
+INIT = f"vim.opt.runtimepath:append([[{SAMPLES}]])"
+Way = Literal["mcp", "lua"]
+STATUS = "return require('mcp-tools.python.host').status()"
+AT_WORK = """
+local call = require('mcp-tools.core').get().executor:pending()[1]
+return call and call.latest and true
+"""
+"""A function has begun, and said so."""
+
+CALL = """
+local key, name, args = ...
+_G.Calls = _G.Calls or {}
+local entry = { progress = {} }
+_G.Calls[key] = entry
+entry.handle = require('mcp-tools').call(name, args, {
+  on_progress = function(progress)
+    table.insert(entry.progress, progress.done)
+  end,
+}, function(result, err)
+  entry.done, entry.result, entry.err = true, result, err
+end)
+"""
+ANSWER = """
+local entry = _G.Calls[...]
+if not entry.done then
+  return nil
+end
+return { result = entry.result, err = entry.err }
+"""
+
+
+@dataclass
+class Answer:
+    """What came of a call."""
+
+    value: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass
+class Calling:
+    """A call under way."""
+
+    task: asyncio.Task[Answer]
+    cancel: Callable[[], Any]
+    progress: list[float] = field(default_factory=list)
+    """What was heard until the call had ended (from Lua: only then)."""
+
+
+async def loaded(nvim: Nvim) -> None:
+    """Wait until the Python tools are there."""
+    code = "return require('mcp-tools.core').get().registry:get('py_add') ~= nil"
+    await nvim.wait_for(code, timeout=20_000)
+
+
+class Caller:
+    """One way to call tools."""
+
+    def __init__(self, nvim: Nvim, client: Client | None) -> None:
+        self.nvim = nvim
+        self.client = client
+        self._number = 0
+
+    async def call(self, name: str, /, **args: Any) -> Answer:
+        """Call a tool and wait for what comes of it."""
+        return await self.start(name, **args).task
+
+    def start(self, name: str, /, **args: Any) -> Calling:
+        """Call a tool."""
+        return self._over_mcp(name, args) if self.client else self._from_lua(name, args)
+
+    def _over_mcp(self, name: str, args: dict[str, Any]) -> Calling:
+        client = self.client
+        assert client
+        heard: list[float] = []
+
+        async def note(done: float, total: float | None, message: str | None) -> None:
+            heard.append(done)
+
+        async def run() -> Answer:
+            result = await client.call_tool(f"nvim_{name}", args, progress_callback=note)
+            if result.is_error:
+                meta = result.meta or {}
+                return Answer(error=meta.get("mcp-tools.nvim/error") or error_of(result))
+            text = text_of(result)
+            with contextlib.suppress(ValueError):
+                return Answer(json.loads(text))
+            return Answer(text)
+
+        task = asyncio.create_task(run())
+        return Calling(task, task.cancel, heard)
+
+    def _from_lua(self, name: str, args: dict[str, Any]) -> Calling:
+        self._number += 1
+        key = f"{id(self)}-{self._number}"
+        heard: list[float] = []
+        begun = asyncio.create_task(self.nvim.lua(CALL, key, name, args))
+
+        async def run() -> Answer:
+            await begun
+            found = await self.nvim.wait_for(ANSWER, key, timeout=30_000)
+            heard.extend(await self.nvim.lua("return _G.Calls[...].progress", key))
+            return Answer(found.get("result"), found.get("err"))
+
+        async def cancel() -> None:
+            await begun
+            await self.nvim.lua("_G.Calls[...].handle:cancel()", key)
+
+        tasks: list[asyncio.Task[None]] = []
+        return Calling(asyncio.create_task(run()), lambda: tasks.append(asyncio.create_task(cancel())), heard)
+
+
+@contextlib.asynccontextmanager
+async def caller(bridge: Bridge, way: Way, **options: Any) -> AsyncIterator[Caller]:
+    """A caller that goes that way; `options` are the client's."""
+    if way == "lua":
+        yield Caller(bridge.nvim, None)
+        return
+    async with connect(bridge, "sessions", **options) as client:
+        yield Caller(bridge.nvim, client)
+
+
+async def host(nvim: Nvim) -> dict[str, Any]:
+    """What is known of the host."""
+    status: dict[str, Any] = await nvim.lua(STATUS)
+    return status

@@ -33,7 +33,7 @@ _END_EVENTS = {
     "cancelled": Event.CANCEL,
 }
 _WAITING_FOR = {
-    State.WAITING_APPROVAL: "waiting for the person's approval in Neovim",
+    State.WAITING_APPROVAL: "waiting for the person's approval",
     State.WAITING_INPUT: "waiting for an answer",
 }
 _NOTHING_YET = Progress(0, -math.inf)
@@ -90,6 +90,7 @@ class Call:
         "state",
         "time",
         "wait",
+        "withdrawn",
     )
 
     def __init__(
@@ -106,6 +107,7 @@ class Call:
         self.ask = ask  # None: the client has to come back with its answers
         self.inputs: Inputs | None = None  # a question that nothing was done about yet
         self.asked = 0  # the last question that something was done about
+        self.withdrawn = 0  # the last question that was taken back
         self.asking: asyncio.Task[None] | None = None
         self.parked: asyncio.TimerHandle | None = None  # while its client is away
         self.leg: asyncio.Task[Any] | None = None  # what the retries of its client wait for
@@ -152,10 +154,19 @@ class Call:
             return
         self.state = step(self.state, _STATE_EVENTS[reply.state])
         self.limit(reply.deadline)
-        if reply.inputs is not None and reply.inputs.seq > self.asked:
-            self.inputs = reply.inputs
+        self._take_inputs(reply.inputs, reply.withdrawn)
         if self.following:
             self.ring()
+
+    def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
+        """Learns what is asked, and what no longer is. Replies and wakes may overtake each other."""
+        self.withdrawn = max(self.withdrawn, withdrawn)
+        if self.inputs is not None and self.inputs.seq <= self.withdrawn:
+            self.inputs = None
+        if self.asking is not None and self.asked <= self.withdrawn:
+            self.asking.cancel()
+        if inputs is not None and inputs.seq > max(self.asked, self.withdrawn):
+            self.inputs = inputs
 
     def limit(self, deadline: float | None) -> None:
         """Sets the editor's deadline; None = no limit."""

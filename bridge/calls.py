@@ -68,7 +68,8 @@ class Calls:
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
         self._follower = Follower(editor, log, self._time, self._ended_away)
-        self._parking = Parking(editor, settings.limits.parked / 1000, self._remove)
+        limits = settings.limits
+        self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 

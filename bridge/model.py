@@ -100,7 +100,8 @@ class Reply:
         state: for a call that goes on.
         deadline: monotonic seconds at which the editor itself ends the call; None = no limit.
         progress: the latest progress, if any.
-        inputs: what the client is to be asked for, in the state `waiting_input`.
+        inputs: what the client is to be asked for, in the states `waiting_approval` and `waiting_input`.
+        withdrawn: the `seq` of the last inputs that were taken back; those before it are not open either.
     """
 
     done: bool
@@ -109,6 +110,7 @@ class Reply:
     deadline: float | None = None
     progress: Progress | None = None
     inputs: Inputs | None = None
+    withdrawn: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Receives calls from `Calls`; sends `Parked`, and for a while the outcome to a client that comes once more.
 Does not know about: how the client names a call, what it is asked for.
 
-While a client waits (a leg), its going cancels the call; between two legs only time does.
+While a client waits (a leg), its going cancels the call; between two legs only time does. A call may also end
+between two legs: somebody else has answered, or has called it off.
 """
 
 from __future__ import annotations
@@ -29,12 +30,16 @@ class Parking:
     Args:
         editor: told when nobody came back.
         seconds: how long a client may stay away.
+        unclaimed: seconds for which an outcome is kept that no client was given.
         remove: takes a call out for good.
     """
 
-    def __init__(self, editor: Editor, seconds: float, remove: Callable[[Call], None]) -> None:
+    def __init__(
+        self, editor: Editor, seconds: float, unclaimed: float, remove: Callable[[Call], None]
+    ) -> None:
         self._editor = editor
         self._seconds = seconds
+        self._unclaimed = unclaimed
         self._remove = remove
         self._kept: dict[str, Outcome] = {}
         self._size = 0
@@ -77,8 +82,8 @@ class Parking:
 
     def leave(self, call: Call) -> None:
         """A call has ended while its client was away."""
-        self._stop_timer(call)
         self._remove(call)
+        self._stop_timer(call)
 
     def keep(self, call: Call) -> None:
         """Keeps the outcome of a call whose client may come back."""
@@ -88,7 +93,8 @@ class Parking:
         self._size += len(call.outcome.text)
         while self._size > KEPT_CHARACTERS and len(self._kept) > 1:
             self._forget(next(iter(self._kept)))
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self._forget, call.id)
+        seconds = KEPT_SECONDS if call.parked is None else self._unclaimed
+        asyncio.get_running_loop().call_later(seconds, self._forget, call.id)
 
     def kept(self, task_id: str) -> Outcome | None:
         """The outcome of a call that has ended not long ago."""

@@ -66,7 +66,8 @@ def reply(raw: Any, clock: EditorClock) -> Reply:
     state = _one_of(raw["state"], _CALL_STATES)
     asked = raw.get("inputs")
     inputs = None if asked is None else Inputs(int(asked["seq"]), _table(json_value(asked["json"])))
-    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest, inputs)
+    withdrawn = int(raw.get("withdrawn", 0))
+    return Reply(False, None, state, deadline(raw.get("deadline"), clock), latest, inputs, withdrawn)
 
 
 def outcome(raw: Any) -> Outcome:

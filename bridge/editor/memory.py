@@ -68,6 +68,7 @@ class ToolContext:
     answered: bool = False
     inputs: Inputs | None = None
     asked: int = 0
+    withdrawn: int = 0
     heard: asyncio.Future[dict[str, Any]] | None = None
 
     @property
@@ -95,6 +96,13 @@ class ToolContext:
             self.editor.limit(self, left)
         return answers
 
+    def withdraw(self, answers: dict[str, Any]) -> None:
+        """Somebody else has answered what the client is asked."""
+        assert self.heard is not None  # noqa: S101 - a twin for tests
+        self.state, self.inputs, self.withdrawn = "running", None, self.asked
+        self.editor.emit_wake(self)
+        self.heard.set_result(answers)
+
     def log(self, level: str, data: Any) -> None:
         if self.editor.listener is not None:
             self.editor.listener.log(self.id, level, data)
@@ -103,7 +111,12 @@ class ToolContext:
         if self.outcome is not None:
             return Reply(True, self.outcome, progress=self.latest)
         return Reply(
-            False, state=self.state, deadline=self.deadline, progress=self.latest, inputs=self.inputs
+            False,
+            state=self.state,
+            deadline=self.deadline,
+            progress=self.latest,
+            inputs=self.inputs,
+            withdrawn=self.withdrawn,
         )
 
 

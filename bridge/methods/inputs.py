@@ -1,4 +1,4 @@
-"""What a tool asks its client for (elicitation, sampling, roots), in both eras.
+"""What a call asks its client for (elicitation, sampling, roots), in both eras.
 
 Receives: calls that ask. Sends: in a session requests over the stream of the client's own request; without
 one a result that ends this leg of the call, with a sealed state that the client brings back with its answers.

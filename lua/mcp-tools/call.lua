@@ -11,7 +11,7 @@ local log = require('mcp-tools.log')
 
 ---@alias mcp-tools.CallState
 ---| 'received'          # found, not yet decided
----| 'waiting_approval'  # a person is being asked; the tool's time has not begun
+---| 'waiting_approval'  # a person is being asked, by the client perhaps; the tool's time has not begun
 ---| 'running'           # the tool has it
 ---| 'waiting_input'     # the tool waits for its client; its time stands still
 ---| 'done' | 'failed' | 'timed_out' | 'cancelled'
@@ -21,7 +21,13 @@ local M = {}
 --- state → event → next state
 M.TRANSITIONS = {
   received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
-  waiting_approval = { start = 'running', fail = 'failed', cancel = 'cancelled' },
+  waiting_approval = {
+    await_input = 'waiting_approval',
+    input = 'waiting_approval',
+    start = 'running',
+    fail = 'failed',
+    cancel = 'cancelled',
+  },
   running = {
     await_input = 'waiting_input',
     finish = 'done',
@@ -48,7 +54,7 @@ M.TRANSITIONS = {
 ---@field progress? fun(self, call: mcp-tools.Call) `call.latest` is new
 ---@field log? fun(self, call: mcp-tools.Call, level: string, data: any)
 ---@field state? fun(self, call: mcp-tools.Call, state: any) an intermediate state
----@field inputs? fun(self, call: mcp-tools.Call) `call.inputs` is what the client is to be asked for
+---@field inputs? fun(self, call: mcp-tools.Call) `call.inputs` is what the client is to be asked for, if anything
 ---@field done? fun(self, call: mcp-tools.Call) the outcome is there
 
 ---@class mcp-tools.Progress
@@ -84,6 +90,7 @@ M.TRANSITIONS = {
 ---@field deadline integer? ns; nil while it has not started or waits for inputs, or without a limit
 ---@field remaining integer? ns of its time that are left, while its clock stands
 ---@field inputs mcp-tools.Inputs? while it waits for them
+---@field withdrawn integer? `seq` of the last inputs that were taken back
 ---@field outcome mcp-tools.Outcome?
 ---@field latest mcp-tools.Progress?
 ---@field listener mcp-tools.Listener

@@ -18,7 +18,7 @@ local WAKE_MAX = 64 * 1024
 
 ---@class mcp-tools.Channel: mcp-tools.Listener one attached bridge
 ---@field id integer
----@field answering table<string, true> calls that are inside `execute`
+---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
 ---@field marker mcp-tools.Marker?
 ---@field role 'bridge'|'client'|nil
 local Channel = {}
@@ -47,9 +47,9 @@ function Channel:emit(event, ...)
   end
 end
 
---- Inside `execute` a note is enough: the reply follows, unless the tool holds up the editor.
+--- Inside `execute` a note is enough: the reply follows; when the tool holds up the editor, the bridge looks for it.
 function Channel:started(call)
-  local noted = self.marker and self.answering[call.id] and self.marker:note(call.id, call.deadline)
+  local noted = self.marker and self.answering[call.id] == 'execute' and self.marker:note(call.id, call.deadline)
   if not noted then
     self:emit('started', call.id, call.deadline)
   end
@@ -77,7 +77,7 @@ function M.reply_of(call)
   local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
   if not reply.done then
     reply.state = call.state
-    reply.inputs = call.inputs
+    reply.inputs, reply.withdrawn = call.inputs, call.withdrawn
     reply.deadline = call.deadline
     if call.state == 'waiting_approval' then
       reply.deadline = call.answer_by

@@ -42,7 +42,7 @@ local M = {}
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 
---- Without a choice nobody answered, for the reason `by`.
+--- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did.
 ---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
 ---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
@@ -172,6 +172,9 @@ local function closed(call, finish, step)
 end
 
 local YES = { once = true, session = true, always = true }
+--- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
+---@type table<mcp-tools.Choice, true>
+M.FROM_CLIENT = { once = true, session = true, deny = true }
 
 --- Is a call that was allowed still what the person saw?
 ---@param call mcp-tools.Call
@@ -190,19 +193,22 @@ function Gateway:has_changed(call, decision)
   end
 end
 
---- Does what the person said.
+--- Does what the person said, or their client in their name.
 ---@param asked mcp-tools.Asked
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
+---@param who 'person'|'client'
 ---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
-function Gateway:answered(asked, decision, choice, finish)
-  local call, by = asked.call, 'person: ' .. choice
-  if not vim.list_contains(asked.choices, choice) then
+function Gateway:answered(asked, decision, choice, who, finish)
+  local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
+  if not vim.list_contains(asked.choices, choice) or from_client and not M.FROM_CLIENT[choice] then
     return finish(false, 'error', M.denied(call, ('"%s" is no answer to this question'):format(choice)))
   end
   if not YES[choice] then
     self:remember(call, decision, choice, asked.root)
-    if self.grants:denied(call) == Grants.PATIENCE then
+    if from_client then
+      return finish(false, by, M.denied(call, 'the client said no'))
+    elseif self.grants:denied(call) == Grants.PATIENCE then
       notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
     end
     return finish(false, by, M.denied(call, 'the person at the editor said no'))
@@ -236,7 +242,7 @@ function Gateway:question(call, decision, finish)
       if choice and (call.decision or call:ended()) then
         return -- said twice, or too late: it counts for nothing
       elseif choice then
-        return self:answered(asked, decision, choice, finish)
+        return self:answered(asked, decision, choice, by or 'person', finish)
       elseif by == 'timeout' then
         self.grants:missed(call, decision.places)
       end

@@ -1,7 +1,7 @@
---- What a tool asks its client for: the person (elicitation), the model (sampling), the roots.
+--- What a client is asked for, by a tool or before one runs: the person (elicitation), the model (sampling), the roots.
 ---
 --- Receives: a call and its requests, keyed as the tool likes; the client's answers as JSON text.
---- Sends: the call to `waiting_input` with `call.inputs` for its listener; the tool its answers, once per question.
+--- Sends: a running call to `waiting_input`; `call.inputs` to its listener; who asked the answers, once per question.
 --- Does not know about: eras, streams, how a client is reached.
 ---
 --- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
@@ -218,7 +218,7 @@ end
 ---@param call mcp-tools.Call
 local function advance(call)
   local question = call.questions and call.questions[1]
-  if not question or not call:move('await_input') then
+  if not question or call.inputs or not call:move('await_input') then
     return
   end
   call:stop_clock()
@@ -254,13 +254,32 @@ function M.ask(call, requests, answered)
   advance(call)
 end
 
+--- Takes a question back. One that was answered already, or whose call has ended, is gone anyhow.
+---@param call mcp-tools.Call
+---@param requests table<string, mcp-tools.Input> as it was asked
+function M.withdraw(call, requests)
+  for i, question in ipairs(call.questions or {}) do
+    if question.requests == requests then
+      table.remove(call.questions, i)
+      if i == 1 and call.inputs then
+        call.withdrawn, call.inputs = call.inputs.seq, nil
+        call:move('input')
+        call:start_clock()
+        call:tell('inputs') -- whoever asks the client now can stop
+        advance(call)
+      end
+      return
+    end
+  end
+end
+
 --- Hands answers to the tool; what is not for the question that is open changes nothing.
 ---@param call mcp-tools.Call
 ---@param seq integer
 ---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
 ---@return boolean taken
 function M.answer(call, seq, text)
-  if call.state ~= 'waiting_input' or call.inputs.seq ~= seq then
+  if not call.inputs or call.inputs.seq ~= seq then
     log.debug('call %s (%s): answer %s is not for the open question; dropped', call.id, call.name, tostring(seq))
     return false
   end

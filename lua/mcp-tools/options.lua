@@ -229,11 +229,10 @@ return {
   },
   {
     path = 'approval.ask_in',
-    planned = true,
     type = 'string',
     default = 'editor',
     enum = { 'editor', 'client', 'both' },
-    description = 'Where the person is asked.',
+    description = 'Where the person is asked: here, by the AI client, or in both places at once.',
   },
   {
     path = 'approval.timeout',

@@ -121,7 +121,7 @@ end
 
 --- Attaches a bridge, or a program that only calls tools; that one says with `lost` that it goes.
 ---@param id integer its channel
----@param info table `{ protocol, pid, port, wanted_port, port_holder, versions }`
+---@param info table `{ protocol, role, pid, port, wanted_port, port_holder, versions }`, of a client without ports
 ---@return table hello versions, settings, revisions, clock
 function M.hello(id, info)
   if info.protocol ~= M.PROTOCOL then
@@ -196,7 +196,7 @@ function M.execute(name, args, opts)
   if opts.ack then
     executor:acknowledge(opts.ack)
   end
-  channel.answering[opts.call_id] = true
+  channel.answering[opts.call_id] = 'execute'
   local call = executor:execute(name, unpacked(args), {
     id = opts.call_id,
     kind = opts.kind,
@@ -245,7 +245,7 @@ function M.answer(id, seq, text)
   if not answering or call:ended() then
     return M.get_result(id)
   end
-  answering[id] = true
+  answering[id] = 'answer'
   local taken = require('mcp-tools.inputs').answer(call, seq, text)
   answering[id] = nil
   local reply = Channel.reply_of(call)

@@ -6,7 +6,13 @@ local EVENTS = { 'ask', 'start', 'await_input', 'input', 'finish', 'fail', 'time
 --- state × event, written out a second time: a change of the table must be meant.
 local EXPECTED = {
   received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
-  waiting_approval = { start = 'running', fail = 'failed', cancel = 'cancelled' },
+  waiting_approval = {
+    await_input = 'waiting_approval',
+    input = 'waiting_approval',
+    start = 'running',
+    fail = 'failed',
+    cancel = 'cancelled',
+  },
   running = {
     await_input = 'waiting_input',
     finish = 'done',

@@ -198,7 +198,7 @@ describe('asking', function()
     approval.ask({ call = waiting_call(), reason = 'because' }, function(choice, err, by)
       answer = { choice, err, by }
     end)
-    t.eq({ nil, 'no UI' }, { answer[1], answer[3] })
+    t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
     t.eq('access_denied', answer[2].code)
     t.matches('approval = { tools = { x = "allow" } }', answer[2].message)
     t.eq(0, approval.count())

@@ -32,7 +32,7 @@ local function bench(tool, opts)
     capabilities = opts and opts.capabilities or ALL,
     listener = {
       inputs = function(_, call)
-        table.insert(asked, vim.json.decode(call.inputs.json))
+        table.insert(asked, call.inputs and vim.json.decode(call.inputs.json) or 'nothing')
       end,
     },
   })
@@ -167,6 +167,50 @@ describe('asking the client', function()
     answer(call, { a = { roots = {} }, b = { nothing = true } })
     t.eq('b', call.outcome.value.fields)
     t.eq({ 'a' }, vim.tbl_keys(call.outcome.value.values))
+  end)
+end)
+
+describe('a question that is taken back', function()
+  local REQUESTS = { a = { method = 'roots/list' } }
+
+  local function two(heard)
+    return bench({
+      execute = function(ctx)
+        ctx:request_inputs(REQUESTS, function()
+          table.insert(heard, 'first')
+        end)
+        ctx:elicit('Second?', NAME, function(value)
+          ctx(value.action)
+        end)
+      end,
+    })
+  end
+
+  it('is open no longer, hears no answer, and makes room for the next', function()
+    local heard = {}
+    local call, asked = two(heard)
+    inputs.withdraw(call, call.questions[1].requests)
+    t.eq({ 1, 2, 'waiting_input' }, { call.withdrawn, call.inputs.seq, call.state })
+    t.eq('Second?', asked[#asked].answer.params.message)
+    t.eq(false, answer(call, { a = { roots = {} } }, 1))
+    answer(call, { answer = { action = 'decline' } }, 2)
+    t.eq({ 'decline', {} }, { call.outcome.value, heard })
+  end)
+
+  it('before it was put is left out', function()
+    local call = two({})
+    inputs.withdraw(call, call.questions[2].requests)
+    t.eq({ 1, 1 }, { #call.questions, call.inputs.seq })
+    answer(call, { a = { roots = {} } })
+    t.eq({ 'running', nil }, { call.state, call.inputs })
+  end)
+
+  it('is nothing to a call that has ended or never asked', function()
+    local call = two({})
+    local requests = call.questions[1].requests
+    call:cancel('user')
+    inputs.withdraw(call, requests)
+    t.eq({ 'cancelled', nil }, { call.state, call.withdrawn })
   end)
 end)
 

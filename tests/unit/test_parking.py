@@ -39,11 +39,19 @@ class Bench:
         self.loop = asyncio.get_running_loop()
         self.editor.add_tool("who", self.who)
         self.editor.add_tool("twice", self.twice)
+        self.editor.add_tool("slowly", self.slowly)
 
     async def who(self, ctx: ToolContext, arguments: dict[str, Any]) -> Any:
         answers = await ctx.ask(name=NAME)
         await asyncio.sleep(arguments.get("seconds", 0))
         return answers["name"]
+
+    async def slowly(self, ctx: ToolContext, arguments: dict[str, Any]) -> Any:
+        """Somebody else answers after two seconds."""
+        self.loop.call_later(2, ctx.withdraw, {"name": "somebody else"})
+        await ctx.ask(name=NAME)
+        await asyncio.sleep(3)
+        return "went on"
 
     async def twice(self, ctx: ToolContext, arguments: dict[str, Any]) -> Any:
         first = await ctx.ask(name=NAME)
@@ -177,6 +185,31 @@ async def test_a_call_that_cannot_ask_hears_so() -> None:
     assert "cannot be asked" in (await bench.calls.run(bench.request("who"), bench.seen)).text
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_question_that_is_taken_back(lost: bool) -> None:
+    """The client is asked no longer, and the call goes on; also when the news come with a poll only."""
+
+    async def test() -> None:
+        bench = Bench()
+        bench.editor.lose_wakes = lost
+        ended: list[float] = []
+
+        async def ask(requests: dict[str, Any]) -> dict[str, Any]:
+            try:
+                await asyncio.sleep(1_000)
+            finally:
+                ended.append(bench.loop.time())
+            return {}
+
+        outcome = await bench.calls.run(bench.request("slowly"), bench.seen, ask)
+        assert outcome.text == "went on"
+        assert len(ended) == 1
+        assert ended[0] <= bench.loop.time() - 2
+        assert bench.editor.heard == []
+
+    virtual_time.run(test())
+
+
 # The client is away
 
 
@@ -224,6 +257,25 @@ async def test_a_result_is_kept_for_a_minute() -> None:
     await asyncio.sleep(2)
     assert await bench.back(parked) is None
     assert await bench.calls.resume("boot-9", 1, {}, bench.seen) is None
+
+
+@virtual
+async def test_a_question_taken_back_while_its_client_is_away() -> None:
+    """Its late answer changes nothing: it gets what has come of the call, and has time to come for it."""
+    bench = Bench()
+    parked = await bench.park("slowly")
+    await asyncio.sleep(2.5)
+    joined = asyncio.ensure_future(bench.back(parked))
+    await asyncio.sleep(0)
+    end = await joined
+    assert isinstance(end, Outcome)
+    assert end.text == "went on"
+    assert bench.editor.heard == []
+    parked = await bench.park("slowly")
+    await asyncio.sleep(290)
+    assert await bench.back(parked) == end
+    await asyncio.sleep(20)
+    assert await bench.back(parked) is None
 
 
 @virtual

@@ -172,10 +172,10 @@ local function file(place, root)
   return path .. '  (OUTSIDE the project)'
 end
 
---- The lines of a question.
+--- What is asked: who wants to run what, and why.
 ---@param question mcp-tools.Question
 ---@return string[] lines
-function M.lines(question)
+function M.facts(question)
   local call = question.call
   local definition = call.definition
   local title = definition.title or definition.description
@@ -192,8 +192,14 @@ function M.lines(question)
     end
   end
   table.insert(lines, '')
-  vim.list_extend(lines, arguments(question))
-  return vim.list_extend(lines, preview(question))
+  return vim.list_extend(lines, arguments(question))
+end
+
+--- All lines of a question. What would change is for the editor only: it may show what the client cannot read.
+---@param question mcp-tools.Question
+---@return string[] lines
+function M.lines(question)
+  return vim.list_extend(M.facts(question), preview(question))
 end
 
 return M

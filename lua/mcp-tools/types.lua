@@ -43,7 +43,7 @@
 ---@field uri_template string? with variables: `{id}`, which holds no `/`, or `{+path}`, which may
 ---@field title string?
 ---@field description string? what a model reads to choose it
----@field mime_type string? of its text; default `"text/plain"`
+---@field mime_type string? default `"text/plain"`; a string that `read` gives goes out as bytes when it is no text
 ---@field tags string[]?
 ---@field annotations? { audience: ("user"|"assistant")[]?, priority: number?, last_modified: string? }
 ---@field complete? table<string, fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)> variable → values for it

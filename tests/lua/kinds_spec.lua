@@ -62,6 +62,8 @@ describe('reading a resource', function()
       { { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } },
       gives({ blob = '\0\255', mime_type = 'image/png' })
     )
+    t.eq({ { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } }, gives('\0\255', { mime_type = 'image/png' }))
+    t.eq({ { uri = 'x://y', mimeType = 'a/b+json', text = '{}' } }, gives('{}', { mime_type = 'a/b+json' }))
     t.eq({ { uri = 'x://y', mimeType = 'application/octet-stream', blob = '' } }, gives({ blob = '' }))
     t.eq({ { uri = 'x://y', mimeType = 'application/json', text = '{"a":[1]}' } }, gives({ a = { 1 } }))
     t.eq({}, gives(nil))

@@ -21,13 +21,15 @@ local function is_contents(value)
   return type(value) == 'table' and (type(value.text) == 'string' or type(value.blob) == 'string')
 end
 
---- The items of what a handler gave: a text, one item, or a list of them. Anything else is data.
+--- The items of what a handler gave: a string, one item, or a list of them. Anything else is data.
 ---@param value any
+---@param located mcp-tools.Located
 ---@return table[]? items
 ---@return mcp-tools.Error? err
-local function items_of(value)
+local function items_of(value, located)
   if type(value) == 'string' then
-    return { { text = value } }
+    local is_text = not located.mime_type or mime.is_text_mime(located.mime_type)
+    return { { [is_text and 'text' or 'blob'] = value } }
   elseif value == nil then
     return {}
   elseif content.is_block(value) or is_contents(value) then
@@ -82,7 +84,7 @@ return {
     answer(true) -- reading is free; the resolver has looked at what must not be read
   end,
   payload = function(value, located, limit)
-    local items, err = items_of(value)
+    local items, err = items_of(value, located)
     if not items then
       return nil, err
     end

@@ -1,0 +1,97 @@
+--- Structure and metrics of a Python file. The text is read here, so that unsaved changes count; Python only parses it.
+
+local buffers = require('mcp-tools.buffers')
+local errors = require('mcp-tools.errors')
+local files = require('mcp-tools.files')
+local readable = require('mcp-tools.readable')
+local utf8 = require('mcp-tools.utf8')
+
+--- Of Python text; larger files were not written by hand.
+local MAX_BYTES = 2 * 1024 * 1024
+
+local MODULE = 'bridge.python_tools.analyze'
+local TOOL = { key = 'module:' .. MODULE, name = 'analyze_python', source = { module = MODULE } }
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param text string
+---@param path string? absolute
+local function analyze(ctx, args, text, path)
+  if #text > MAX_BYTES then
+    local message = ('it has %d bytes, the limit is %d'):format(#text, MAX_BYTES)
+    return ctx(nil, errors.new('too_large', message))
+  end
+  require('mcp-tools.python.host').call(ctx, TOOL, {
+    source = utf8.repair(text),
+    name = utf8.repair(path and path ~= '' and readable.shown(path, ctx.root) or 'buffer'),
+    min_complexity = args.min_complexity,
+    offset = args.offset,
+    limit = args.limit,
+  })
+end
+
+---@param why mcp-tools.Unreadable
+local function refused(why)
+  return errors.new('access_denied', ('it cannot be read here: it is %s'):format(why))
+end
+
+local function analyze_buffer(ctx, args, bufnr)
+  local allowed, why = readable.buffer(bufnr, ctx.root)
+  if not allowed then
+    return ctx(nil, refused(why))
+  end
+  local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n'
+  analyze(ctx, args, text, vim.api.nvim_buf_get_name(bufnr))
+end
+
+local function analyze_file(ctx, args, path)
+  local resolved, why = readable.path(path, ctx.root)
+  if not resolved then
+    return ctx(nil, refused(why))
+  end
+  files.read(resolved, MAX_BYTES, function(text, err)
+    if ctx:cancelled() then
+      return
+    elseif not text then
+      return ctx(nil, err)
+    end
+    analyze(ctx, args, text, resolved)
+  end)
+end
+
+return {
+  name = 'analyze_python',
+  description = 'Analyses the structure of a Python file, with its unsaved changes: imports, classes, functions with'
+    .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
+    .. ' path or bufnr. The code is not run. When the answer has next_offset there are more functions.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    min_complexity = {
+      type = 'integer',
+      description = 'Only functions that are as complex or more',
+      default = 1,
+      minimum = 1,
+    },
+    offset = { type = 'integer', description = 'Functions to leave out', default = 0, minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'At most so many functions, and as many classes and imports',
+      default = 100,
+      minimum = 1,
+      maximum = 1000,
+    },
+  },
+  annotations = { read_only = true, idempotent = true },
+  execute = function(ctx, args)
+    local found, err = buffers.find(args)
+    if not found then
+      return ctx(nil, err)
+    elseif found.bufnr then
+      return analyze_buffer(ctx, args, found.bufnr)
+    elseif not found.path then
+      return ctx(nil, errors.new('not_found', ('buffer %d is not loaded and has no file'):format(args.bufnr)))
+    end
+    analyze_file(ctx, args, found.path)
+  end,
+}

@@ -40,7 +40,7 @@ _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """A message that wants an answer."""
 

@@ -61,7 +61,7 @@ class ToolError:
     """Capabilities that the client would have to declare."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """How a call ended; every call has exactly one.
 
@@ -91,7 +91,7 @@ class Parked:
     inputs: Inputs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reply:
     """What the editor says about a call: its outcome, or that it goes on.
 
@@ -121,7 +121,7 @@ class ClientInfo:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallRequest:
     """One `tools/call`, or another request that runs a handler in the editor, free of MCP."""
 

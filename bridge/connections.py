@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, cast
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 HEAD_SECONDS = 10.0
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 logger.addFilter(lambda record: not _is_of_the_client(record))
 
 _SWEEP_SECONDS = 0.5
-_HEAD_END = b"\r\n\r\n"  # a body in chunks ends with it, too
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -113,7 +112,7 @@ def head_is_complete(request: web.Request) -> _Connection | None:
     protocol = request.transport.get_protocol() if request.transport is not None else None
     if not isinstance(protocol, _Connection):
         return None
-    protocol.begin(request.content_length or 0, hdrs.TRANSFER_ENCODING in request.headers)
+    protocol.since, protocol.busy = None, True
     return protocol
 
 
@@ -124,10 +123,10 @@ def scope_of(request: web.Request) -> dict[str, Any]:
 
 
 def request_is_done(request: web.Request, connection: _Connection | None) -> None:
-    """With its next byte the connection's next request begins, if it has not begun already."""
-    # What is left of a refused body is no head; aiohttp reads it and ends the connection by itself.
-    if connection is not None and request.content.is_eof():
-        connection.end()
+    """With its next byte the connection's next request begins."""
+    if connection is not None:
+        # What is left of a refused body is no head; aiohttp reads it and ends the connection by itself.
+        connection.busy = not request.content.is_eof()
 
 
 def _is_of_the_client(record: logging.LogRecord) -> bool:
@@ -143,24 +142,9 @@ class _Connection(asyncio.Protocol):
         scope: see `scope_of`.
         since: when an incomplete head began; None without one.
         unread: while the client reads slowly, how much waited for it at what time, when last that changed.
-
-    aiohttp does not say whether a request was followed by more, so the place where it ends is found here.
     """
 
-    __slots__ = (
-        "_body_at",
-        "_ends_at",
-        "_inner",
-        "_last",
-        "_loop",
-        "_open",
-        "_received",
-        "busy",
-        "scope",
-        "since",
-        "transport",
-        "unread",
-    )
+    __slots__ = ("_inner", "_loop", "_open", "busy", "scope", "since", "transport", "unread")
 
     def __init__(
         self, inner: asyncio.Protocol, open_: set[_Connection], loop: asyncio.AbstractEventLoop
@@ -168,10 +152,6 @@ class _Connection(asyncio.Protocol):
         self._inner = inner
         self._open = open_
         self._loop = loop
-        self._received = 0
-        self._last = b""  # four bytes: the end of a head may come in two parts
-        self._body_at: int | None = None  # of the next request, counted as `_received`
-        self._ends_at: int | None = None  # of the one that is worked on
         self.busy = False
         self.scope: dict[str, Any] = {}
         self.since: float | None = None
@@ -185,37 +165,9 @@ class _Connection(asyncio.Protocol):
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        if not self.busy:
-            if self.since is None:
-                self.since = self._loop.time()
-            if self._body_at is None:
-                self._look_for_body(data)
-        self._received += len(data)
-        self._last = data[-4:] if len(data) > 3 else (self._last + data)[-4:]
-        self._inner.data_received(data)
-
-    def begin(self, length: int, chunked: bool) -> None:
-        """A head is complete; its body has that length, or comes in chunks."""
-        self.since, self.busy = None, True
-        # One that came together with the end of another was not looked at.
-        self._ends_at = None if self._body_at is None or chunked else self._body_at + length
-        self._body_at = None
-
-    def end(self) -> None:
-        """The answer is given; what has come after the request is the head of the next."""
-        self.busy = False
-        more = self._last != _HEAD_END if self._ends_at is None else self._received > self._ends_at
-        if more:
+        if not self.busy and self.since is None:
             self.since = self._loop.time()
-
-    def _look_for_body(self, data: bytes) -> None:
-        before = self._last[-3:]
-        at = (before + data[:3]).find(_HEAD_END) - len(before)
-        if at < -len(before):
-            at = data.find(_HEAD_END)
-            if at < 0:
-                return
-        self._body_at = self._received + at + len(_HEAD_END)
+        self._inner.data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._open.discard(self)

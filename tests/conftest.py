@@ -1,7 +1,7 @@
 """Fixtures and options of the whole test run.
 
 Async style: pytest-asyncio in auto mode. `async def test_…` and async fixtures just work, each test on its
-own event loop; what must live longer is a process, not a coroutine.
+own event loop; those that share a bridge share the session's loop as well (`pytestmark` in them says so).
 
 A test that uses `nvim_version` (directly, or through `nvim_program` or `spawn_nvim`) runs once per Neovim:
 on every one that is installed, with `--quick` on the required one. `@pytest.mark.nvim("0.11")` narrows that.
@@ -22,9 +22,11 @@ from typing import Any
 
 import hypothesis
 import pytest
+import pytest_asyncio
 
 from tests.support import leaks
 from tests.support.nvim import Home, Nvim, start
+from tests.support.shared import Keep, keeping
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -58,6 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     lacking = nvims.required() & nvims.read()["missing"].keys()
     if lacking:
         raise pytest.UsageError(f"required, but not to be had: Neovim {', '.join(sorted(lacking))}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.support.schedule import Schedule
+
+    return Schedule(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -102,6 +111,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def nvim_program(nvim_version: str) -> Path:
     """The Neovim of this run of the test."""
     return Path(nvims.read()["found"][nvim_version])
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def keep() -> AsyncIterator[Keep]:
+    """Start a bridge that others use too: `await keep(version, setup="{…}", init="…")`.
+
+    Only fixtures that live longer than a test may do so, or the bridge would be what the test leaves behind.
+    """
+    async with keeping(nvims.read()["found"]) as kept:
+        yield kept
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Fixtures of the end-to-end tests: one bridge for a module, and a client over each transport.
+"""Fixtures of the end-to-end tests: one bridge for a module or several, and a client over each transport.
 
-The modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since the bridge's
-Neovim lives as long as the module; what it remembers is reset before each test.
+Modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since its Neovim
+lives as long as the module; what it remembers is reset before each test. Where nothing of one module disturbs
+another, `common_bridge` and `common_tools` live as long as the session, and so does the loop.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.support import bridge as support
 from tests.support import nvim as editors
 from tests.support.bridge import ROOT_TOOLS, TRANSPORTS, Bridge, Transport
 from tests.support.nvim import Home, Nvim
+from tests.support.shared import Keep
 
 
 @pytest.fixture(params=TRANSPORTS)
@@ -61,3 +63,16 @@ async def tools_bridge(module_bridge: Bridge) -> Bridge:
     """A bridge that offers the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
     await module_bridge.nvim.lua(ROOT_TOOLS)
     return module_bridge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def common_bridge(nvim_version: str, keep: Keep) -> Bridge:
+    """One Neovim and its bridge for all modules that ask for it."""
+    return await keep(nvim_version, setup="{ tools = { 'test', 'buffer' } }")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def common_tools(common_bridge: Bridge) -> Bridge:
+    """The same with the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
+    await common_bridge.nvim.lua(ROOT_TOOLS)
+    return common_bridge

@@ -13,16 +13,16 @@ from mcp import Client, MCPError
 from tests.support.bridge import Bridge, Transport, connect
 from tests.support.results import error_of, text_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def value(client: Client, kind: str, later: bool = False) -> Any:
     return await client.call_tool("nvim_value", {"kind": kind, "later": later})
 
 
-async def test_lists_and_calls(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_lists_and_calls(common_tools: Bridge, transport: Transport) -> None:
     """A tool registered in Lua is listed with its schema and called by its published name."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         result = await client.call_tool("nvim_test_echo", {"text": "hällo"})
 
@@ -38,11 +38,11 @@ async def test_lists_and_calls(tools_bridge: Bridge, transport: Transport) -> No
         assert (text_of(result), result.is_error, result.structured_content) == ("hällo", False, None)
 
 
-async def test_instructions_name_editor_and_project(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_instructions_name_editor_and_project(common_tools: Bridge, transport: Transport) -> None:
     """The server says which Neovim it is and which project it has open."""
-    async with connect(tools_bridge, transport) as client:
-        pid = await tools_bridge.nvim.lua("return vim.fn.getpid()")
-        root = await tools_bridge.nvim.lua("return vim.uv.fs_realpath(vim.uv.cwd())")
+    async with connect(common_tools, transport) as client:
+        pid = await common_tools.nvim.lua("return vim.fn.getpid()")
+        root = await common_tools.nvim.lua("return vim.uv.fs_realpath(vim.uv.cwd())")
 
         assert client.server_info.name == "mcp-tools.nvim"
         assert f"process {pid}" in (client.instructions or "")
@@ -50,7 +50,7 @@ async def test_instructions_name_editor_and_project(tools_bridge: Bridge, transp
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
-async def test_results_of_every_kind(tools_bridge: Bridge, transport: Transport, later: bool) -> None:
+async def test_results_of_every_kind(common_tools: Bridge, transport: Transport, later: bool) -> None:
     """What Lua gives arrives as it was, whether at once or later."""
     expected: dict[str, Any] = {
         "nul": "a\0b",
@@ -62,7 +62,7 @@ async def test_results_of_every_kind(tools_bridge: Bridge, transport: Transport,
         "false": False,
         "numbers": [3.141592653589793, 2**53 + 2, 1763769600123456, 0.1 + 0.2],
     }
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         for kind, wanted in expected.items():
             result = await value(client, kind, later)
             text = text_of(result)
@@ -79,7 +79,7 @@ async def test_results_of_every_kind(tools_bridge: Bridge, transport: Transport,
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
-async def test_results_that_cannot_be_sent(tools_bridge: Bridge, transport: Transport, later: bool) -> None:
+async def test_results_that_cannot_be_sent(common_tools: Bridge, transport: Transport, later: bool) -> None:
     """What cannot be sent is an error that names the place, and the next call works."""
     expected = {
         "function": "result.a[1]",
@@ -90,7 +90,7 @@ async def test_results_that_cannot_be_sent(tools_bridge: Bridge, transport: Tran
         "bytes": "result.lines[2]",
         "bytes_text": "result: bytes",
     }
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         for kind, place in expected.items():
             error = error_of(await value(client, kind, later))
             assert error["code"] == "not_serializable", kind
@@ -102,9 +102,9 @@ async def test_results_that_cannot_be_sent(tools_bridge: Bridge, transport: Tran
         assert text_of(await client.call_tool("nvim_echo", {"value": "fine"})) == "fine"
 
 
-async def test_failures(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_failures(common_tools: Bridge, transport: Transport) -> None:
     """A tool's own failure, a throw, an object thrown, two answers, a throw after the answer."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
 
         async def fail(how: str) -> Any:
             return await client.call_tool("nvim_fail", {"how": how})
@@ -119,9 +119,9 @@ async def test_failures(tools_bridge: Bridge, transport: Transport) -> None:
         assert text_of(await fail("after")) == "kept"
 
 
-async def test_arguments(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_arguments(common_tools: Bridge, transport: Transport) -> None:
     """Bad arguments are named all at once; nulls, empties and big integers are what they should be."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_value", {"later": "yes"}))
         assert error["code"] == "validation_error"
         assert {fault["field"] for fault in error["errors"]} == {"kind", "later"}
@@ -140,18 +140,18 @@ async def test_arguments(tools_bridge: Bridge, transport: Transport) -> None:
         assert error["errors"][0]["field"] == "value.a[1]"
 
 
-async def test_unknown_tool(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_unknown_tool(common_tools: Bridge, transport: Transport) -> None:
     """A tool that is not there is a protocol error."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nvim_nope", {})
 
         assert caught.value.code == -32602
 
 
-async def test_promised_results(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_promised_results(common_tools: Bridge, transport: Transport) -> None:
     """A tool with an output schema sends structured content, keeps its promise, and errors stay out of it."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         good = await client.call_tool("nvim_promised", {})
         broken = await client.call_tool("nvim_promised", {"ok": False})
         failed = await client.call_tool("nvim_promised", {"fail": True})
@@ -165,57 +165,57 @@ async def test_promised_results(tools_bridge: Bridge, transport: Transport) -> N
             assert result.meta["mcp-tools.nvim/error"]["code"] == code
 
 
-async def test_progress_arrives_while_the_tool_works(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_progress_arrives_while_the_tool_works(common_tools: Bridge, transport: Transport) -> None:
     """Progress comes in order, before the result."""
     seen: list[tuple[float, float | None, str | None]] = []
 
     async def note(done: float, total: float | None, message: str | None) -> None:
         seen.append((done, total, message))
 
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         result = await client.call_tool("nvim_count", {"steps": 3}, progress_callback=note)
 
         assert text_of(result) == "counted"
         assert seen == [(i, 3, f"step {i}") for i in (1, 2, 3)]
 
 
-async def test_timeout_reaches_the_tool(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_timeout_reaches_the_tool(common_tools: Bridge, transport: Transport) -> None:
     """A tool that never answers is ended at its own timeout, and told."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_short", {}))
 
         assert error["code"] == "timeout"
         assert "100 ms" in error["message"]
-        assert await tools_bridge.nvim.lua("return Seen.cancelled") == ["timeout"]
+        assert await common_tools.nvim.lua("return Seen.cancelled") == ["timeout"]
 
 
-async def test_cancel_reaches_the_tool(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_cancel_reaches_the_tool(common_tools: Bridge, transport: Transport) -> None:
     """A client that gives up a call stops the tool."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         call = asyncio.create_task(client.call_tool("nvim_hold", {}))
-        await tools_bridge.nvim.wait_for("return Seen.running == 1")
+        await common_tools.nvim.wait_for("return Seen.running == 1")
         call.cancel()
-        await tools_bridge.nvim.wait_for("return Seen.running == 0")
+        await common_tools.nvim.wait_for("return Seen.running == 0")
 
-        reasons = await tools_bridge.nvim.lua("return Seen.cancelled")
+        reasons = await common_tools.nvim.lua("return Seen.cancelled")
         assert reasons == ["disconnected" if transport == "stateless" else "client"]
         assert text_of(await client.call_tool("nvim_echo", {"value": "on"})) == "on"
-        assert await tools_bridge.nvim.lua("return require('mcp-tools.registry').pending_count()") == 0
+        assert await common_tools.nvim.lua("return require('mcp-tools.registry').pending_count()") == 0
 
 
-async def test_approval_is_refused_without_a_person(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_approval_is_refused_without_a_person(common_tools: Bridge, transport: Transport) -> None:
     """A tool that can destroy does not run when nobody can be asked; the error says what would allow it."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", {}))
 
         assert error["code"] == "access_denied"
         assert 'tools = { risky = "allow" }' in error["message"]
-        assert await tools_bridge.nvim.lua("return Seen.late") == 0
+        assert await common_tools.nvim.lua("return Seen.late") == 0
 
 
-async def test_many_calls_at_once(tools_bridge: Bridge, transport: Transport) -> None:
+async def test_many_calls_at_once(common_tools: Bridge, transport: Transport) -> None:
     """Overlapping calls each get their own answer."""
-    async with connect(tools_bridge, transport) as client:
+    async with connect(common_tools, transport) as client:
         results = await asyncio.gather(
             *(client.call_tool("nvim_later", {"ms": 50 - i, "value": i}) for i in range(50))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,17 +16,18 @@ from tests.support.nvim import ROOT
 from tests.support.raw import STATELESS_VERSION, Raw
 from tests.support.results import error_of, text_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REGISTER = f"dofile([[{ROOT / 'tests' / 'e2e' / 'inputs.lua'}]])"
 EXPIRED = "Invalid or expired requestState"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def asking(tools_bridge: Bridge) -> Bridge:
-    """A bridge whose editor has the tools of tests/e2e/inputs.lua."""
-    await tools_bridge.nvim.lua(REGISTER)
-    return tools_bridge
+@pytest_asyncio.fixture(loop_scope="session")
+async def asking(common_tools: Bridge) -> AsyncIterator[Bridge]:
+    """A bridge whose editor has the tools of tests/e2e/inputs.lua, until the test ends."""
+    await common_tools.nvim.lua(REGISTER)
+    yield common_tools
+    await common_tools.nvim.lua("mcp_tools.unregister_resource('e2e://asking')")
 
 
 class Person:

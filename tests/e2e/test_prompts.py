@@ -12,17 +12,17 @@ from tests.support.bridge import Bridge, Transport, connect
 from tests.support.news import follow
 from tests.support.nvim import ROOT
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # Once: to register again is a change of the lists, which would be announced to the next client.
 REGISTER = f"if not _G.Watched then dofile([[{ROOT / 'tests' / 'e2e' / 'resources.lua'}]]) end"
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def prompts(module_bridge: Bridge) -> Bridge:
+@pytest_asyncio.fixture(loop_scope="session")
+async def prompts(common_bridge: Bridge) -> Bridge:
     """A bridge whose editor has the prompt of tests/e2e/resources.lua."""
-    await module_bridge.nvim.lua(REGISTER)
-    return module_bridge
+    await common_bridge.nvim.lua(REGISTER)
+    return common_bridge
 
 
 async def test_list_and_get(prompts: Bridge, transport: Transport) -> None:

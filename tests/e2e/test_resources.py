@@ -17,7 +17,7 @@ from tests.support.bridge import Bridge, Transport, connect
 from tests.support.news import follow
 from tests.support.nvim import ROOT
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # Once: to register again is a change of the lists, which would be announced to the next client.
 REGISTER = f"if not _G.Watched then dofile([[{ROOT / 'tests' / 'e2e' / 'resources.lua'}]]) end"
@@ -25,11 +25,11 @@ SPEED = 5
 """Updates a second at most."""
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def resources(module_bridge: Bridge) -> Bridge:
+@pytest_asyncio.fixture(loop_scope="session")
+async def resources(common_bridge: Bridge) -> Bridge:
     """A bridge whose editor has the resources of tests/e2e/resources.lua and an open file."""
-    await module_bridge.nvim.lua(REGISTER)
-    return module_bridge
+    await common_bridge.nvim.lua(REGISTER)
+    return common_bridge
 
 
 async def open_file(bridge: Bridge, name: str, text: str) -> str:

@@ -1,14 +1,13 @@
 """Fixtures of the fault tests: a bridge with the tools of tests/e2e/tools.lua, and a raw client.
 
-Tests that end or hold up processes start their own (`bridge`, `raw`). Those that only misuse a bridge share
-one per file (`shared`, `client`), on the required Neovim, and must leave it as they found it:
-`pytestmark = pytest.mark.asyncio(loop_scope="module")`, and options as Lua in a constant `SETUP`.
+Tests that end processes start their own (`bridge`, `raw`). Those that only misuse a bridge share one
+(`shared`, `client`), on the required Neovim, and must leave it as they found it:
+`pytestmark = pytest.mark.asyncio(loop_scope="session")`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -18,7 +17,7 @@ from tests.support import bridge as support
 from tests.support.bridge import ROOT_TOOLS, Bridge
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw
-from tests.support.shared import bridge_of, open_files, settled
+from tests.support.shared import MISUSED, Keep, open_files, settled
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -47,15 +46,13 @@ async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
         yield client
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def shared_process(request: pytest.FixtureRequest) -> AsyncIterator[Bridge]:
-    """The bridge of this file."""
-    program = Path(nvims.read()["found"][nvims.REQUIRED])
-    async with bridge_of(program, setup=getattr(request.module, "SETUP", "{}")) as running:
-        yield running
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_process(keep: Keep) -> Bridge:
+    """The bridge of these files."""
+    return await keep(nvims.REQUIRED, setup=MISUSED)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def shared(shared_process: Bridge) -> AsyncIterator[Bridge]:
     """The same, and a look at what the test leaves behind in it."""
     pid = await shared_process.pid()
@@ -65,7 +62,7 @@ async def shared(shared_process: Bridge) -> AsyncIterator[Bridge]:
     await settled(shared_process, pid, files)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def client(shared: Bridge) -> AsyncIterator[Raw]:
     """A raw client of the shared bridge, with a session."""
     async with Raw(shared) as raw_client:

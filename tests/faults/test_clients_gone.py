@@ -12,13 +12,11 @@ import pytest
 
 from tests.support.bridge import Bridge
 from tests.support.raw import STATELESS_VERSION, Raw, begun, text_of, within
+from tests.support.shared import GRACE
 from tests.support.sse import LegacyStream
 from tests.support.tcp import request as raw_request
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-GRACE = 1_000
-SETUP = f"{{ limits = {{ orphan_grace = {GRACE} }} }}"
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def told(bridge: Bridge, reason: str, seconds: float) -> None:

@@ -11,14 +11,11 @@ import pytest
 
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw, text_of
-from tests.support.shared import memory_of
+from tests.support.shared import BODY, memory_of
 from tests.support.sse import LegacyStream
 from tests.support.tcp import request, talk
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-LIMIT = 64 * 1024
-SETUP = f"{{ limits = {{ request_body = {LIMIT} }} }}"
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def nested(levels: int, kind: str = "list") -> bytes:
@@ -139,8 +136,8 @@ def of_size(size: int) -> bytes:
 
 async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
     """The limit passes, one byte more is 413 with −32005; declared, chunked, or compressed beyond it."""
-    fits, too_much = of_size(LIMIT), of_size(LIMIT + 1)
-    assert (len(fits), len(too_much)) == (LIMIT, LIMIT + 1)
+    fits, too_much = of_size(BODY), of_size(BODY + 1)
+    assert (len(fits), len(too_much)) == (BODY, BODY + 1)
     assert (await client.send(fits))[0] == 200
     status, answer = await client.send(too_much)
     assert (status, answer["error"]["code"]) == (413, -32005)
@@ -154,7 +151,7 @@ async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
         ("gzip", gzip.compress(b" " * 50_000_000)),
         ("deflate", zlib.compress(b" " * 50_000_000)),
     ):
-        assert len(packed) < LIMIT
+        assert len(packed) < BODY
         (got,) = await talk(shared, request(shared, packed, session, Content_Encoding=how), answers=1)
         assert got.status in (400, 413, 415), how
     assert memory_of(await shared.pid()) < 250_000
@@ -168,7 +165,7 @@ async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
         ("-1", {400}),
         ("1e3", {400}),
         (str(10**30), {400, 413}),
-        (LIMIT + 1, {413}),
+        (BODY + 1, {413}),
     ):
         (got,) = await talk(shared, request(shared, b"", session, Content_Length=length), answers=1)
         assert got.status in wanted, length

@@ -11,7 +11,7 @@ from tests.support.bridge import Bridge
 from tests.support.raw import Raw
 from tests.support.tcp import ping, read, request, talk
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_keep_alive(shared: Bridge, client: Raw) -> None:

@@ -11,7 +11,7 @@ from tests.support.bridge import Bridge
 from tests.support.raw import BOTH, STATELESS_VERSION, Raw
 from tests.support.tcp import Answer, ping, request, talk
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PATHS = {"/mcp": "POST", "/": "POST", "/messages": "POST", "/sse": "GET", "/health": "GET"}
 

@@ -15,7 +15,7 @@ from tests.support.raw import Raw, code_of, text_of, within
 from tests.support.shared import forgotten, health, memory_of
 from tests.support.sse import LegacyStream
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CALLS = 1024
 SESSIONS = 64

@@ -11,7 +11,7 @@ import pytest
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw, code_of, text_of
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_params_that_are_not_for_the_method(client: Raw) -> None:

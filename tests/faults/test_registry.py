@@ -11,7 +11,7 @@ from tests.support.bridge import ROOT_TOOLS, Bridge
 from tests.support.raw import Raw, begun, text_of, within
 from tests.support.shared import forgotten
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 REGISTER = """
 mcp_tools.register({

@@ -1,9 +1,8 @@
-"""Fixtures of the property tests: one bridge per file and Neovim, so that an example costs one request."""
+"""Fixtures of the property tests: one bridge per Neovim, so that an example costs one request."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -11,7 +10,7 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw
-from tests.support.shared import bridge_of, open_files, settled
+from tests.support.shared import MISUSED, Keep, open_files, settled
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -27,20 +26,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bridge(request: pytest.FixtureRequest) -> AsyncIterator[Bridge]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bridge(request: pytest.FixtureRequest, keep: Keep) -> AsyncIterator[Bridge]:
     """A bridge that is the same process, and idle, when all examples are done."""
     found = nvims.read()["found"]
     if request.param not in found:
         pytest.skip(f"Neovim {request.param} cannot be had")
-    async with bridge_of(Path(found[request.param])) as running:
-        pid = await running.pid()
-        files = open_files(pid)
-        yield running
-        await settled(running, pid, files)
+    running = await keep(request.param, setup=MISUSED)
+    pid = await running.pid()
+    files = open_files(pid)
+    yield running
+    await settled(running, pid, files)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def client(bridge: Bridge) -> AsyncIterator[Raw]:
     """A raw client with a session."""
     async with Raw(bridge) as raw:

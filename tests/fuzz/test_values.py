@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw, code_of, text_of
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.fuzz]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.fuzz]
 
 # Fixtures of a module outlive the examples on purpose.
 shared = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

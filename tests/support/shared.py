@@ -1,7 +1,7 @@
-"""One bridge for all tests of a file that only misuse it: it must be the same, and idle, after each of them.
+"""One bridge for many tests, since its start costs more than they do: it must be idle after each of them.
 
 Receives: which Neovim, options. Sends: a running `Bridge`; whether a test left anything behind in it.
-Does not know about: pytest (tests/faults/conftest.py has the fixtures).
+Does not know about: pytest (tests/conftest.py has the fixture).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import json
 import os
 import tempfile
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from . import bridge as support
 from .bridge import Bridge
@@ -22,6 +22,12 @@ from .nvim import Home, Nvim
 from .nvim import start as start_nvim
 from .raw import Raw
 
+GRACE = 1_000
+"""ms until a client without a connection is gone; short, since tests wait for it."""
+BODY = 1 << 19
+"""Bytes of a request at most."""
+MISUSED = f"{{ limits = {{ orphan_grace = {GRACE}, request_body = {BODY} }} }}"
+"""Options of the bridge that all share who misuse it."""
 SETTLES = 2_000
 """ms for results to be acknowledged, connections to be closed and calls to be forgotten."""
 
@@ -46,6 +52,34 @@ async def bridge_of(
         finally:
             for nvim in nvims:
                 await nvim.stop()
+
+
+class Keep(Protocol):
+    """Starts a bridge, unless there is one of that Neovim and these options already."""
+
+    async def __call__(
+        self, version: str, *, setup: str = "{}", init: str = support.ROOT_TOOLS
+    ) -> Bridge: ...
+
+
+@contextlib.asynccontextmanager
+async def keeping(programs: Mapping[str, str]) -> AsyncIterator[Keep]:
+    """Bridges that live until the end.
+
+    Args:
+        programs: path of each version of Neovim.
+    """
+    running: dict[tuple[str, str, str], Bridge] = {}
+    async with contextlib.AsyncExitStack() as stack:
+
+        async def keep(version: str, *, setup: str = "{}", init: str = support.ROOT_TOOLS) -> Bridge:
+            key = (version, setup, init)
+            if key not in running or running[key].nvim.process.returncode is not None:
+                starting = bridge_of(Path(programs[version]), setup=setup, init=init)
+                running[key] = await stack.enter_async_context(starting)
+            return running[key]
+
+        yield keep
 
 
 def health(bridge: Bridge) -> dict[str, Any]:

@@ -216,6 +216,12 @@ local sections = {
   { title = 'Tools', run = offered('tools') },
   { title = 'Resources and prompts', run = offered('resources_and_prompts') },
   { title = 'Tools of other plugins', run = offered('found') },
+  {
+    title = 'Tools written in Python',
+    run = function()
+      require('mcp-tools.health.python').check()
+    end,
+  },
 }
 
 function M.check()

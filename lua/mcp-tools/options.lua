@@ -303,11 +303,11 @@ return {
   },
   {
     path = 'python.modules',
-    planned = true,
     type = 'list',
     default = {},
     items = 'string',
-    description = 'Python modules that define tools.',
+    description = 'Python modules that define tools with `@mcp_tool`, besides the files `mcp_tools/*.py` on the'
+      .. ' runtimepath. They are looked for in `python3/` folders on the runtimepath, too.',
   },
   {
     path = 'mounts',

@@ -178,12 +178,13 @@ local function settle(registry, sources)
 end
 
 ---@param registry mcp-tools.Registry
+---@param sources mcp-tools.python.Source[] those that were read: of two tools with one name the first stays
 ---@param results table<string, mcp-tools.python.Scanned>
-local function take(registry, results)
+local function take(registry, sources, results)
   local changed = false
-  for key, result in pairs(results) do
-    local module = modules[key]
-    if module then
+  for _, source in ipairs(sources) do
+    local module, result = modules[source.key], results[source.key]
+    if module and result then
       local before = module.known
       local path = result.path or module.source.path
       local stamp = cache.stamp(path)
@@ -230,7 +231,7 @@ function M.scan(registry, done)
   require('mcp-tools.python.scan').read(unread, function(results, fault)
     no_python = fault
     if results then
-      take(registry, results)
+      take(registry, unread, results)
       keep()
     end
     done()

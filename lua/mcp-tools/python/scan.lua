@@ -11,7 +11,7 @@ local runtime = require('mcp-tools.python.runtime')
 local M = {}
 
 --- ms for one process. Importing a large library from a cold disk takes seconds.
-local TIMEOUT = 20000
+M.TIMEOUT = 20000
 local MAX_OUTPUT = 8 * 1024 * 1024
 
 --- Nobody cancels a look.
@@ -52,7 +52,7 @@ local function run(python, sources, results, done)
   end
   local opts = {
     cwd = vim.fn.stdpath('data') --[[@as string]],
-    timeout = TIMEOUT,
+    timeout = M.TIMEOUT,
     limit = MAX_OUTPUT,
   }
   opts.cwd = vim.uv.fs_stat(opts.cwd) and opts.cwd or '/'

@@ -1,0 +1,263 @@
+"""How modules with Python tools are found, read, remembered, trusted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridge import INIT
+from tests.support.nvim import Nvim
+from tests.support.python_host import Caller, host
+
+Spawn = Callable[..., Awaitable[Nvim]]
+Editor = Callable[..., Awaitable[Nvim]]
+
+LIST = """
+local tools = require('mcp-tools.core').get().registry:list('tools')
+return vim.tbl_map(function(tool) return tool.name end, tools)
+"""
+HEALTH = """
+vim.cmd('silent checkhealth mcp-tools')
+return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
+"""
+FAILURES = """
+local found = {}
+for _, failure in ipairs(require('mcp-tools.discovery').failures()) do
+  found[vim.fs.basename(failure.source)] = failure.error
+end
+return found
+"""
+SETTLED = """
+require('mcp-tools.core').get()
+if not _G.settled then
+  _G.settled = true
+  require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry, 'python', function()
+    _G.looked = true
+  end)
+end
+return _G.looked
+"""
+REFRESH = """
+_G.looked = false
+require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry, 'python', function()
+  _G.looked = true
+end)
+"""
+LOOK = "_G.looked = false; require('mcp-tools.discovery').on_look(function() _G.looked = true end)"
+READ_ANY = "return package.loaded['mcp-tools.python.scan'] ~= nil"
+TOOL = '''
+from bridge.python_tools import mcp_tool
+
+@mcp_tool(annotations={{"read_only": True}})
+def {name}() -> str:
+    """Says what it is."""
+    return "{says}"
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """A plugin's folder, which is on the runtimepath."""
+    (tmp_path / "plugin" / "mcp_tools").mkdir(parents=True)
+    (tmp_path / "plugin" / "python3").mkdir()
+    return tmp_path / "plugin"
+
+
+@pytest.fixture
+def editor(spawn_nvim: Spawn, plugin: Path) -> Editor:
+    """Start a Neovim whose runtimepath has the plugin."""
+
+    async def begin(setup: str = "{}", init: str = "", **options: Any) -> Nvim:
+        paths = f"vim.opt.runtimepath:append([[{plugin}]])\n{init}"
+        return await spawn_nvim(
+            init_lua=INIT.format(python=sys.executable, setup=setup, init=paths), **options
+        )
+
+    return begin
+
+
+def write(plugin: Path, file: str, name: str, says: str = "hello") -> Path:
+    path = plugin / file
+    path.write_text(TOOL.format(name=name, says=says))
+    return path
+
+
+async def looked(nvim: Nvim) -> list[str]:
+    """The tools, once everything was looked at."""
+    await nvim.wait_for(SETTLED, timeout=40_000)
+    names: list[str] = await nvim.lua(LIST)
+    return names
+
+
+async def refresh(nvim: Nvim) -> list[str]:
+    await nvim.lua(REFRESH)
+    await nvim.wait_for("return _G.looked", timeout=40_000)
+    names: list[str] = await nvim.lua(LIST)
+    return names
+
+
+async def test_what_is_known_is_listed_without_a_process(editor: Editor, plugin: Path) -> None:
+    """The second editor has the tools at once, from the disk; the host starts with the first call."""
+    write(plugin, "mcp_tools/one.py", "one")
+    first = await editor()
+    assert await looked(first) == ["one"]
+
+    second = await editor()
+    assert await second.lua(LIST) == ["one"]
+    assert await second.lua(READ_ANY) is False
+    assert (await host(second))["state"] == "none"
+    assert (await Caller(second, None).call("one")).value == "hello"
+    assert (await host(second))["state"] == "ready"
+    assert await second.lua(READ_ANY) is False
+
+
+async def test_a_changed_file_is_read_again(editor: Editor, plugin: Path) -> None:
+    """A file that has changed since is not offered as it was; nor is one that is gone."""
+    write(plugin, "mcp_tools/one.py", "one")
+    write(plugin, "mcp_tools/two.py", "two")
+    first = await editor()
+    assert await looked(first) == ["one", "two"]
+    write(plugin, "mcp_tools/one.py", "renamed")
+    (plugin / "mcp_tools" / "two.py").unlink()
+
+    assert await refresh(first) == ["renamed"]
+    second = await editor()
+    assert await looked(second) == ["renamed"]
+
+
+async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> None:
+    """With MCP_TOOLS_CACHE_TTL=0 everything is read again, though offered at once as it was."""
+    write(plugin, "mcp_tools/one.py", "one")
+    await looked(await editor())
+
+    second = await editor(env={"MCP_TOOLS_CACHE_TTL": "0"})
+    assert await second.lua(LIST) == ["one"]
+    assert await second.lua(READ_ANY) is True
+
+
+async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Path) -> None:
+    """Each module that cannot be read is named with its reason; the others are there."""
+    tools = plugin / "mcp_tools"
+    write(plugin, "mcp_tools/good.py", "good")
+    (tools / "broken.py").write_text("def f(:\n")
+    (tools / "raises.py").write_text("raise ValueError('not today')\n")
+    (tools / "exits.py").write_text("import sys; sys.exit(3)\n")
+    (tools / "dies.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
+    (tools / "lacks.py").write_text("import no_such_module\n")
+    (tools / "silent.py").write_text(
+        "from bridge.python_tools import mcp_tool\n@mcp_tool\ndef silent(): ...\n@mcp_tool\n"
+        "def spoken():\n    '''Says.'''\n"
+    )
+    write(plugin, "mcp_tools/twin.py", "good")
+    write(plugin, "mcp_tools/_private.py", "private")
+
+    nvim = await editor()
+    assert await looked(nvim) == ["good", "spoken"]
+    failures = await nvim.lua(FAILURES)
+    expected = {
+        "broken.py": "invalid syntax",
+        "raises.py": "ValueError: not today",
+        "exits.py": "SystemExit: 3",
+        "dies.py": "importing it failed",
+        "lacks.py": "No module named 'no_such_module'",
+        "silent.py": "tool 'silent': needs a docstring",
+        "twin.py": "tool 'good': name: it is taken by",
+    }
+    assert set(failures) == set(expected)
+    for name, words in expected.items():
+        assert words in failures[name], failures[name]
+    report = await nvim.lua(HEALTH)
+    for name, words in expected.items():
+        assert name in report
+        assert words in report
+    assert "modules: 8, tools: 2" in report
+    assert "the host does not run" in report
+    assert await nvim.lua("return vim.fn.execute('messages')") == ""
+
+
+@pytest.mark.slow
+async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
+    """A module whose import hangs is given up; the ones after it are read all the same."""
+    (plugin / "mcp_tools" / "hangs.py").write_text("import threading; threading.Event().wait()\n")
+    write(plugin, "mcp_tools/later.py", "later")
+
+    nvim = await editor(init="require('mcp-tools.python.scan').TIMEOUT = 2000")
+    assert await looked(nvim) == ["later"]
+    assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
+
+
+async def test_configured_modules(editor: Editor, plugin: Path) -> None:
+    """Modules that the person names are found where plugins keep Python; private ones are not read."""
+    package = plugin / "python3" / "my_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .inner import inner\n")
+    write(package, "inner.py", "inner")
+    nvim = await editor(
+        "{ python = { modules = { 'my_package', 'my_package._hidden', 'nowhere', 'os;x' } } }"
+    )
+
+    assert await looked(nvim) == ["inner"]
+    assert (await Caller(nvim, None).call("inner")).value == "hello"
+    failures = await nvim.lua(FAILURES)
+    assert "private" in failures["module:my_package._hidden"]
+    assert "No module named 'nowhere'" in failures["module:nowhere"]
+    assert "no name of a module" in failures["module:os;x"]
+
+
+async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> None:
+    """Writing the file is enough: the next call runs what it says now, one that runs goes on."""
+    path = write(plugin, "mcp_tools/one.py", "one", "before")
+    nvim = await editor()
+    await looked(nvim)
+    tools = Caller(nvim, None)
+    assert (await tools.call("one")).value == "before"
+    path.write_text(path.read_text().replace("before", "after"))
+    await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
+    await nvim.lua(
+        "_G.looked = false; require('mcp-tools.discovery').on_look(function() _G.looked = true end)"
+    )
+    await nvim.lua("vim.cmd.write()")
+    await nvim.wait_for("return _G.looked", timeout=20_000)
+
+    assert (await tools.call("one")).value == "after"
+
+
+async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:
+    """A project's own module is read only after `:trust`, asks whatever it says, and not when it has changed."""
+    project = home.make("cwd")
+    (project / ".git").mkdir()
+    (project / "mcp_tools").mkdir()
+    proof = project / "it_ran"
+    path = write(project, "mcp_tools/evil.py", "evil")
+    path.write_text(f"open({str(proof)!r}, 'w')\n" + path.read_text())
+    add = f"vim.opt.runtimepath:append([[{project}]])"
+
+    nvim = await editor(init=add)
+    assert await looked(nvim) == []
+    assert "type :trust" in (await nvim.lua(FAILURES))["evil.py"]
+    assert not proof.exists()
+
+    (home.make("state") / "nvim").mkdir(exist_ok=True)
+    await nvim.lua("vim.cmd.edit(...); vim.cmd.trust()", str(path))
+    assert await refresh(nvim) == ["evil"]
+    assert proof.exists()
+    error = (await Caller(nvim, None).call("evil")).error
+    assert error is not None
+    assert error["code"] == "access_denied"
+
+    proof.unlink()
+    path.write_text(path.read_text() + "# changed\n")
+    await nvim.lua("require('mcp-tools.config').setup({ approval = { tools = { evil = 'allow' } } })")
+    error = (await Caller(nvim, None).call("evil")).error
+    assert error is not None
+    assert "has changed since it was trusted" in error["message"]
+    assert await refresh(nvim) == []
+    assert not proof.exists()
+    os.utime(path)
+    assert await looked(await editor(init=add)) == []
+    assert not proof.exists()

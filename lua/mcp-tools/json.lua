@@ -4,10 +4,11 @@
 --- Sends: compact JSON text, or an error value that names the path of what cannot be written.
 --- Does not know about: results, calls, MCP.
 ---
---- The text comes from `vim.json.encode` (C). What it does silently wrong is caught by one walk before it: numbers
---- that need more digits than it prints, a table that holds both `1` and `"1"`, and nesting beyond what clients
---- parse. A value that needs exact numbers is written by `write` below instead.
+--- The text is that of `vim.json.encode`; compact.lua makes it of values without fault. What vim.json does silently
+--- wrong is caught by one walk before it: numbers that need more digits than it prints, a table that holds both `1` and
+--- `"1"`, and nesting beyond what clients parse. A value that needs exact numbers is written by `write` below instead.
 
+local compact = require('mcp-tools.compact')
 local errors = require('mcp-tools.errors')
 
 local M = {}
@@ -19,11 +20,8 @@ local MAX_PATH = 12
 --- A list with more holes than this is refused, as vim.json does: writing it would make nulls without end.
 local SPARSE_SAFE, SPARSE_RATIO = 10, 2
 
-local DIGITS = vim.fn.has('nvim-0.11') == 1 and '%.16g' or '%.14g'
 local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
 local floor, format, huge = math.floor, string.format, math.huge
---- vim.json rounds a tie to even, `format` up. At a power of two, where numbers below lie closer, only one comes back.
-local POWER_OF_TWO = { [0.5] = true, [-0.5] = true }
 local json_encode = vim.json.encode
 
 ---@class mcp-tools.Survey
@@ -47,12 +45,7 @@ local function walk(survey, value, depth)
       survey.fault = 'not a finite number'
       return false
     end
-    if
-      not (value == floor(value) and value < 1e14 and value > -1e14)
-      and (tonumber(format(DIGITS, value)) ~= value or POWER_OF_TWO[math.frexp(value)])
-    then
-      survey.exact = true
-    end
+    survey.exact = survey.exact or not compact.is_exact(value)
     return true
   end
   if kind ~= 'table' then
@@ -102,42 +95,6 @@ local function walk(survey, value, depth)
   end
   survey.seen[value] = nil
   return true
-end
-
---- The same look for what is nearly always there, a value without fault: no path is kept, and a cycle is found by its
---- depth. `true` when `walk` would accept the value and no number needs the slow encoder.
----@param value table
----@param depth integer
----@return boolean plain
-local function is_plain(value, depth)
-  if depth > MAX_DEPTH then
-    return false
-  end
-  local numbered, max, named = 0, 0, false
-  for key, item in pairs(value) do
-    local kind = type(key)
-    if kind == 'string' then
-      named = true
-    elseif kind == 'number' then
-      numbered = numbered + 1
-      max = key > max and key or max
-    else
-      return false
-    end
-    kind = type(item)
-    if kind == 'table' then
-      if not is_plain(item, depth + 1) then
-        return false
-      end
-    elseif kind == 'number' then
-      if not (item < 1e14 and item > -1e14 and item == floor(item)) then
-        return false
-      end
-    elseif kind ~= 'string' and kind ~= 'boolean' and item ~= NIL then
-      return false
-    end
-  end
-  return numbered == 0 or not (named or max > SPARSE_SAFE and max > SPARSE_RATIO * numbered)
 end
 
 --- A dotted path for people: `result.lines[3].text`.
@@ -222,8 +179,9 @@ end
 ---@return string? text
 ---@return mcp-tools.Error? err `not_serializable`, naming the path
 function M.encode(value, root)
-  if type(value) == 'table' and is_plain(value, 1) then
-    return json_encode(value)
+  local quick = type(value) == 'table' and compact.encode(value)
+  if quick then
+    return quick
   end
   local survey = { path = {}, seen = {}, exact = false }
   if not walk(survey, value, 1) then

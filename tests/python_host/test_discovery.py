@@ -228,7 +228,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
 
 
 async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:
-    """A project's own module is read only after `:trust`, asks whatever it says, and not when it has changed."""
+    """A project's module is read only after `:trust`, asks whatever it says; not when it has changed."""
     project = home.make("cwd")
     (project / ".git").mkdir()
     (project / "mcp_tools").mkdir()

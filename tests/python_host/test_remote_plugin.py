@@ -1,0 +1,99 @@
+"""The remote plugin as Neovim and pynvim know such things."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.support.bridge import Bridge
+from tests.support.nvim import ROOT, Nvim
+from tests.support.python_host import INIT, SAMPLES, Caller, caller
+
+Start = Callable[..., Awaitable[Bridge]]
+
+OUTSIDE = """
+local path = ...
+local remote = require('mcp-tools.remote')
+local target = remote.target({
+  send = function(_, ...)
+    vim.fn.McpToolsHost(...)
+  end,
+})
+require('mcp-tools').register({
+  name = 'by_manifest',
+  description = 'Runs a tool in the host of the manifest.',
+  annotations = { read_only = true },
+  execute = function(ctx)
+    remote.call(target, ctx, { key = path, name = 'py_add', source = { path = path } }, { a = 40 })
+  end,
+})
+"""
+
+
+async def run(*command: str) -> str:
+    """What a program prints."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return output.decode()
+
+
+async def test_a_plain_client_calls_a_tool(start: Start) -> None:
+    """Any pynvim client that is attached to the editor runs Python tools through the same gateway."""
+    bridge = await start()
+    client = str(ROOT / "tests" / "support" / "pynvim_client.py")
+
+    async def outcome(name: str, args: dict[str, Any]) -> Any:
+        return json.loads(await run(sys.executable, client, str(bridge.nvim.socket), name, json.dumps(args)))
+
+    assert await outcome("py_add", {"a": 1}) == {"result": {"sum": 3, "words": []}}
+    assert (await outcome("py_asks_first", {}))["err"]["code"] == "access_denied"
+
+
+async def test_update_remote_plugins(start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
+    """A manifest that lists our file changes nothing; and the file works in the host of the manifest, too."""
+    provider = f"vim.g.python3_host_prog = [[{sys.executable}]]"
+    first = await spawn_nvim(init_lua=provider)
+    said = await first.lua("return vim.fn.execute('UpdateRemotePlugins')")
+    assert "remote/host: python3 host registered plugins ['nvim_mcp_host.py']" in said
+
+    bridge = await start(init=provider)
+    assert await bridge.nvim.lua("return vim.fn.exists('#FuncUndefined#McpToolsHost')") == 1
+    await bridge.nvim.lua(OUTSIDE, str(SAMPLES / "mcp_tools" / "samples.py"))
+    async with caller(bridge, "lua") as tools:
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+        assert (await tools.call("by_manifest")).value == {"sum": 42, "words": []}
+    assert await bridge.nvim.lua("return vim.fn.execute('messages')") == ""
+
+
+async def test_a_manifest_without_a_provider(
+    start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
+) -> None:
+    """When the person's provider breaks after the manifest was written, nothing is said and tools work."""
+    first = await spawn_nvim(init_lua=f"vim.g.python3_host_prog = [[{sys.executable}]]")
+    await first.lua("vim.fn.execute('UpdateRemotePlugins')")
+
+    bridge = await start(init="vim.g.python3_host_prog = '/nonsense/python'")
+    async with caller(bridge, "lua") as tools:
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+    assert await bridge.nvim.lua("return vim.fn.execute('messages')") == ""
+
+
+async def test_nothing_runs_before_it_is_needed(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
+    """An editor that is merely started loads no module of this, reads no file and starts no process."""
+    nvim = await spawn_nvim(
+        init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
+    )
+    loaded = await nvim.lua(
+        "return vim.tbl_filter(function(name) return name:find('^mcp%-tools%.python') ~= nil end,"
+        " vim.tbl_keys(package.loaded))"
+    )
+
+    assert not loaded
+    assert (await Caller(nvim, None).call("nowhere")).error is not None

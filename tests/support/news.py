@@ -13,13 +13,18 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from mcp import Client, types
-from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ToolsListChanged,
+)
 
 from .bridge import Bridge, Transport, connect
 
 
 class News:
-    """`(what, time)` in order; what is a URI, `resources` or `prompts`; time is that of `time.monotonic`."""
+    """`(what, time)` in order; what is a URI or a kind such as `tools`; time is that of `time.monotonic`."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, float]] = []
@@ -44,6 +49,8 @@ class News:
         """The handler of a session's client."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self.add(message.params.uri)
+        elif isinstance(message, types.ToolListChangedNotification):
+            self.add("tools")
         elif isinstance(message, types.ResourceListChangedNotification):
             self.add("resources")
         elif isinstance(message, types.PromptListChangedNotification):
@@ -54,6 +61,8 @@ class News:
         async for event in changes:
             if isinstance(event, ResourceUpdated):
                 self.add(event.uri)
+            elif isinstance(event, ToolsListChanged):
+                self.add("tools")
             elif isinstance(event, ResourcesListChanged):
                 self.add("resources")
             elif isinstance(event, PromptsListChanged):
@@ -71,7 +80,10 @@ async def follow(
     async with connect(bridge, transport, **handler) as client:
         if transport == "stateless":
             listening = client.listen(
-                resources_list_changed=True, prompts_list_changed=True, resource_subscriptions=uris
+                tools_list_changed=True,
+                resources_list_changed=True,
+                prompts_list_changed=True,
+                resource_subscriptions=uris,
             )
             async with listening as changes:
                 following = asyncio.create_task(news.follow(changes))

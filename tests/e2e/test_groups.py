@@ -1,0 +1,225 @@
+"""Groups while clients are connected, and tools that plugins ship: a client hears of every change."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from mcp import Client, MCPError
+
+from tests.support.bridge import Bridge, Transport, connect
+from tests.support.news import News, follow
+from tests.support.results import error_of, text_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Plugin = Callable[[str, str | None], Path]
+
+ECHO = "mcp-tools.tools.test.echo"
+RELOAD = "_G.Reloaded = nil mcp_tools.reload(..., function(failures) _G.Reloaded = failures end)"
+REFRESH = "_G.Looked = nil mcp_tools.refresh(nil, function(failures) _G.Looked = failures end)"
+
+
+async def tool_names(client: Client) -> set[str]:
+    """What is listed now."""
+    return {tool.name.removeprefix("nvim_") for tool in (await client.list_tools(cache_mode="bypass")).tools}
+
+
+async def heard(news: News, kind: str, bridge: Bridge, lua: str, *args: Any) -> None:
+    """Runs Lua, and waits until the client was told of what came of it."""
+    news.seen.clear()
+    await bridge.nvim.lua(lua, *args)
+    await news.wait_for(kind)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
+    """A bridge whose options are afterwards what they were before."""
+    yield tools_bridge
+    await tools_bridge.nvim.lua(
+        """
+        package.preload[...], package.loaded[...] = nil, nil
+        local config = require('mcp-tools.config')
+        local bridge = config.get('bridge')
+        config.reset()
+        mcp_tools.setup({ bridge = { python = bridge.python }, tools = { 'test', 'buffer' } })
+        require('mcp-tools.core').get()
+        """,
+        ECHO,
+    )
+
+
+async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) -> None:
+    """Who is connected hears that a group was switched, lists without it, and then with it again."""
+    async with follow(switched, transport) as (client, news):
+        assert {"buffer_list", "buffer_read"} <= await tool_names(client)
+        await heard(news, "tools", switched, "mcp_tools.disable('buffer')")
+        assert not {"buffer_list", "buffer_read"} & await tool_names(client)
+        assert {what for what, _ in news.seen} == {"tools"}
+        with pytest.raises(MCPError) as caught:
+            await client.call_tool("nvim_buffer_list", {})
+        assert caught.value.error.code == -32602
+        await heard(news, "tools", switched, "mcp_tools.enable('buffer_read')")
+        assert {"buffer_list", "buffer_read"} & await tool_names(client) == {"buffer_read"}
+        await heard(news, "tools", switched, "vim.cmd('McpTools tools enable buffer')")
+        assert {"buffer_list", "buffer_read"} <= await tool_names(client)
+
+
+async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) -> None:
+    """A reload is heard, and the list has the new description; one that fails changes nothing for clients."""
+    change = f"package.preload['{ECHO}'] = loadstring(...) package.loaded['{ECHO}'] = nil"
+    async with follow(switched, transport) as (client, news):
+        new = "return { name = 'test_echo', description = 'new', execute = function(ctx) ctx('new') end }"
+        await switched.nvim.lua(change, new)
+        await heard(news, "tools", switched, RELOAD, "test_echo")
+        tools = {tool.name: tool for tool in (await client.list_tools(cache_mode="bypass")).tools}
+        assert tools["nvim_test_echo"].description == "new"
+
+        await switched.nvim.lua(change, "error('broken on purpose')")
+        await switched.nvim.lua(RELOAD, "test")
+        assert (await switched.nvim.lua("return Reloaded"))[0]["source"] == ECHO
+        assert "test_echo" in await tool_names(client)
+        uri = "nvim://discovery"
+        shown = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
+        assert [failure["source"] for failure in shown["failures"]] == [ECHO]
+
+        await switched.nvim.lua(f"package.preload['{ECHO}'] = nil")
+        await heard(news, "tools", switched, RELOAD, "test")
+        shown = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
+        assert shown["failures"] == []
+
+
+async def test_resources_and_prompts_are_switched(switched: Bridge, transport: Transport) -> None:
+    """A prompt and a resource go and come; each is told as what it is."""
+    async with follow(switched, transport) as (client, news):
+        await heard(news, "prompts", switched, "mcp_tools.disable('prompts/verify_setup')")
+        names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
+        assert "verify_setup" not in names
+        await heard(news, "resources", switched, "mcp_tools.disable('resources')")
+        assert (await client.list_resource_templates(cache_mode="bypass")).resource_templates == []
+        await heard(news, "resources", switched, "mcp_tools.enable('resources')")
+        await heard(news, "prompts", switched, "mcp_tools.enable('prompts/verify_setup')")
+        names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
+        assert "verify_setup" in names
+
+
+async def test_a_call_in_flight_goes_on(switched: Bridge, transport: Transport) -> None:
+    """The tool is switched off, and its name taken by another, while a call runs; it answers all the same."""
+    async with connect(switched, transport) as client:
+        call = asyncio.create_task(client.call_tool("nvim_hold", {}))
+        await switched.nvim.wait_for("return Seen.running == 1")
+        await switched.nvim.lua("_G.Held = Seen.ctx mcp_tools.disable('hold')")
+        assert "hold" not in await tool_names(client)
+        await switched.nvim.lua(f"mcp_tools.register({tool('hold')})")
+        assert "hold" not in await tool_names(client)
+        await switched.nvim.lua("Held('the first')")
+        assert (await call).content[0].text == "the first"
+
+
+# Tools that plugins ship -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    """Writes or removes a file of a plugin that is nobody's project: `plugin(name, text)`."""
+    folder = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
+    folder.mkdir(parents=True)
+    times = itertools.count(1_000)
+
+    def write(name: str, text: str | None) -> Path:
+        path = folder / f"{name}.lua"
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+            os.utime(path, (now := next(times), now))  # two writes never have the same time
+        return tmp_path / "plugin"
+
+    return write
+
+
+def tool(name: str, text: str = "x") -> str:
+    """A definition, as Lua."""
+    return (
+        f"{{ name = '{name}', description = '{text}', annotations = {{ read_only = true }},"
+        f" execute = function(ctx) ctx('{text}') end }}"
+    )
+
+
+async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
+    """Good files, lists and broken ones; found with the runtimepath, changed and gone with their files."""
+    plugin("one", f"return {tool('shipped', 'first')}")
+    plugin("broken", "return {")
+    root = plugin("more", f"return {{ {tool('more_a')}, {tool('more_b')}, {{ name = 'more_c' }} }}")
+    async with follow(switched, transport) as (client, news):
+        await heard(news, "tools", switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
+        try:
+            assert {"shipped", "more_a", "more_b"} <= await tool_names(client)
+            assert "more_c" not in await tool_names(client)
+            answer = await client.call_tool("nvim_shipped", {})
+            assert answer.content[0].text == "first"
+
+            found = json.loads(
+                (await client.read_resource("nvim://discovery", cache_mode="bypass")).contents[0].text
+            )
+            ext = next(source for source in found["sources"] if source["name"] == "ext")
+            assert {Path(file["file"]).stem: file["tools"] for file in ext["found"]} == {
+                "one": ["shipped"],
+                "broken": [],
+                "more": ["more_a", "more_b"],
+            }
+            assert 0 <= ext["age_ms"] < ext["ttl_ms"] == 300_000
+            assert {Path(failure["source"]).stem for failure in found["failures"]} == {"broken", "more"}
+            shipped = next(item for item in found["tools"] if item["name"] == "shipped")
+            assert (Path(shipped["file"]).stem, shipped["origin"]) == ("one", "registered")
+
+            plugin("one", f"return {tool('shipped', 'second')}")
+            await heard(news, "tools", switched, REFRESH)
+            assert (await client.call_tool("nvim_shipped", {})).content[0].text == "second"
+            plugin("more", None)
+            plugin("broken", f"return {tool('mended')}")
+            await heard(news, "tools", switched, REFRESH)
+            names = await tool_names(client)
+            assert {"shipped", "mended"} <= names
+            assert not {"more_a", "more_b"} & names
+            assert await switched.nvim.lua("return #Looked") == 0
+
+            await heard(news, "tools", switched, "mcp_tools.setup({ tools = { shipped = false } })" + GET)
+            assert "shipped" not in await tool_names(client)
+            await heard(news, "tools", switched, "mcp_tools.setup({ tools = { broken = false } })" + GET)
+            assert "mended" not in await tool_names(client)
+        finally:
+            await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
+        assert "shipped" not in await tool_names(client)
+
+
+GET = " require('mcp-tools.core').get()"
+
+
+async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
+    """The tool `bridge_refresh` runs when the person allows it, finds what is new, and says so."""
+    root = plugin("one", f"return {tool('shipped')}")
+    await switched.nvim.lua("vim.opt.runtimepath:append(...) mcp_tools.enable('bridge_refresh')", str(root))
+    try:
+        async with follow(switched, transport) as (client, news):
+            refused = await client.call_tool("nvim_bridge_refresh", {"source": "ext"})
+            assert error_of(refused)["code"] == "access_denied"
+            assert "shipped" not in await tool_names(client)
+            news.seen.clear()
+            await switched.nvim.lua(
+                "mcp_tools.setup({ approval = { tools = { bridge_refresh = 'allow' } } })"
+            )
+            answer = json.loads(text_of(await client.call_tool("nvim_bridge_refresh", {"source": "ext"})))
+            assert [source["name"] for source in answer["sources"]] == ["ext"]
+            assert answer["sources"][0]["found"][0]["tools"] == ["shipped"]
+            await news.wait_for("tools")
+            assert "shipped" in await tool_names(client)
+    finally:
+        await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))

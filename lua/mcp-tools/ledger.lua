@@ -7,38 +7,25 @@
 --- An entry belongs to a tool, its source and the fingerprint of its definition: a definition that changed is no longer
 --- the one that was trusted. A "denied" counts for the name alone. A file that others could have written, or that is
 --- not as we wrote it, is a fault: then nothing is known, not even that nothing was denied.
+---
+--- Several editors may write to one file. Each changes what is on disk then, under a lock; when another has the lock,
+--- the change counts here at once and is written a moment later.
 
 local canonical = require('mcp-tools.canonical')
 local files = require('mcp-tools.bridge.private_files')
+local ledger_file = require('mcp-tools.ledger_file')
+local lock_file = require('mcp-tools.lock_file')
+local notify = require('mcp-tools.notify')
 local origin = require('mcp-tools.origin')
 
 local uv = vim.uv
 
 local M = {}
 
-local VERSION = 1
---- Far more than a person decides in a project; a larger file was not written by us.
-local MAX_BYTES = 1024 * 1024
---- Files that one entry names; the oldest give way.
-local MAX_PATHS = 100
 --- How long what was read counts without a look at the file, which other editors write too.
 local FRESH_NS = 1e9
-
----@alias mcp-tools.Level
----| 'trusted'  # runs, whatever its definition says
----| 'verified' # runs, unless its definition demands to be asked
----| 'files'    # runs with files that the person allowed for it, and asks otherwise
----| 'denied'   # does not run
-
-local LEVELS = { trusted = true, verified = true, files = true, denied = true }
-
----@class mcp-tools.LedgerEntry
----@field tool string
----@field source string
----@field hash string fingerprint of the definition
----@field level mcp-tools.Level
----@field paths string[]? resolved files outside the project that it may have
----@field at integer unix seconds
+--- When another editor is writing: after how many ms it is tried again at least, and for how long.
+local RETRY_MS, RETRY_NS = 2, 5e9
 
 ---@class mcp-tools.Book one project's ledger
 ---@field root string
@@ -53,6 +40,7 @@ local LEVELS = { trusted = true, verified = true, files = true, denied = true }
 
 ---@class mcp-tools.Ledger
 ---@field books table<string, mcp-tools.Book>
+---@field waiting table<string, mcp-tools.LedgerChange[]> by project: not on disk yet
 local Ledger = {}
 Ledger.__index = Ledger
 
@@ -60,7 +48,7 @@ Ledger.__index = Ledger
 ---@param opts { dir: fun(): string } the folder of all that outlives a session
 ---@return mcp-tools.Ledger
 function M.new(opts)
-  return setmetatable({ dir = opts.dir, books = {} }, Ledger)
+  return setmetatable({ dir = opts.dir, books = {}, waiting = {} }, Ledger)
 end
 
 ---@param tool string
@@ -76,42 +64,6 @@ local function stamp_of(path)
   return stat and ('%d %d.%d %d'):format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
-local function is_entry(entry)
-  return type(entry) == 'table'
-    and type(entry.tool) == 'string'
-    and type(entry.source) == 'string'
-    and type(entry.hash) == 'string'
-    and LEVELS[entry.level] ~= nil
-    and (entry.paths == nil or type(entry.paths) == 'table' and vim.islist(entry.paths))
-end
-
----@param book mcp-tools.Book
----@return string? fault
-local function read(book, dir)
-  for _, folder in ipairs({ dir, vim.fs.dirname(book.path) }) do
-    local fault = files.fault(folder, 'directory')
-    if fault then
-      return fault
-    end
-  end
-  local found, err = files.read(book.path, MAX_BYTES)
-  if not found then
-    return err
-  elseif not found.present then
-    return nil
-  end
-  local value = found.value or {}
-  if value.version ~= VERSION or value.root ~= book.root or type(value.entries) ~= 'table' then
-    return book.path .. ' is damaged'
-  end
-  for _, entry in pairs(value.entries) do
-    if not is_entry(entry) then
-      return book.path .. ' is damaged'
-    end
-  end
-  book.entries = value.entries
-end
-
 ---@param book mcp-tools.Book
 local function index(book)
   book.by_key, book.denied, book.trusted = {}, {}, {}
@@ -125,6 +77,12 @@ local function index(book)
   end
 end
 
+---@param root string
+---@return string
+function Ledger:path(root)
+  return vim.fs.joinpath(self.dir(), 'ledger', vim.fn.sha256(root):sub(1, 32) .. '.json')
+end
+
 --- The book of a project as it is on disk now, or was a moment ago.
 ---@param root string
 ---@param now? boolean look at the file in any case
@@ -135,11 +93,14 @@ function Ledger:open(root, now)
   if book and not now and time - book.looked_at < FRESH_NS then
     return book
   end
-  local path = book and book.path or vim.fs.joinpath(self.dir(), 'ledger', vim.fn.sha256(root):sub(1, 32) .. '.json')
+  local path = book and book.path or self:path(root)
   local stamp = stamp_of(path)
   if not book or book.stamp ~= stamp or book.fault or now then
-    book = { root = root, path = path, entries = {}, stamp = stamp }
-    book.fault = read(book, self.dir())
+    local entries, fault = ledger_file.read(path, root, self.dir())
+    book = { root = root, path = path, entries = entries or {}, fault = fault, stamp = stamp }
+    for _, change in ipairs(self.waiting[root] or {}) do
+      book.entries = ledger_file.changed(book.entries, change)
+    end
     index(book)
     self.books[root] = book
   end
@@ -173,32 +134,75 @@ function Ledger:look(root, definition)
   return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
 end
 
----@param book mcp-tools.Book
----@return boolean ok, string? err
-function Ledger:save(book)
-  for _, folder in ipairs({ self.dir(), vim.fs.dirname(book.path) }) do
+--- Writes what waits for it, on top of what is on disk now.
+---@param root string
+---@return boolean? ok nil: another editor is writing
+---@return string? err
+function Ledger:write(root)
+  local path, queue = self:path(root), self.waiting[root]
+  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
     local ok, err = files.ensure_dir(folder)
     if not ok then
       return false, err
     end
   end
-  local ok, err = files.write(book.path, { version = VERSION, root = book.root, entries = book.entries })
-  self.books[book.root] = nil
+  local lock, err = lock_file.take(path .. '.lock')
+  if err then
+    return false, err
+  elseif not lock then
+    return nil
+  end
+  local entries, fault = ledger_file.read(path, root, self.dir())
+  if not entries and queue[1].reset then
+    entries, fault = {}, files.fault(path, 'file') -- one that is not ours is not replaced
+  end
+  local ok
+  if fault then
+    ok, err = false, fault
+  elseif lock:is_held() then
+    for _, change in ipairs(queue) do
+      entries = ledger_file.changed(entries, change)
+    end
+    ok, err = ledger_file.write(path, root, entries)
+  end
+  lock:release()
   return ok, err
 end
 
----@param old string[]?
----@param new string[]
----@return string[]
-local function joined(old, new)
-  local out, seen = {}, {}
-  for _, path in ipairs(vim.list_extend(vim.list_slice(new), old or {})) do
-    if not seen[path] and #out < MAX_PATHS then
-      seen[path] = true
-      table.insert(out, path)
+--- Writes when the other editor has done so. What cannot be written is forgotten here, too.
+---@param root string
+---@param since integer ns
+function Ledger:write_later(root, since)
+  vim.defer_fn(function()
+    local ok, err = self:write(root)
+    if ok == nil and uv.hrtime() - since < RETRY_NS then
+      return self:write_later(root, since)
     end
+    self.waiting[root], self.books[root] = nil, nil
+    if not ok then
+      notify.error('what you just decided is not kept: ' .. (err or 'another editor does not end its writing'))
+    end
+  end, RETRY_MS + uv.hrtime() % 5)
+end
+
+---@param root string
+---@param change mcp-tools.LedgerChange
+---@return boolean ok, string? err
+function Ledger:add(root, change)
+  self.books[root] = nil
+  local waiting = self.waiting[root]
+  if waiting then -- a write is on its way and takes it along
+    table.insert(waiting, change)
+    return true
   end
-  return out
+  self.waiting[root] = { change }
+  local ok, err = self:write(root)
+  if ok == nil then
+    self:write_later(root, uv.hrtime())
+    return true
+  end
+  self.waiting[root] = nil
+  return ok, err
 end
 
 --- Notes what the person says of a definition; what they said of that name before, from that source, gives way.
@@ -208,41 +212,21 @@ end
 ---@param paths? string[] with "files": what it may have besides what it had
 ---@return boolean ok, string? err
 function Ledger:set(root, definition, level, paths)
-  local book = self:open(root, true)
-  if book.fault then
-    return false, book.fault
-  end
-  local source, hash = origin.key(definition), canonical.fingerprint(definition)
-  local old = book.by_key[key_of(definition.name, source)]
-  local entry = { tool = definition.name, source = source, hash = hash, level = level, at = os.time() }
-  if old and old.hash == hash and old.level ~= 'denied' then
-    entry.paths = old.paths
-    entry.level = level == 'files' and old.level or level
-  end
-  entry.paths = paths and joined(entry.paths, paths) or entry.paths
-  book.entries = vim.tbl_filter(function(other)
-    if other.tool ~= definition.name then
-      return true
-    end
-    return level ~= nil and other.source ~= source and other.level ~= 'denied'
-  end, book.entries)
-  if level then
-    table.insert(book.entries, entry)
-  end
-  return self:save(book)
+  return self:add(root, {
+    tool = definition.name,
+    source = origin.key(definition),
+    hash = canonical.fingerprint(definition),
+    level = level,
+    paths = paths,
+    at = os.time(),
+  })
 end
 
 --- Forgets everything about a project. A file with a fault is replaced, unless it is not ours.
 ---@param root string
 ---@return boolean ok, string? err
 function Ledger:reset(root)
-  local book = self:open(root, true)
-  local fault = files.fault(book.path, 'file')
-  if fault then
-    return false, fault
-  end
-  book.entries = {}
-  return self:save(book)
+  return self:add(root, { reset = true, at = os.time() })
 end
 
 --- Everything that was said in a project.

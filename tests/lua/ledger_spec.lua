@@ -157,6 +157,58 @@ describe('the ledger', function()
   end)
 end)
 
+describe('while another editor writes', function()
+  local lock_file = require('mcp-tools.lock_file')
+  local lock
+
+  before_each(function()
+    vim.fn.mkdir(root, 'p')
+    t.ok(new_ledger():set(root, definition({ name = 'old' }), 'trusted'))
+    lock = t.ok(lock_file.take(file() .. '.lock'))
+  end)
+
+  after_each(function()
+    lock:release()
+    vim.fn.delete(base, 'rf')
+  end)
+
+  it('what the person says counts at once, and is written a moment later', function()
+    local mine = new_ledger()
+    t.ok(mine:set(root, definition(), 'denied'))
+    t.ok(mine:set(root, definition({ name = 'y' }), 'files', { '/a' }))
+    t.eq('denied', mine:look(root, definition()).level)
+    t.eq({}, look())
+    lock:release()
+    t.wait(function()
+      return look().level == 'denied'
+    end)
+    t.eq({ '/a' }, look(definition({ name = 'y' })).paths)
+    t.eq('trusted', look(definition({ name = 'old' })).level)
+    t.eq({}, mine.waiting)
+  end)
+
+  it('a file that has become bad meanwhile is not written over', function()
+    local mine = new_ledger()
+    t.ok(mine:set(root, definition(), 'trusted'))
+    write('nonsense')
+    lock:release()
+    t.wait(function()
+      return next(mine.waiting) == nil
+    end)
+    t.eq({ 'nonsense' }, vim.fn.readfile(file()))
+    t.eq(nil, (mine:look(root, definition())))
+  end)
+
+  it('a lock that was left behind does not last', function()
+    t.ok(new_ledger():set(root, definition(), 'trusted'))
+    local long_ago = os.time() - 60
+    vim.uv.fs_utime(file() .. '.lock', long_ago, long_ago)
+    t.wait(function()
+      return look().level == 'trusted'
+    end)
+  end)
+end)
+
 describe('the origin of a definition', function()
   local project = base .. '/project'
 

@@ -252,6 +252,18 @@ async def test_two_clients_at_once(asking: Bridge, transport: Transport) -> None
     assert await asking.nvim.lua("return Seen.late") == 1
 
 
+@pytest.mark.slow
+async def test_an_allowed_tool_that_holds_up_the_editor(asking: Bridge) -> None:
+    """From the yes on its own time counts, though Neovim cannot even answer who brought the yes."""
+    await asking.nvim.lua(
+        "mcp_tools.setup({ approval = { timeout = 1000 } });"
+        "mcp_tools.register({ name = 'heavy', description = 'heavy', annotations = { destructive = true },"
+        "execute = function(ctx) vim.fn.system('sleep 4') ctx('it ran') end })"
+    )
+    async with connect(asking, "sessions", elicitation_callback=Person(says("once"))) as client:
+        assert text_of(await client.call_tool("nvim_heavy", {})) == "it ran"
+
+
 @pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:

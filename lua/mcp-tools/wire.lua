@@ -71,7 +71,10 @@ local function look()
       M.lost(id)
     end
   end
-  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any())
+  local provided = package.loaded['mcp-tools.provided']
+  local watched = core.get().executor.active > 0
+    or (subscriptions and subscriptions:any())
+    or (provided and provided.any())
   if next(channels) == nil or not watched then
     watch:stop()
     watch:close()
@@ -79,7 +82,7 @@ local function look()
   end
 end
 
---- Looks once a second while a call is pending or something is subscribed to; else there is no timer.
+--- Looks once a second while a call is pending or something is subscribed to or provided; else there is no timer.
 local function keep_watch()
   if watch then
     return
@@ -114,6 +117,10 @@ function M.lost(id)
   local executor = core.get().executor
   executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
+  local provided = package.loaded['mcp-tools.provided'] -- nobody provides anything before it is loaded
+  if provided then
+    provided.lost(id)
+  end
   require('mcp-tools.bridge').detached(id)
 end
 
@@ -297,6 +304,35 @@ end
 ---@return { clock: integer, unsubscribed: boolean }
 function M.unsubscribe(id, uri)
   return { clock = uv.hrtime(), unsubscribed = subscribed():unsubscribe(id, uri) }
+end
+
+--- Offers tools that the caller runs itself, until it takes them back or its channel closes. Their calls come to it as
+--- `remote_call(call_id, tool, args, info)`, `remote_cancel(call_id, reason)` and `remote_answer(call_id, ask, …)`.
+---@param id integer
+---@param provider string
+---@param definitions table[]|string a list, or JSON text of one
+---@return { clock: integer, refused: string[] }
+function M.provide(id, provider, definitions)
+  if not channels[id] then
+    error(('channel %s is not attached; say hello first'):format(tostring(id)))
+  end
+  local reply = require('mcp-tools.provided').provide(id, provider, unpacked(definitions) --[[@as table[] ]])
+  keep_watch()
+  reply.clock = uv.hrtime()
+  return reply
+end
+
+---@param id integer
+---@param provider string
+function M.withdraw(id, provider)
+  require('mcp-tools.provided').withdraw(id, provider)
+end
+
+for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remote_ask' }) do
+  --- What a process tells of a call that it runs; see remote.lua.
+  M[verb] = function(...)
+    require('mcp-tools.remote').receive(verb, ...)
+  end
 end
 
 --- News from the bridge, for people.

@@ -203,6 +203,22 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
 GET = " require('mcp-tools.core').get()"
 
 
+async def test_who_watches_what_was_found_hears_of_failures(
+    switched: Bridge, transport: Transport, plugin: Plugin
+) -> None:
+    """A file that fails changes no list; who has subscribed to `nvim://discovery` hears of it."""
+    uri = "nvim://discovery"
+    root = plugin("broken", "return {")
+    async with follow(switched, transport, [uri]) as (client, news):
+        try:
+            await heard(news, uri, switched, "vim.opt.runtimepath:append(...) " + REFRESH, str(root))
+            found = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
+            assert [Path(failure["source"]).stem for failure in found["failures"]] == ["broken"]
+            assert "tools" not in {what for what, _ in news.seen}
+        finally:
+            await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
+
+
 async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
     """The tool `bridge_refresh` runs when the person allows it, finds what is new, and says so."""
     root = plugin("one", f"return {tool('shipped')}")

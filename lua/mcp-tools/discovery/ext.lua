@@ -158,10 +158,29 @@ local function load_file(registry, path, file)
   end
 end
 
+local watching = false
+
+--- A tool that is being written is there when its file is.
+---@param registry mcp-tools.Registry
+local function watch_writes(registry)
+  if watching then
+    return
+  end
+  watching = true
+  api.nvim_create_autocmd('BufWritePost', {
+    group = api.nvim_create_augroup('mcp-tools.discovery.ext', {}),
+    pattern = '*/' .. FOLDER .. '/*.lua',
+    callback = function()
+      require('mcp-tools.discovery').refresh(registry, 'ext')
+    end,
+  })
+end
+
 --- Makes the registry hold what the files say now.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
 function M.scan(registry, done)
+  watch_writes(registry)
   local there = {}
   local found = look()
   for _, each in ipairs(found) do

@@ -31,7 +31,7 @@ return {
       -- The first line: what follows is a traceback, which is for the log.
       failures[i] = { source = failure.source, error = tostring(failure.error):match('[^\n]*') }
     end
-    for _, kind in ipairs({ 'resources', 'prompts' }) do
+    for _, kind in ipairs({ 'tools', 'resources', 'prompts' }) do
       local at = bundled.read_at(kind)
       ages[kind] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
     end

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.support.bridge import Bridge
+from tests.support.bridge import Bridge, closing_quietly
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -39,7 +39,10 @@ async def connected(bridge: Bridge, transport: str, mode: str, **options: Any) -
             http = httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False)
             await stack.enter_async_context(http)
             source = streamable_http_client(f"{bridge.url}/mcp", http_client=http)
-        yield await stack.enter_async_context(Client(source, mode=mode, **options))
+        closing = stack.enter_context(closing_quietly())
+        async with Client(source, mode=mode, **options) as client:
+            yield client
+            closing.set()
 
 
 async def register(bridge: Bridge, name: str) -> None:

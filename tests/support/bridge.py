@@ -7,13 +7,15 @@ Does not know about: pytest (tests/e2e/conftest.py has the fixtures).
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import anyio
 import httpx2
 from mcp import Client
 from mcp.client.sse import sse_client
@@ -88,13 +90,26 @@ async def ready(nvim: Nvim) -> Bridge:
     return Bridge(nvim, endpoint["port"], endpoint["token"])
 
 
+@contextlib.contextmanager
+def closing_quietly() -> Iterator[asyncio.Event]:
+    """A message that comes while the SDK's client over SSE closes breaks its reader; set before that."""
+    closing = asyncio.Event()
+    try:
+        yield closing
+    except* anyio.BrokenResourceError:
+        if not closing.is_set():
+            raise
+
+
 @contextlib.asynccontextmanager
 async def connect(bridge: Bridge, transport: Transport, **options: Any) -> AsyncIterator[Client]:
     """A client of the official Python SDK that is connected by `transport`."""
     if transport == "sse":
         source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
-        async with Client(source, mode="legacy", **options) as client:
-            yield client
+        with closing_quietly() as closing:
+            async with Client(source, mode="legacy", **options) as client:
+                yield client
+                closing.set()
         return
     mode = "legacy" if transport == "sessions" else "auto"
     async with (

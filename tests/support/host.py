@@ -18,7 +18,7 @@ from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .bridge import Bridge, Transport
+from .bridge import Bridge, Transport, closing_quietly
 
 EXTENSION = "ai.nimblebrain/host-resources"
 READ = "ai.nimblebrain/resources/read"
@@ -117,6 +117,7 @@ class HostSession(ClientSession):
 async def hosted(bridge: Bridge, transport: Transport, host: Host) -> AsyncIterator[HostSession]:
     """A session that is connected by `transport`."""
     async with contextlib.AsyncExitStack() as stack:
+        closing = stack.enter_context(closing_quietly())
         if transport == "sse":
             source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
         else:
@@ -127,6 +128,7 @@ async def hosted(bridge: Bridge, transport: Transport, host: Host) -> AsyncItera
         session = await stack.enter_async_context(HostSession(host, *streams))
         await session.initialize()
         yield session
+        closing.set()
 
 
 def _at(host: Host, place: str) -> dict[str, dict[str, Any]] | None:

@@ -45,6 +45,7 @@ nvims = load_nvims()
 
 # Ordinary runs try the same examples every time; `make fuzz` looks for new ones.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=10_000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -55,6 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     leaks.mark()
+    if config.getoption("--quick"):
+        hypothesis.settings.load_profile("quick")
     if not nvims.RECORD.exists():
         raise pytest.UsageError("run `make setup` first: no Neovim is installed for the tests")
     lacking = nvims.required() & nvims.read()["missing"].keys()

@@ -49,6 +49,7 @@ def echo(text: str) -> list[str]:
     return ["--method", "tools/call", "--tool-name", "nvim_test_echo", "--tool-args-json", arguments]
 
 
+@pytest.mark.slow
 async def test_lists_strictly(bridge: Bridge, tmp_path: Path) -> None:
     """No schema of a bundled tool has anything that it would call a portability problem."""
     done = await inspect(bridge, tmp_path, "--method", "tools/list", "--strict")
@@ -75,6 +76,7 @@ async def test_calls_over_sse(bridge: Bridge, tmp_path: Path) -> None:
     assert result(done)["content"] == [{"type": "text", "text": "sse"}]
 
 
+@pytest.mark.slow
 async def test_tool_errors(bridge: Bridge, tmp_path: Path) -> None:
     """A tool that fails is told from a server that does."""
     call = ["--method", "tools/call", "--tool-name", "nvim_fail", "--tool-arg", "how=on purpose"]

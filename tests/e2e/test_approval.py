@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
+import pytest_asyncio
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
 from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # A UI of the person's own choice: vim.ui.select is made to be replaced. It answers when the test says so.
 SELECT = (
@@ -27,15 +30,30 @@ async def asked(bridge: Bridge, count: int = 1) -> None:
     await bridge.nvim.wait_for(f"return #Asked >= {count}")
 
 
-@pytest.fixture
-async def bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> Bridge:
+RESET = (
+    ROOT_TOOLS
+    + """
+Asked = {}
+mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 2 }, ui = { approval = 'select' } })
+require('mcp-tools.core').get().gateway.grants:reset()
+"""
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def process(nvim_version: str, keep: Keep) -> Bridge:
     """A bridge whose editor has a screen and a person."""
-    bridge = await start_bridge(
-        init=SELECT,
-        setup="{ approval = { timeout = 3000 }, limits = { approvals = 2 }, ui = { approval = 'select' } }",
-    )
+    bridge = await keep(nvim_version, init=SELECT)
     await bridge.nvim.attach_ui()
     return bridge
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def bridge(process: Bridge) -> Bridge:
+    """The same, and nothing was asked yet."""
+    await process.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+    await process.nvim.lua(RESET)
+    return process
 
 
 async def test_yes_and_no(bridge: Bridge) -> None:
@@ -73,6 +91,7 @@ async def test_the_call_ends_first(bridge: Bridge) -> None:
 
 async def test_nobody_answers(bridge: Bridge) -> None:
     """No answer in `approval.timeout` is a no, and a late yes runs nothing."""
+    await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         error = error_of(await client.call_tool("nvim_risky", {}))
         await bridge.nvim.lua("Asked.answer(1)")

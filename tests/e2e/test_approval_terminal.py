@@ -136,6 +136,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
 
 
+@pytest.mark.slow
 async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
     """The window follows to another tab page and size, and comes in a terminal and over the command line."""
     async with connect(bridge, "sessions") as client:
@@ -173,6 +174,7 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
         assert text_of(await ended(call)) == "it ran"
 
 
+@pytest.mark.slow
 async def test_another_question_under_the_fingers(screen: Terminal, bridge: Bridge) -> None:
     """A yes that was begun before the question changed does not count for the next one."""
     async with connect(bridge, "sessions") as client:
@@ -192,6 +194,7 @@ async def test_another_question_under_the_fingers(screen: Terminal, bridge: Brid
         assert await ran(screen) == 1
 
 
+@pytest.mark.slow
 async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
     """`:McpTools trust` shows and changes levels; `:McpTools audit` shows what was decided."""
     async with connect(bridge, "sessions") as client:
@@ -217,6 +220,7 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("C-c")
 
 
+@pytest.mark.slow
 async def test_the_cursor_moves_for_who_wants_that(screen: Terminal, bridge: Bridge) -> None:
     """With `ui.approval_focus` the window is entered from normal mode only, and is deaf for a moment."""
     await screen.nvim.lua("mcp_tools.setup({ ui = { approval_focus = true } })")
@@ -241,6 +245,7 @@ async def test_the_cursor_moves_for_who_wants_that(screen: Terminal, bridge: Bri
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["a"]
 
 
+@pytest.mark.slow
 async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
     """A `preview` is shown, one that fails is said to have failed, and what is long is cut."""
     await screen.nvim.lua("""

@@ -23,6 +23,7 @@ async def who(client: Client, **options: Any) -> Any:
     return await client.session.call_tool("nvim_who", {}, allow_input_required=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("why", ["parked", "restarted"])
 async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bridge]], why: str) -> None:
     """Nobody came back in time, or the bridge began anew: the tool is told, the state is refused."""

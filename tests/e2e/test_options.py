@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import pytest
+import pytest_asyncio
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, Transport, connect
+from tests.support.bridge import Bridge, Transport, connect
 from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_size_limit(start_bridge: Callable[..., Awaitable[Bridge]], transport: Transport) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bridge(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge with options of all kinds, and the tools of tests/e2e/tools.lua."""
+    return await keep(nvim_version, setup="{ tool_prefix = '', limits = { tool_result = 2000 } }")
+
+
+async def test_size_limit(bridge: Bridge, transport: Transport) -> None:
     """A result at the limit passes; one byte more is refused."""
-    bridge = await start_bridge(init=ROOT_TOOLS, setup="{ limits = { tool_result = 2000 } }")
     async with connect(bridge, transport) as client:
-        assert len(text_of(await client.call_tool("nvim_sized", {"bytes": 2000}))) == 2000
-        assert error_of(await client.call_tool("nvim_sized", {"bytes": 2001}))["code"] == "too_large"
+        assert len(text_of(await client.call_tool("sized", {"bytes": 2000}))) == 2000
+        assert error_of(await client.call_tool("sized", {"bytes": 2001}))["code"] == "too_large"
 
 
-async def test_prefix(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+async def test_prefix(bridge: Bridge) -> None:
     """Without a prefix tools are published under their own names."""
-    bridge = await start_bridge(init=ROOT_TOOLS, setup="{ tool_prefix = '' }")
     async with connect(bridge, "sessions") as client:
         assert "echo" in {tool.name for tool in (await client.list_tools()).tools}
         assert text_of(await client.call_tool("echo", {"value": "x"})) == "x"

@@ -174,6 +174,7 @@ async def test_health(served: Terminal) -> None:
     assert await served.nvim.lua("return mcp_tools.endpoint().token") not in report
 
 
+@pytest.mark.slow
 async def test_approval_by_a_menu(served: Terminal) -> None:
     """By `vim.ui.select` the question names client and tool; 1 runs it, 2 and an empty answer refuse."""
     await served.nvim.lua("mcp_tools.setup({ ui = { approval = 'select' } })")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
 from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 INIT = (
     ROOT_TOOLS
@@ -34,15 +37,40 @@ end
 """
 )
 
-Start = Callable[..., Awaitable[Bridge]]
+# As if nothing had been asked, decided or noted yet.
+RESET = (
+    ROOT_TOOLS
+    + """
+local core, audit = require('mcp-tools.core').get(), require('mcp-tools.audit')
+mcp_tools.unregister('found')
+mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'float' } })
+core.gateway.grants:reset()
+core.gateway.ledger:reset(core.gateway:project())
+vim.cmd('silent only | enew!')
+_G.Emptied = false
+audit.tail(1, function()
+  os.remove(audit.path())
+  Events, Notes, Emptied = {}, {}, true
+end)
+"""
+)
 
 
-@pytest.fixture
-async def bridge(start_bridge: Start) -> Bridge:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def process(nvim_version: str, keep: Keep) -> Bridge:
     """A bridge whose editor has a screen."""
-    bridge = await start_bridge(init=INIT, setup="{ approval = { timeout = 20000 } }")
+    bridge = await keep(nvim_version, init=INIT)
     await bridge.nvim.attach_ui()
     return bridge
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def bridge(process: Bridge) -> Bridge:
+    """The same, without a past."""
+    await process.nvim.wait_for("return #Open() + require('mcp-tools.registry').pending_count() == 0")
+    await process.nvim.lua(RESET)
+    await process.nvim.wait_for("return Emptied")
+    return process
 
 
 def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:
@@ -127,10 +155,9 @@ async def test_silence(bridge: Bridge) -> None:
         assert text_of(await call) == "it ran"
 
 
-async def test_nobody_answers(start_bridge: Start) -> None:
+async def test_nobody_answers(bridge: Bridge) -> None:
     """A question without an answer stands in `:McpTools trust`; `approve` lets the next try run, once."""
-    bridge = await start_bridge(init=INIT, setup="{ approval = { timeout = 1000 } }")
-    await bridge.nvim.attach_ui()
+    await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
         await bridge.nvim.wait_for("return table.concat(Notes):find('tried again', 1, true)")
@@ -145,10 +172,9 @@ async def test_nobody_answers(start_bridge: Start) -> None:
     assert by == ["timeout", "person: before", "timeout"]
 
 
-async def test_events(start_bridge: Start) -> None:
+async def test_events(bridge: Bridge) -> None:
     """Another plugin can ask in its own way: it hears of each question and its end, and answers by id."""
-    bridge = await start_bridge(init=INIT, setup="{ ui = { approval = 'event' } }")
-    await bridge.nvim.attach_ui()
+    await bridge.nvim.lua("mcp_tools.setup({ ui = { approval = 'event' } })")
     async with connect(bridge, "sessions") as client:
         call = ask(client, path="x", text="a\nb")
         await bridge.nvim.wait_for("return #Events == 2")

@@ -1,8 +1,8 @@
 """Fixtures of the fault tests: a bridge with the tools of tests/e2e/tools.lua, and a raw client.
 
 Tests that end processes start their own (`bridge`, `raw`). Those that only misuse a bridge share one
-(`shared`, `client`), on the required Neovim, and must leave it as they found it:
-`pytestmark = pytest.mark.asyncio(loop_scope="session")`.
+(`shared`, `client`), on the required Neovim; those that hold up an editor have one on each (`held`,
+`held_client`). They must leave it as they found it, and run on its loop (`loop_scope="session"`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support import bridge as support
 from tests.support.bridge import ROOT_TOOLS, Bridge
 from tests.support.nvim import Nvim
 from tests.support.raw import Raw
-from tests.support.shared import MISUSED, Keep, open_files, settled
+from tests.support.shared import MISUSED, Keep, forgotten, open_files, settled
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -66,5 +66,31 @@ async def shared(shared_process: Bridge) -> AsyncIterator[Bridge]:
 async def client(shared: Bridge) -> AsyncIterator[Raw]:
     """A raw client of the shared bridge, with a session."""
     async with Raw(shared) as raw_client:
+        await raw_client.initialize()
+        yield raw_client
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def held_process(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge whose editor has a screen."""
+    bridge = await keep(nvim_version)
+    if not await bridge.nvim.request("nvim_list_uis"):
+        await bridge.nvim.attach_ui()
+    return bridge
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def held(held_process: Bridge) -> AsyncIterator[Bridge]:
+    """The same, with the tools of tests/e2e/tools.lua; it must be free and idle again after the test."""
+    await held_process.nvim.lua(ROOT_TOOLS)
+    yield held_process
+    assert await held_process.nvim.request("nvim_get_mode") == {"mode": "n", "blocking": False}
+    await forgotten(held_process)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def held_client(held: Bridge) -> AsyncIterator[Raw]:
+    """A raw client of that bridge, with a session."""
+    async with Raw(held) as raw_client:
         await raw_client.initialize()
         yield raw_client

@@ -54,6 +54,7 @@ async def test_killed_mid_call(bridge: Bridge, raw: Raw) -> None:
     await forgotten(bridge)
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_channel_is_lost(bridge: Bridge, raw: Raw) -> None:
     """Bridge and editor live but no longer hear each other: the call ends on both sides, all goes on anew."""
@@ -79,6 +80,7 @@ end
 """
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_killed_between_calls(bridge: Bridge) -> None:
     """A client of the official SDK with an open stream notices nothing."""
@@ -95,6 +97,7 @@ def text(result: Any) -> str:
     return "".join(block.text for block in result.content)
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_session_ids_after_a_restart(bridge: Bridge, raw: Raw) -> None:
     """Old ids go on, forged ones are 404, deleted ones stay 404."""
@@ -161,7 +164,13 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
 
 
 @pytest.mark.nvim("0.11")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGTERM, id="SIGTERM"),
+        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.slow),
+    ],
+)
 async def test_told_to_end_with_open_streams(
     spawn_nvim: Callable[..., Awaitable[Nvim]], free_port: Callable[[], int], number: signal.Signals
 ) -> None:

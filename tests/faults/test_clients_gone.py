@@ -53,6 +53,7 @@ async def test_session_client_disconnects(shared: Bridge, client: Raw) -> None:
     assert time.monotonic() - gone >= GRACE / 1000 * 0.9
 
 
+@pytest.mark.slow
 async def test_session_client_with_a_stream_disconnects(shared: Bridge, client: Raw) -> None:
     """A client that lost the connection of its call but listens on its stream is not gone."""
     async with client.http.get(f"{shared.url}/mcp", headers=client.headers()) as stream:
@@ -66,6 +67,7 @@ async def test_session_client_with_a_stream_disconnects(shared: Bridge, client: 
     await told(shared, "client_gone", GRACE / 1000 + 2.5)
 
 
+@pytest.mark.slow
 async def test_session_client_that_returns_in_time(shared: Bridge, client: Raw) -> None:
     """Each request of the session begins its time anew."""
     call = asyncio.create_task(client.call("hold"))

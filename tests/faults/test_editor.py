@@ -13,6 +13,9 @@ from tests.support.bridge import Bridge
 from tests.support.leaks import descendants
 from tests.support.raw import Raw, begun, code_of, text_of, within
 
+shares = pytest.mark.asyncio(loop_scope="session")
+"""Uses the bridge of others, on its loop."""
+
 
 async def test_killed_mid_call(bridge: Bridge, raw: Raw) -> None:
     """The call in flight is answered `editor_gone`, the bridge ends by itself within a second."""
@@ -28,6 +31,7 @@ async def test_killed_mid_call(bridge: Bridge, raw: Raw) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_killed_with_an_open_stream(bridge: Bridge, raw: Raw) -> None:
     """An open event stream ends with the editor."""
     async with raw.http.get(f"{bridge.url}/mcp", headers=raw.headers()) as stream:
@@ -36,29 +40,33 @@ async def test_killed_with_an_open_stream(bridge: Bridge, raw: Raw) -> None:
         await within(3, stream.content.read())
 
 
-async def test_stopped_and_continued_mid_call(bridge: Bridge, raw: Raw) -> None:
+@shares
+@pytest.mark.slow
+async def test_stopped_and_continued_mid_call(held: Bridge, held_client: Raw) -> None:
     """A call that has started waits through a silent editor and gets its result."""
-    call = asyncio.create_task(raw.call("later", {"ms": 300, "value": "there"}))
-    await bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
-    bridge.nvim.process.send_signal(signal.SIGSTOP)
+    call = asyncio.create_task(held_client.call("later", {"ms": 300, "value": "there"}))
+    await held.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
+    held.nvim.process.send_signal(signal.SIGSTOP)
     await asyncio.sleep(2.5)
     assert not call.done()
-    bridge.nvim.process.send_signal(signal.SIGCONT)
+    held.nvim.process.send_signal(signal.SIGCONT)
 
     assert text_of(await within(3, call)) == "there"
 
 
-async def test_stopped_before_a_call(bridge: Bridge, raw: Raw) -> None:
+@shares
+@pytest.mark.slow
+async def test_stopped_before_a_call(held: Bridge, held_client: Raw) -> None:
     """A call to a stopped editor is `editor_blocked` in time, and does not run when the editor goes on."""
-    bridge.nvim.process.send_signal(signal.SIGSTOP)
+    held.nvim.process.send_signal(signal.SIGSTOP)
     try:
         begin = time.monotonic()
-        result = await within(3, raw.call("mark"))
+        result = await within(3, held_client.call("mark"))
         assert code_of(result) == "editor_blocked"
         assert time.monotonic() - begin >= 1.9
     finally:
-        bridge.nvim.process.send_signal(signal.SIGCONT)
-    await runs_nothing_late(bridge, raw)
+        held.nvim.process.send_signal(signal.SIGCONT)
+    await runs_nothing_late(held, held_client)
 
 
 async def runs_nothing_late(bridge: Bridge, raw: Raw) -> None:
@@ -91,64 +99,70 @@ HELD: dict[str, tuple[Callable[[Bridge], Awaitable[None]], str]] = {
 }
 
 
-@pytest.mark.parametrize("how", HELD)
-async def test_waits_for_a_key(bridge: Bridge, raw: Raw, how: str) -> None:
+@shares
+@pytest.mark.parametrize(
+    "how", [how if how == "pending key" else pytest.param(how, marks=pytest.mark.slow) for how in HELD]
+)
+async def test_waits_for_a_key(held: Bridge, held_client: Raw, how: str) -> None:
     """An editor that waits for a key: `editor_blocked` names what to press, and nothing runs late."""
     hold, key = HELD[how]
-    await bridge.nvim.attach_ui()
-    await hold(bridge)
+    await hold(held)
     await asyncio.sleep(0.1)
-    mode = await bridge.nvim.request("nvim_get_mode")
+    mode = await held.nvim.request("nvim_get_mode")
     if not mode["blocking"]:
         pytest.skip(f"this Neovim does not block there (mode {mode['mode']})")
 
-    result = await within(3, raw.call("mark"))
+    result = await within(3, held_client.call("mark"))
 
     assert code_of(result) == "editor_blocked"
     assert key in text_of(result)
-    await bridge.nvim.request("nvim_input", "<Esc><CR>")
-    await runs_nothing_late(bridge, raw)
+    await held.nvim.request("nvim_input", "<Esc><CR>")
+    await runs_nothing_late(held, held_client)
 
 
-async def test_is_freed_in_time(bridge: Bridge, raw: Raw) -> None:
+@shares
+async def test_is_freed_in_time(held: Bridge, held_client: Raw) -> None:
     """A person who presses the key within two seconds loses nothing: the call runs."""
-    await bridge.nvim.attach_ui()
-    await pending_key(bridge)
-    call = asyncio.create_task(raw.call("mark"))
+    await pending_key(held)
+    call = asyncio.create_task(held_client.call("mark"))
     await asyncio.sleep(0.5)
-    await bridge.nvim.request("nvim_input", "<Esc>")
+    await held.nvim.request("nvim_input", "<Esc>")
 
     assert text_of(await within(3, call)) == "ran"
 
 
+@shares
 @pytest.mark.nvim("0.10")
-async def test_confirm(bridge: Bridge, raw: Raw) -> None:
+async def test_confirm(held: Bridge, held_client: Raw) -> None:
     """`confirm()` holds Neovim 0.10: the call is refused and does not run late."""
-    await bridge.nvim.attach_ui()
-    await bridge.nvim.lua("vim.schedule(function() vim.fn.confirm('sure?', '&yes\\n&no') end)")
+    await held.nvim.lua("vim.schedule(function() vim.fn.confirm('sure?', '&yes\\n&no') end)")
     await asyncio.sleep(0.2)
 
-    assert code_of(await within(3, raw.call("mark"))) == "editor_blocked"
-    await bridge.nvim.request("nvim_input", "y")
-    await runs_nothing_late(bridge, raw)
+    assert code_of(await within(3, held_client.call("mark"))) == "editor_blocked"
+    await held.nvim.request("nvim_input", "y")
+    await runs_nothing_late(held, held_client)
 
 
-async def test_busy_in_a_system_call(bridge: Bridge, raw: Raw) -> None:
+@shares
+@pytest.mark.slow
+async def test_busy_in_a_system_call(held: Bridge, held_client: Raw) -> None:
     """An editor that is silent for 5 s: `editor_blocked` says so, and the call does not run afterwards."""
-    await bridge.nvim.lua("vim.schedule(function() vim.fn.system('sleep 5') end)")
+    await held.nvim.lua("vim.schedule(function() vim.fn.system('sleep 5') end)")
     await asyncio.sleep(0.1)
 
-    result = await within(3, raw.call("mark"))
+    result = await within(3, held_client.call("mark"))
 
     assert code_of(result) == "editor_blocked"
     assert "busy" in text_of(result)
-    await bridge.nvim.lua("return 1", timeout=8000)
-    await runs_nothing_late(bridge, raw)
+    await held.nvim.lua("return 1", timeout=8000)
+    await runs_nothing_late(held, held_client)
 
 
-async def test_a_tool_that_blocks_the_editor(bridge: Bridge, raw: Raw) -> None:
+@shares
+@pytest.mark.slow
+async def test_a_tool_that_blocks_the_editor(held: Bridge, held_client: Raw) -> None:
     """A tool that holds up the editor longer than the start limit still gets its result through."""
-    result = await within(6, raw.call("block", {"seconds": 3}))
+    result = await within(6, held_client.call("block", {"seconds": 3}))
 
     assert text_of(result) == "awake"
 

@@ -132,6 +132,7 @@ end))
 """
 
 
+@pytest.mark.slow
 async def test_a_list_that_keeps_changing(shared: Bridge, client: Raw) -> None:
     """100 changes a second under calls and lists: every answer is valid, and the announcements are few."""
     stream = await client.http.get(f"{shared.url}/mcp", headers=client.headers())

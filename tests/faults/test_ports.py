@@ -35,6 +35,7 @@ async def takes_over(bridge: Bridge, port: int) -> Bridge:
     return now
 
 
+@pytest.mark.slow
 async def test_second_editor_of_a_project(spawn_nvim: Spawn) -> None:
     """It takes the next free port and the same token, then the wanted port with the first one's clients."""
     first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
@@ -82,6 +83,7 @@ return identity.load(identity.root()).token
 OTHER = b'HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{"status":"ok","proof":"00"}\r\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [OTHER, b""], ids=["answers", "silent"])
 async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer: bytes) -> None:
     """It is told no token; a new one is made, the person learns why; the port is taken when it is free."""

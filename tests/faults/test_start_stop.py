@@ -93,6 +93,7 @@ async def test_stop_and_start_twice_at_once(spawn_nvim: Spawn) -> None:
     assert await nvim.lua("return mcp_tools.status().tries") == 0
 
 
+@pytest.mark.slow
 async def test_stop_and_start_while_it_starts(spawn_nvim: Spawn) -> None:
     """The same before it was ready even once: the first hears that it ended, the last that it is ready."""
     nvim = await spawn_with(spawn_nvim)
@@ -102,6 +103,7 @@ async def test_stop_and_start_while_it_starts(spawn_nvim: Spawn) -> None:
     await answers(nvim)
 
 
+@pytest.mark.slow
 async def test_every_starter_is_told(spawn_nvim: Spawn) -> None:
     """Those who start it together, and one who comes when it runs, share a bridge and each hear once."""
     nvim = await spawn_with(spawn_nvim)
@@ -117,6 +119,7 @@ async def test_every_starter_is_told(spawn_nvim: Spawn) -> None:
     assert bridges() == []
 
 
+@pytest.mark.slow
 async def test_a_bridge_that_hangs(spawn_nvim: Spawn) -> None:
     """One that does not end when it is told to is killed after 3 s; the editor never waits for it."""
     nvim = await spawn_with(spawn_nvim)
@@ -216,6 +219,7 @@ async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Pa
     assert bridge.token not in log.read_text()
 
 
+@pytest.mark.slow
 async def test_restart_after_crashes(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """A program that crashes twice is tried again after 0.25 and 0.5 s; who waits hears only of success."""
     tries = tmp_path / "tries"

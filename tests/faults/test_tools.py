@@ -6,10 +6,13 @@ import asyncio
 import json
 
 import pytest
+import pytest_asyncio
 
 from tests.support.bridge import Bridge
 from tests.support.raw import Raw, code_of, text_of, within
 from tests.support.shared import forgotten
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TOOLS = """
 local function tool(name, execute, more)
@@ -60,11 +63,11 @@ end)
 """
 
 
-@pytest.fixture
-async def odd(bridge: Bridge) -> Bridge:
+@pytest_asyncio.fixture(loop_scope="session")
+async def odd(held: Bridge) -> Bridge:
     """A bridge with tools that misbehave; on every Neovim, as it is Lua that catches them."""
-    await bridge.nvim.lua(TOOLS)
-    return bridge
+    await held.nvim.lua(TOOLS)
+    return held
 
 
 async def outcome(raw: Raw, tool: str) -> tuple[str, str]:
@@ -73,7 +76,7 @@ async def outcome(raw: Raw, tool: str) -> tuple[str, str]:
     return (code_of(result) if result.get("isError") else ""), text_of(result)
 
 
-async def test_every_way_to_misbehave(odd: Bridge, raw: Raw) -> None:
+async def test_every_way_to_misbehave(odd: Bridge, held_client: Raw) -> None:
     """The exact outcome of each, and no trace of the stack."""
     expected = {
         "never": ("timeout", "no result within 200 ms"),
@@ -97,22 +100,23 @@ async def test_every_way_to_misbehave(odd: Bridge, raw: Raw) -> None:
         "calls_another": ("", "inner"),
     }
     for tool, (code, text) in expected.items():
-        got = await outcome(raw, tool)
+        got = await outcome(held_client, tool)
         assert got[0] == code, (tool, got)
         assert text in got[1], (tool, got)
         assert "stack traceback" not in got[1], tool
-    assert await outcome(raw, "replaces_itself") == ("", "new")
-    status, answer = await raw.send(raw.call_message("goes_away"))
+    assert await outcome(held_client, "replaces_itself") == ("", "new")
+    status, answer = await held_client.send(held_client.call_message("goes_away"))
     assert (status, answer["error"]["code"]) == (200, -32602)
     assert await odd.nvim.lua("return Seen.cancelled") == ["timeout"]
     await odd.nvim.wait_for("return Seen.late == 1")
     await forgotten(odd)
 
 
-async def test_answers_after_the_end_reach_nobody(odd: Bridge, raw: Raw) -> None:
+@pytest.mark.slow
+async def test_answers_after_the_end_reach_nobody(odd: Bridge, held_client: Raw) -> None:
     """Many calls of a tool that answers after its time: each is a timeout, no answer goes to another call."""
-    calls = [asyncio.create_task(raw.call("late")) for _ in range(20)]
-    echoes = [asyncio.create_task(raw.call("later", {"ms": 10 * n, "value": n})) for n in range(60)]
+    calls = [asyncio.create_task(held_client.call("late")) for _ in range(20)]
+    echoes = [asyncio.create_task(held_client.call("later", {"ms": 10 * n, "value": n})) for n in range(60)]
     assert {code_of(result) for result in await within(5, asyncio.gather(*calls))} == {"timeout"}
     values = [json.loads(text_of(result)) for result in await within(5, asyncio.gather(*echoes))]
     assert values == list(range(60))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,14 @@ SPECS = sorted(HERE.rglob("*_spec.lua"))
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec.relative_to(HERE)))
 def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
     """All tests of the spec pass."""
+    # A `python3` that a version manager put on PATH is a shell script, which costs more than what it starts.
+    programs = home.make("bin")
+    (programs / "python3").symlink_to(Path(sys.executable).resolve())
+    environment = home.environment()
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", HERE / "run.lua", spec]
     done = subprocess.run(
-        command, cwd=home.make("cwd"), env=home.environment(), capture_output=True, text=True, timeout=50
+        command, cwd=home.make("cwd"), env=environment, capture_output=True, text=True, timeout=50
     )
     report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
     assert done.returncode == 0, f"{report}\n{done.stderr}"

@@ -13,6 +13,7 @@ TOGETHER = {
     "a bridge that is used well": tuple(
         f"tests/e2e/test_{name}.py" for name in ("calls", "inputs", "resources", "prompts")
     ),
+    "an editor that is held up": ("tests/faults/test_editor.py", "tests/faults/test_tools.py"),
     "a bridge that is misused": (
         "tests/fuzz/",
         "tests/faults/test_clients_gone.py",

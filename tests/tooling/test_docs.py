@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.nvim import ROOT, Home, Nvim
 
 Spawn = Callable[..., Awaitable[Nvim]]
@@ -62,6 +64,7 @@ def test_generated_chapters_are_in_step() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
     """The check fails with a diff when an option is not the one of the help; generating mends it."""
     (tmp_path / ".deps").symlink_to(ROOT / ".deps")

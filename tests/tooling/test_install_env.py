@@ -89,6 +89,7 @@ def test_failure_keeps_the_old_environment(tmp_path: Path, lock: Path) -> None:
     assert not folder.with_name("venv.old").exists()
 
 
+@pytest.mark.slow
 def test_killed_run_is_repaired(tmp_path: Path, lock: Path) -> None:
     """What a killed run left (half an environment, the old one aside) does not stop the next run."""
     folder = tmp_path / "venv"

@@ -154,6 +154,7 @@ async def test_the_ready_line_and_a_call(nvim: Nvim, start: Start) -> None:
     assert all(line.split()[0] in ("DEBUG", "INFO", "WARN", "ERROR") for line in err.splitlines())
 
 
+@pytest.mark.slow
 async def test_the_editor_ends_and_so_does_the_bridge(nvim: Nvim, start: Start) -> None:
     """Within a second of the editor's death, with a call in flight that gets its answer, exit 0."""
     bridge = await start(nvim.socket)
@@ -285,6 +286,7 @@ async def test_a_strangers_port_means_a_new_token(nvim: Nvim, start: Start) -> N
     held.close()
 
 
+@pytest.mark.slow
 async def test_a_prompt_at_start_up_is_waited_for(nvim: Nvim, start: Start) -> None:
     """An editor that waits for a key delays the ready line; the log says what to press."""
     await nvim.request("nvim_input", '"')

@@ -4,7 +4,7 @@
 --- Sends: answers: may it be read, listed, with which schemes, up to which size. A malformed part counts as absent.
 --- Does not know about: requests, tools.
 ---
---- Clients declare `{ read = { enabled, maxSize }, list = { enabled }, schemes = { … } }`; `schemes` may stand in `read`.
+--- The form is `{ read = { enabled, maxSize }, list = { enabled }, schemes = { … } }`; `schemes` may stand in `read`.
 
 local M = {}
 

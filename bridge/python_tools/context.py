@@ -57,8 +57,8 @@ class Call:
         cancelled: an event; `if ctx.cancelled: return`, or `ctx.cancelled.wait(1)`.
     """
 
-    def __init__(self, id: str, info: Mapping[str, Any], line: Line) -> None:  # noqa: A002 (the editor's word)
-        self.id = id
+    def __init__(self, call_id: str, info: Mapping[str, Any], line: Line) -> None:
+        self.id = call_id
         self.host: str = info.get("host") or ""
         self.client: Mapping[str, Any] = info.get("client") or {}
         self.session: str | None = info.get("session")

@@ -116,12 +116,12 @@ class Host:
         elif event == "remote_answer":
             self.answer(*args)
 
-    def call(self, id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:  # noqa: A002
+    def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
         """Begin a call."""
         running = Running(
             id, given if isinstance(given, dict) else {}, info, News(id, self.editor, self.loop)
         )
-        self.calls[id] = running
+        self.calls[call_id] = running
         key = (target["key"], target["name"])
         tool = self.tools.get(key)
         if tool and tool.is_async:
@@ -183,9 +183,9 @@ class Host:
             running.news.close()
             self.editor.post("remote_result", running.id, dict(outcome))
 
-    def cancel(self, id: str, reason: str) -> None:  # noqa: A002
+    def cancel(self, call_id: str, reason: str) -> None:
         """A call has ended without its tool: tell the tool."""
-        running = self.calls.get(id)
+        running = self.calls.get(call_id)
         if running is None:
             return
         running.reason = reason
@@ -196,8 +196,8 @@ class Host:
         if running.task:
             running.task.cancel()
 
-    def answer(self, id: str, ask: int, answer: Any, error: Any) -> None:  # noqa: A002
+    def answer(self, call_id: str, ask: int, answer: Any, error: Any) -> None:
         """What the client answered."""
-        running = self.calls.get(id)
+        running = self.calls.get(call_id)
         if running:
             running.news.answer(ask, answer, error)

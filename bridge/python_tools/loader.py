@@ -7,9 +7,9 @@ must have).
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
+import itertools
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from .decorator import MARK
+
+numbers = itertools.count(1)
 
 
 class UntrustedError(Exception):
@@ -54,12 +56,19 @@ def prepare_process() -> None:
         typing.TypedDict = typing_extensions.TypedDict  # type: ignore[misc, assignment, unused-ignore]
 
 
+def hash_of(data: bytes) -> str:
+    """SHA-256 in hex digits."""
+    import hashlib  # with all of OpenSSL; most hosts need it never
+
+    return hashlib.sha256(data).hexdigest()
+
+
 def run_file(path: str, sha256: str | None) -> ModuleType:
     """Run a file as a module of its own name, which collides with no other."""
     data = Path(path).read_bytes()
-    if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+    if sha256 and hash_of(data) != sha256:
         raise UntrustedError(f"{path} has changed since it was trusted; look at it and run :trust again")
-    name = f"mcp_tools_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+    name = f"mcp_tools_{Path(path).stem}_{next(numbers)}"
     spec = importlib.util.spec_from_loader(name, loader=None, origin=path)
     if spec is None:
         raise ImportError(f"cannot load {path}")

@@ -38,8 +38,8 @@ class Editor(Protocol):
 class News:
     """The line of one call (`context.Line`)."""
 
-    def __init__(self, id: str, editor: Editor, loop: asyncio.AbstractEventLoop) -> None:  # noqa: A002
-        self.id = id
+    def __init__(self, call_id: str, editor: Editor, loop: asyncio.AbstractEventLoop) -> None:
+        self.id = call_id
         self._editor = editor
         self._loop = loop
         self._lock = threading.Lock()

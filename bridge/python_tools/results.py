@@ -9,14 +9,11 @@ the host's loop nor the editor walks a large value.
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import decimal
 import enum
 import json
 import math
-import pathlib
+import os
 import re
-import uuid
 from typing import Any
 
 from ..errors import Code
@@ -27,7 +24,8 @@ MAX_INTEGER = 2**53
 """Larger ones would be rounded in Lua."""
 MAX_DEPTH = 100
 DIGITS = re.compile(r"\d{16}")
-AS_TEXT = (pathlib.PurePath, uuid.UUID, decimal.Decimal)
+AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
+"""Types by their names: importing their modules would cost the start of every host some ms."""
 
 
 def simpler(value: Any) -> Any:
@@ -38,9 +36,10 @@ def simpler(value: Any) -> Any:
         return value.value
     if isinstance(value, (set, frozenset)):
         return list(value)
-    if isinstance(value, (datetime.date, datetime.time)):
+    kind = type(value)
+    if kind.__module__ == "datetime" and hasattr(value, "isoformat"):
         return value.isoformat()
-    if isinstance(value, AS_TEXT):
+    if isinstance(value, os.PathLike) or (kind.__module__, kind.__name__) in AS_TEXT:
         return str(value)
     dump = getattr(value, "model_dump", None)  # a pydantic model; pydantic itself need not be imported
     if callable(dump) and not isinstance(value, type):

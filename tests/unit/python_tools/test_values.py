@@ -1,0 +1,239 @@
+"""What a tool returns, and what it is handed."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired
+
+import pytest
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from bridge.python_tools import Result, ToolError, image, text
+from bridge.python_tools.docstring import parse
+from bridge.python_tools.faults import outcome_of as outcome_of_error
+from bridge.python_tools.parameters import Parameter, converter, is_plain
+from bridge.python_tools.results import outcome_of
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+@dataclass
+class Point:
+    x: float
+    color: Color = Color.RED
+
+
+class Model(BaseModel):
+    day: datetime.date
+
+
+class Row(TypedDict):
+    name: str
+    note: NotRequired[str]
+
+
+def of_json(value: Any) -> Any:
+    outcome = outcome_of(value)
+    assert outcome["kind"] == "json"
+    return json.loads(outcome["text"])
+
+
+def test_kinds_of_results() -> None:
+    """Nothing, text, content and data are told apart."""
+    assert outcome_of(None) == {"kind": "empty"}
+    assert outcome_of("hällo") == {"kind": "text", "text": "hällo"}
+    assert outcome_of(text("a")) == {"kind": "content", "blocks": [{"type": "text", "text": "a"}]}
+    assert outcome_of([image(b"\0", "image/png")])["blocks"][0]["bytes"] == b"\0"
+    assert outcome_of(Result(text("a"), structured={"n": 1}, is_error=True)) == {
+        "kind": "content",
+        "blocks": [{"type": "text", "text": "a"}],
+        "is_error": True,
+        "structured": '{"n":1}',
+    }
+    assert of_json([]) == []
+    assert of_json([text("a").fields, 1]) == [{"type": "text", "text": "a"}, 1]
+
+
+def test_data_of_every_kind() -> None:
+    """What Python people return becomes the JSON that they mean."""
+    assert of_json(
+        {
+            "point": Point(1),
+            "model": Model(day=datetime.date(2024, 2, 29)),
+            "level": Level.LOW,
+            "path": Path("a/b"),
+            "set": {1},
+            "tuple": (1, "a"),
+            "time": datetime.datetime(2024, 1, 2, 3, 4),
+            "uuid": uuid.UUID(int=1),
+            "decimal": decimal.Decimal("1.10"),
+            1: "number as key",
+        }
+    ) == {
+        "point": {"x": 1, "color": "red"},
+        "model": {"day": "2024-02-29"},
+        "level": 1,
+        "path": "a/b",
+        "set": [1],
+        "tuple": [1, "a"],
+        "time": "2024-01-02T03:04:00",
+        "uuid": "00000000-0000-0000-0000-000000000001",
+        "decimal": "1.10",
+        "1": "number as key",
+    }
+
+
+def within_itself() -> Any:
+    value: list[Any] = []
+    value.append(value)
+    return {"loop": value}
+
+
+def deep() -> Any:
+    value: Any = 1
+    for _ in range(5000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ({"a": [object()]}, "result.a[0]: object cannot"),
+        ({"a": float("inf")}, "result.a: not a finite"),
+        ([2**53 + 1], "result[0]: an integer beyond"),
+        ([-(2**60)], "result[0]: an integer beyond"),
+        (["\ud800"], "result[0]: text that is not"),
+        ("\ud800", "result: text that is not"),
+        ({(1, 2): 3}, "result: the key (1, 2)"),
+        (b"bytes", "result: bytes cannot"),
+        (within_itself(), "nested deeper"),
+        (deep(), "nested deeper"),
+    ],
+)
+def test_what_cannot_be_written_is_named(value: Any, place: str) -> None:
+    """The error of a value that JSON cannot hold says where it stands."""
+    with pytest.raises(ToolError) as caught:
+        outcome_of(value)
+
+    assert caught.value.code == "not_serializable"
+    assert place in caught.value.message
+
+
+def test_long_digits_that_are_no_integers_pass() -> None:
+    """Only an integer is refused for its digits: floats and text with many are fine."""
+    value = {"pi": 3.141592653589793, "text": "12345678901234567890", "edge": 2**53}
+
+    assert of_json(value) == value
+
+
+def test_too_large() -> None:
+    """A result beyond the limit does not cross to the editor; one at the limit does."""
+    assert outcome_of("x" * 100, 100)["kind"] == "text"
+    for value in ("x" * 101, ["x" * 100], image(b"x" * 101, "image/png")):
+        with pytest.raises(ToolError) as caught:
+            outcome_of(value, 100)
+        assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize(
+    ("hint", "given", "expected"),
+    [
+        (int, 3, 3),
+        (float, 3, 3.0),
+        (float | None, 3, 3.0),
+        (float | int, 3, 3),
+        (dict[str, int], [], {}),
+        (dict[str, int] | None, [], {}),
+        (list[int], [], []),
+        (Annotated[dict[str, Any], "note"], [], {}),
+        (Literal["a", "b"], "a", "a"),
+        (Row, {"name": "a"}, {"name": "a"}),
+        (Color, "red", Color.RED),
+        (Point, {"x": 1}, Point(1)),
+        (list[Point] | None, None, None),
+        (dict[str, Point], {"a": {"x": 1, "color": "red"}}, {"a": Point(1)}),
+        (tuple[int, str], [1, "a"], (1, "a")),
+        (Path, "a", Path("a")),
+    ],
+)
+def test_arguments_become_what_the_hint_says(hint: Any, given: Any, expected: Any) -> None:
+    """JSON values are handed over as the type that the function asks for."""
+    made = converter(Parameter("x", hint, None))(given)
+
+    assert made == expected
+    assert type(made) is type(expected)
+
+
+def test_an_argument_that_does_not_fit_is_named() -> None:
+    """What JSON Schema could not tell is a validation_error with the field."""
+    with pytest.raises(ToolError) as caught:
+        converter(Parameter("points", list[Point], None))([{"x": 1}, {"x": "no"}])
+
+    assert caught.value.code == "validation_error"
+    assert caught.value.errors is not None
+    assert caught.value.errors[0]["field"] == "points.1.x"
+
+
+def test_plain_hints_need_no_library() -> None:
+    """Hints that JSON values satisfy as they are do not load pydantic in the host."""
+    plain = (str, int, Any, list[dict[str, int | None]], Literal[1], Row, Annotated[str, "note"], None | bool)
+    for hint in plain:
+        assert is_plain(hint), hint
+    for hint in (Point, Color, list[Path], tuple[int, int], set[str]):
+        assert not is_plain(hint), hint
+
+
+def test_docstrings() -> None:
+    """The description ends where the sections begin, and goes on after one that is back at the margin."""
+    described, arguments = parse(
+        """Does it.
+
+        With more: to say.
+
+        Args:
+            one: First.
+            two (int, optional): Second,
+                which goes on: here.
+            *rest: Others.
+
+        Returns:
+            something: else.
+
+        And so on.
+        """
+    )
+
+    assert described == "Does it.\n\nWith more: to say.\n\nAnd so on."
+    assert arguments == {"one": "First.", "two": "Second, which goes on: here.", "rest": "Others."}
+    assert parse(None) == ("", {})
+
+
+def test_errors() -> None:
+    """An exception becomes its message, the traceback goes beside it; a message without end is cut."""
+    try:
+        raise ValueError("one\ntwo")
+    except ValueError as error:
+        outcome = outcome_of_error(error)
+
+    assert outcome["code"] == "execution_error"
+    assert outcome["message"] == "Tool execution error: ValueError: one"
+    assert "two" in outcome["trace"]
+    assert outcome_of_error(KeyError())["message"] == "Tool execution error: KeyError"
+    assert len(outcome_of_error(ValueError("x" * 10_000))["message"]) < 1100
+    assert "trace" not in outcome_of_error(ToolError("no"))
+    with pytest.raises(ValueError, match="nonsense"):
+        ToolError("no", "nonsense")

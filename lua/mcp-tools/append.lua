@@ -91,7 +91,7 @@ function Appender:take()
   local lines = self.queue
   self.queue = {}
   for i, line in ipairs(lines) do
-    lines[i] = type(line) == 'function' and line() or line
+    lines[i] = type(line) == 'string' and line or line()
   end
   return table.concat(lines, '\n') .. '\n'
 end
@@ -156,7 +156,7 @@ function Appender:flush_soon()
 end
 
 --- Adds a line.
----@param line string|fun(): string a function is called when the line is written, and must not fail
+---@param line string|fun(): string what is no string is called when the line is written, and must not fail
 function Appender:add(line)
   table.insert(self.queue, line)
   self:flush_soon()

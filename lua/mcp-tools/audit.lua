@@ -43,32 +43,73 @@ local function time_of(seconds, micros)
   return os.date('!%Y-%m-%dT%H:%M:%S', seconds) .. ('.%03dZ'):format(math.floor(micros / 1000))
 end
 
---- Notes a call that has ended. Hashing is left for when the editor is idle.
+local hashed, hash
+
+--- Clients make many calls in a row.
+---@param session string
+---@return string
+local function hash_of(session)
+  if hashed ~= session then
+    hashed, hash = session, vim.fn.sha256(session):sub(1, ID_CHARS)
+  end
+  return hash
+end
+
+---@param from integer? ns
+---@param to integer? ns
+---@return number? ms
+local function ms_between(from, to)
+  return from and to and math.floor((to - from) / 1e4 + 0.5) / 100 or nil
+end
+
+---@class mcp-tools.AuditNote what a line is made from; the call itself may hold a large result
+local Note = {}
+
+--- The line of a call.
+---@param note mcp-tools.AuditNote
+---@return string
+function Note.__call(note)
+  local decision, client, error, snapshot = note.decision, note.client, note.error, note.snapshot
+  return vim.json.encode({
+    host = note.host,
+    tool = note.tool,
+    decision = decision.allowed and 'allow' or 'deny',
+    by = decision.by,
+    outcome = note.outcome,
+    code = error and error.code or nil,
+    ms = ms_between(note.created_at, note.ended_at),
+    waited_ms = ms_between(note.created_at, note.started_at),
+    pid = PID,
+    time = time_of(note.seconds, note.micros),
+    session = note.session and hash_of(note.session) or nil,
+    client = text_of(client.name),
+    client_version = text_of(client.version),
+    args_sha256 = snapshot and vim.fn.sha256(canonical.text_of(snapshot)) or nil,
+    project = note.project,
+  })
+end
+
+--- Notes a call that has ended. What takes time is left for when the editor is idle.
 ---@param call mcp-tools.Call
 function M.record(call)
   local seconds, micros = uv.gettimeofday()
-  local outcome, decision, snapshot = call.outcome, call.decision, call.snapshot
-  local session, client, root = call.session, call.client or {}, call.project
-  local entry = {
+  local outcome = call.outcome
+  file:add(setmetatable({
     host = call.host,
     tool = call.name,
-    decision = decision.allowed and 'allow' or 'deny',
-    by = decision.by,
+    decision = call.decision,
     outcome = outcome.state,
-    code = outcome.error and outcome.error.code or nil,
-    ms = math.floor((call.ended_at - call.created_at) / 1e4 + 0.5) / 100,
-    waited_ms = call.started_at and math.floor((call.started_at - call.created_at) / 1e4 + 0.5) / 100 or nil,
-    pid = PID,
-  }
-  file:add(function()
-    entry.time = time_of(seconds, micros)
-    entry.session = session and vim.fn.sha256(session):sub(1, ID_CHARS) or nil
-    entry.client = text_of(client.name)
-    entry.client_version = text_of(client.version)
-    entry.args_sha256 = snapshot and vim.fn.sha256(canonical.text_of(snapshot)) or nil
-    entry.project = root
-    return vim.json.encode(entry)
-  end)
+    error = outcome.error,
+    created_at = call.created_at,
+    started_at = call.started_at,
+    ended_at = call.ended_at,
+    seconds = seconds,
+    micros = micros,
+    session = call.session,
+    client = call.client or {},
+    snapshot = call.snapshot,
+    project = call.project,
+  }, Note))
 end
 
 --- Reads the last entries.

@@ -119,7 +119,7 @@ class Host:
     def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
         """Begin a call."""
         running = Running(
-            id, given if isinstance(given, dict) else {}, info, News(id, self.editor, self.loop)
+            call_id, given if isinstance(given, dict) else {}, info, News(call_id, self.editor, self.loop)
         )
         self.calls[call_id] = running
         key = (target["key"], target["name"])

@@ -26,7 +26,7 @@ import load  # noqa: E402 - neighbours
 import nvims  # noqa: E402
 import table  # noqa: E402
 from rounds import FULL, QUICK, Amount  # noqa: E402
-from scenarios import calls, large, later, main_thread, memory, startup, traffic  # noqa: E402
+from scenarios import calls, edits, gateway, large, later, main_thread, memory, startup, traffic  # noqa: E402
 from stage import prepare  # noqa: E402
 
 # In this order: `large` leaves a thousand tools behind.
@@ -34,6 +34,8 @@ SCENARIOS = {
     "calls": calls.measure,
     "later": later.measure,
     "main_thread": main_thread.measure,
+    "gateway": gateway.measure,
+    "edits": edits.measure,
     "memory": memory.measure,
     "startup": startup.measure,
     "large": large.measure,

@@ -135,6 +135,96 @@ function M.clock_off()
   return { count = count, p50 = percentile(0.5), p99 = percentile(0.99) }
 end
 
+local trusted = {
+  name = 'trusted',
+  description = 'Would ask before it runs; the person has said always',
+  args = {
+    path = { type = 'string', description = 'A file', required = true },
+    text = { type = 'string', description = 'What comes back', required = true },
+  },
+  annotations = { destructive = true },
+  execute = function(ctx, args)
+    ctx(args.text)
+  end,
+}
+
+local YES = {
+  decide = function(_, _, answer)
+    answer(true)
+  end,
+}
+
+---@param list number[] ns
+---@return number µs
+local function middle(list)
+  table.sort(list)
+  return list[math.ceil(#list / 2)] / 1000
+end
+
+--- What the decision on a call of a trusted tool costs: the same call, in turn with the gateway and its audit log, and
+--- with somebody in its place who says yes.
+---@param count integer of calls
+---@param path string of a file of the project
+---@return { with: number, without: number } µs
+function M.gateway(count, path)
+  local parts = require('mcp-tools.core').get()
+  if not parts.registry:find_tool('trusted') then
+    register(trusted)
+    assert(parts.gateway:trust(parts.registry:find_tool('trusted'), 'trusted'))
+  end
+  local bare = require('mcp-tools.executor').new({
+    registry = parts.registry,
+    gateway = YES,
+    settings = parts.executor.settings,
+  })
+  local found = { with = {}, without = {} }
+  for i = 1, count do
+    for name, executor in pairs({ with = parts.executor, without = bare }) do
+      local args, begun = { path = path, text = 'x' }, uv.hrtime()
+      local call = executor:execute('trusted', args, { host = 'mcp' })
+      found[name][i] = uv.hrtime() - begun
+      assert(call.state == 'done', call.state)
+    end
+  end
+  return { with = middle(found.with), without = middle(found.without) }
+end
+
+local EDITS, EVERY_MS = 50, 5
+
+--- Edits the buffer of a file, as fast as a program that streams into it, and notes what that cost.
+---@param path string
+---@param ms integer
+function M.storm(path, ms)
+  local bufnr = vim.fn.bufadd(path)
+  vim.fn.bufload(bufnr)
+  vim.bo[bufnr].undolevels = -1
+  M.stormed = nil
+  local function used()
+    local now = uv.getrusage()
+    return (now.utime.sec + now.stime.sec) * 1e6 + now.utime.usec + now.stime.usec
+  end
+  local edits, begun, before = 0, uv.hrtime(), used()
+  local timer = assert(uv.new_timer())
+  timer:start(
+    EVERY_MS,
+    EVERY_MS,
+    vim.schedule_wrap(function()
+      if timer:is_closing() then
+        return
+      end
+      for _ = 1, EDITS do
+        edits = edits + 1
+        vim.api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'edit ' .. edits })
+      end
+      local seconds = (uv.hrtime() - begun) / 1e9
+      if seconds * 1000 >= ms then
+        timer:close()
+        M.stormed = { cost = (used() - before) / edits, seconds = seconds, edits = edits }
+      end
+    end)
+  )
+end
+
 --- What Lua holds after two full collections.
 ---@return number KiB
 function M.heap()

@@ -10,6 +10,7 @@ on every one that is installed, with `--quick` on the required one. `@pytest.mar
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import os
 import shutil
@@ -27,6 +28,9 @@ import pytest_asyncio
 from tests.support import leaks
 from tests.support.nvim import Home, Nvim, start
 from tests.support.shared import Keep, keeping
+
+# What is imported and collected stays for good: to look through it again and again is a quarter of a start.
+gc.disable()
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -78,6 +82,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     slow = [item for item in items if item.get_closest_marker("slow")]
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if item not in set(slow)]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

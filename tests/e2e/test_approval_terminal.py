@@ -95,6 +95,7 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
         await screen.hides("may this run?")
 
 
+@pytest.mark.slow
 async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
     """Who goes into the window answers by a key; `q` leaves the question open, closing the window is a no."""
 

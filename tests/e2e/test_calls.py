@@ -15,6 +15,13 @@ from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+alike = pytest.mark.parametrize(
+    "transport",
+    ["sessions", *(pytest.param(other, marks=pytest.mark.slow) for other in ("stateless", "sse"))],
+    indirect=True,
+)
+"""What is tested lies behind the transports, so one of them is enough for `make test-quick`."""
+
 
 async def value(client: Client, kind: str, later: bool = False) -> Any:
     return await client.call_tool("nvim_value", {"kind": kind, "later": later})
@@ -49,6 +56,7 @@ async def test_instructions_name_editor_and_project(common_tools: Bridge, transp
         assert root in (client.instructions or "")
 
 
+@alike
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 async def test_results_of_every_kind(common_tools: Bridge, transport: Transport, later: bool) -> None:
     """What Lua gives arrives as it was, whether at once or later."""
@@ -78,6 +86,7 @@ async def test_results_of_every_kind(common_tools: Bridge, transport: Transport,
         assert failed.meta["x/y"] == 1
 
 
+@alike
 @pytest.mark.parametrize("later", [False, True], ids=["at once", "later"])
 async def test_results_that_cannot_be_sent(common_tools: Bridge, transport: Transport, later: bool) -> None:
     """What cannot be sent is an error that names the place, and the next call works."""
@@ -102,6 +111,7 @@ async def test_results_that_cannot_be_sent(common_tools: Bridge, transport: Tran
         assert text_of(await client.call_tool("nvim_echo", {"value": "fine"})) == "fine"
 
 
+@alike
 async def test_failures(common_tools: Bridge, transport: Transport) -> None:
     """A tool's own failure, a throw, an object thrown, two answers, a throw after the answer."""
     async with connect(common_tools, transport) as client:
@@ -119,6 +129,7 @@ async def test_failures(common_tools: Bridge, transport: Transport) -> None:
         assert text_of(await fail("after")) == "kept"
 
 
+@alike
 async def test_arguments(common_tools: Bridge, transport: Transport) -> None:
     """Bad arguments are named all at once; nulls, empties and big integers are what they should be."""
     async with connect(common_tools, transport) as client:
@@ -149,6 +160,7 @@ async def test_unknown_tool(common_tools: Bridge, transport: Transport) -> None:
         assert caught.value.code == -32602
 
 
+@alike
 async def test_promised_results(common_tools: Bridge, transport: Transport) -> None:
     """A tool with an output schema sends structured content, keeps its promise, and errors stay out of it."""
     async with connect(common_tools, transport) as client:
@@ -203,6 +215,7 @@ async def test_cancel_reaches_the_tool(common_tools: Bridge, transport: Transpor
         assert await common_tools.nvim.lua("return require('mcp-tools.registry').pending_count()") == 0
 
 
+@alike
 async def test_approval_is_refused_without_a_person(common_tools: Bridge, transport: Transport) -> None:
     """A tool that can destroy does not run when nobody can be asked; the error says what would allow it."""
     async with connect(common_tools, transport) as client:
@@ -213,6 +226,7 @@ async def test_approval_is_refused_without_a_person(common_tools: Bridge, transp
         assert await common_tools.nvim.lua("return Seen.late") == 0
 
 
+@alike
 async def test_many_calls_at_once(common_tools: Bridge, transport: Transport) -> None:
     """Overlapping calls each get their own answer."""
     async with connect(common_tools, transport) as client:

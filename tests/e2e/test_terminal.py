@@ -69,6 +69,7 @@ async def served(open_terminal: Open) -> AsyncIterator[Terminal]:
         yield screen
 
 
+@pytest.mark.slow
 async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
     """Status names the endpoint and never the token; start, stop and restart say what came of them."""
     endpoint = await served.nvim.lua("return mcp_tools.endpoint()")

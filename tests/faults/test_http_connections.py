@@ -14,6 +14,7 @@ from tests.support.tcp import ping, read, request, talk
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.slow
 async def test_keep_alive(shared: Bridge, client: Raw) -> None:
     """A connection serves one request after the other, refused ones among them."""
     reader, writer = await asyncio.open_connection("127.0.0.1", shared.port)

@@ -107,6 +107,7 @@ async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw
     assert text_of(await client.call("mark")) == "ran"
 
 
+@pytest.mark.slow
 async def test_a_thousand_calls_that_all_answer(shared: Bridge, client: Raw) -> None:
     """Pending at once in one session, each gets its own result."""
     await client.initialize("2025-03-26")

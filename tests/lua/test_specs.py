@@ -11,10 +11,16 @@ import pytest
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
-SPECS = sorted(HERE.rglob("*_spec.lua"))
+SLOW = ("bridge/process_spec.lua", "bridge/supervisor_spec.lua")
+"""Every test of them starts processes."""
+SPECS = [
+    pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+    for path in sorted(HERE.rglob("*_spec.lua"))
+    for name in [path.relative_to(HERE).as_posix()]
+]
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: str(spec.relative_to(HERE)))
+@pytest.mark.parametrize("spec", SPECS)
 def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
     """All tests of the spec pass."""
     # A `python3` that a version manager put on PATH is a shell script, which costs more than what it starts.

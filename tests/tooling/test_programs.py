@@ -76,6 +76,7 @@ async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
         os.close(ours)
 
 
+@pytest.mark.slow
 async def test_run_is_ready_for_a_client(run_nvim: Nvim) -> None:
     """`make run` shows how to reach the bridge, and a shell can read it; both are gone when Neovim is."""
     shown = await run_nvim.wait_for(

@@ -57,6 +57,7 @@ async def test_a_head_that_drips(bridge: Served) -> None:
     writer.close()
 
 
+@pytest.mark.slow
 async def test_idle_between_requests(bridge: Served) -> None:
     """A connection that is kept alive may be idle for longer; its next head has the deadline again."""
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
@@ -111,7 +112,7 @@ async def test_a_body_that_breaks_off(bridge: Served) -> None:
     assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
 
 
-@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_an_answer_that_nobody_reads(streams: bool) -> None:
     """The connection goes after a while, with a plain answer or a stream; slow readers are not hurt."""
 

@@ -168,14 +168,8 @@ async def test_the_editor_ends_and_so_does_the_bridge(nvim: Nvim, start: Start) 
     assert answer["result"]["structuredContent"]["code"] == "editor_gone"
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGTERM,
-        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
-        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_a_signal_cancels_answers_and_ends(nvim: Nvim, start: Start, number: signal.Signals) -> None:
     """Within 3 s the call is cancelled in the editor and answered; exit 0, and the editor lives."""
     bridge = await start(nvim.socket)
@@ -222,8 +216,10 @@ async def test_a_taken_port_is_an_error_by_hand(nvim: Nvim, start: Start) -> Non
     [
         ({"NVIM_LISTEN_ADDRESS": None}, "NVIM_LISTEN_ADDRESS"),
         ({"MCP_AUTH_TOKEN": None}, "MCP_AUTH_TOKEN"),
-        ({"NVIM_LISTEN_ADDRESS": "/nonexistent/n.sock"}, "NVIM_LISTEN_ADDRESS"),
-        ({"MCP_PORT": "many"}, "MCP_PORT"),
+        pytest.param(
+            {"NVIM_LISTEN_ADDRESS": "/nonexistent/n.sock"}, "NVIM_LISTEN_ADDRESS", marks=pytest.mark.slow
+        ),
+        pytest.param({"MCP_PORT": "many"}, "MCP_PORT", marks=pytest.mark.slow),
     ],
 )
 async def test_start_errors_say_what_to_do(
@@ -300,6 +296,7 @@ async def test_a_prompt_at_start_up_is_waited_for(nvim: Nvim, start: Start) -> N
     assert (await bridge.end(3))[0] == 0
 
 
+@pytest.mark.slow
 async def test_a_signal_while_waiting_for_the_editor(nvim: Nvim, start: Start) -> None:
     """A start that still waits for hello can be ended, exit 0."""
     await nvim.request("nvim_input", '"')

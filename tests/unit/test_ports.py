@@ -62,6 +62,7 @@ def test_the_next_free_port_is_used(free_port: Callable[[], int]) -> None:
     held.close()
 
 
+@pytest.mark.slow
 async def test_the_wanted_port_is_had_when_it_is_free(free_port: Callable[[], int]) -> None:
     """Within 5 s of its release the port is ours."""
     held = listen("127.0.0.1", free_port())

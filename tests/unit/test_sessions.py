@@ -145,6 +145,7 @@ async def test_sessions_in_use_do_not_give_way() -> None:
         stream.close()
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_gone() -> None:
     """Without a connection and silent for the grace, its calls hear `client_gone`; a stream keeps them."""
     async with served(Settings(limits=Limits(orphan_grace=300))) as bridge:

@@ -161,6 +161,7 @@ async def test_faults_of_tools(setup: Setup) -> None:
         assert outcome.error.code is code
 
 
+@pytest.mark.slow
 async def test_a_tool_that_holds_the_main_thread_is_waited_for(setup: Setup) -> None:
     """It has started, so silence beyond start_by is no reason to give it up."""
     assert (await setup.run("busy")).text == "after all"

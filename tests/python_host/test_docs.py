@@ -1,0 +1,52 @@
+"""The examples of README and help are what they say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.support.bridge import INIT
+from tests.support.nvim import ROOT, Nvim
+from tests.support.python_host import Caller
+
+HELP = ROOT / "doc" / "mcp-tools.txt"
+
+
+def first_tool() -> str:
+    """The block of the README that is marked as the first tool in Python."""
+    found = re.search(
+        r"^<!-- first python tool -->\n```python\n(.*?)^```$",
+        (ROOT / "README.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert found
+    return found[1]
+
+
+def help_modules() -> list[str]:
+    """The modules with tools in the help."""
+    blocks = re.findall(r">python\n(.*?)^<", HELP.read_text(), re.MULTILINE | re.DOTALL)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks if "@mcp_tool" in block]
+
+
+async def test_examples_work(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
+    """The README's tool has ten lines and does what it says; those of the help are offered as they stand."""
+    assert len(first_tool().splitlines()) == 10
+    folder = tmp_path / "mcp_tools"
+    folder.mkdir()
+    (folder / "first.py").write_text(first_tool())
+    for number, block in enumerate(help_modules()):
+        (folder / f"help_{number}.py").write_text(block.replace("def word_lengths", "def help_word_lengths"))
+    init = INIT.format(python=sys.executable, setup="{}", init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
+    nvim = await spawn_nvim(init_lua=init)
+    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.wait_for("return require('mcp-tools').list_tools().word_lengths ~= nil", timeout=20_000)
+
+    tools = Caller(nvim, None)
+    for name in ("word_lengths", "help_word_lengths"):
+        assert (await tools.call(name, text="a bb ccc", least=2)).value == {"bb": 2, "ccc": 3}
+    listed = await nvim.lua("return vim.tbl_keys(require('mcp-tools').list_tools())")
+    assert set(listed) == {"word_lengths", "help_word_lengths", "build", "greet"}
+    assert await nvim.lua("return require('mcp-tools.discovery').failures()") == []

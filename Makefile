@@ -6,8 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .deps/venv/bin
 # Every bridge and every worker of the tests would compile its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Most tests wait for processes: three at a time keep two cores busy. A file's tests share a bridge, so they stay together.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile
+# Most tests wait for processes: three at a time keep two cores busy. tests/support/schedule.py says which stay together.
+PYTEST := $(BIN)/python -m pytest -n 3
 STYLUA := .deps/npm/node_modules/.bin/stylua
 NVIM := .deps/nvim-0.11/bin/nvim
 LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
@@ -38,7 +38,7 @@ install: ## Create the plugin's own Python environment, as `:McpTools install` d
 test: check ## Everything: the checks, then all tests on every Neovim that can be had
 	@$(PYTEST) $(ARGS)
 
-test-quick: setup ## The fast tests on one Neovim
+test-quick: setup ## Some of every kind of test, on one Neovim, in about a minute
 	@$(PYTEST) --quick $(ARGS)
 
 check: check-python check-lua check-docs ## Style, types, lint, generated documentation

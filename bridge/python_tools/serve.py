@@ -7,28 +7,34 @@ Does not know about: tools.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
 import signal
 import sys
 import threading
+import time
 
 from .. import local
 
-GRACE = 1.0
-"""s that threads of tools have when the editor is gone or the host is to end."""
+GRACE = 0.5
+"""s that tools have when the editor is gone or the host is to end."""
 HIDDEN = ("NVIM", "NVIM_LISTEN_ADDRESS", "MCP_AUTH_TOKEN")
 """What programs that tools start must not inherit."""
 HOME = "MCP_TOOLS_EDITOR"
 """The address of the editor, for tools that call its tools."""
 
 
+serving = False
+"""Is this process ours? A person's own host may load the remote plugin, too."""
+
+
 def end_soon() -> None:
-    """End with all children when Python does not by itself, because a thread never does."""
+    """End with all children when Python does not by itself, because a thread or the loop never does."""
 
     def end() -> None:
-        threading.Event().wait(GRACE)
+        time.sleep(GRACE)
         if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
             os.killpg(os.getpid(), signal.SIGKILL)
         os._exit(1)
@@ -36,13 +42,40 @@ def end_soon() -> None:
     threading.Thread(target=end, daemon=True).start()
 
 
+def watch_parent() -> None:
+    """End when the editor is gone and a tool holds up the loop, which would notice the closed channel."""
+    editor = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == editor:
+            time.sleep(GRACE)
+        end_soon()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def end_when_told(loop: asyncio.AbstractEventLoop) -> None:
+    """Heed SIGTERM although a tool holds up the loop; does nothing in processes that are not ours."""
+
+    def told(*_: object) -> None:
+        end_soon()
+        loop.call_soon_threadsafe(loop.stop)
+
+    if serving and hasattr(signal, "SIGTERM") and os.name == "posix":
+        loop.remove_signal_handler(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, told)
+
+
 def main(plugin: str, import_paths: list[str]) -> None:
     """Serve until the channel closes."""
+    global serving
+    serving = True
     for name in HIDDEN:
         os.environ.pop(name, None)
     local.home = os.environ.pop(HOME, None) or None
     with contextlib.suppress(AttributeError, OSError):
         os.setsid()  # a group of its own, so that what tools have started can be ended with it
+    watch_parent()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(

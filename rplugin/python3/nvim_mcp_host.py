@@ -69,7 +69,9 @@ class McpToolsHost:
         if ROOT not in sys.path:
             sys.path.append(ROOT)
         from bridge.python_tools.host import Host
+        from bridge.python_tools.serve import end_when_told
 
+        end_when_told(nvim.loop)
         self.host = Host(Editor(nvim), nvim.loop)
         info = {
             "pid": os.getpid(),

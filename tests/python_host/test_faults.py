@@ -19,6 +19,7 @@ Start = Callable[..., Awaitable[Bridge]]
 QUICK = "require('mcp-tools.python.generation').GRACE = 100"
 """ms that a function has to stop, for tests that wait for one that does not."""
 
+COUNT = "return #require('mcp-tools.core').get().executor:pending()"
 TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
 
 
@@ -115,15 +116,31 @@ async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None
         await gone(pid)
 
 
+async def test_one_that_holds_up_the_loop(start: Start, way: Way) -> None:
+    """An async function that blocks is ended with its process, which new calls do not meet."""
+    bridge = await start(init=QUICK)
+    async with caller(bridge, way) as tools:
+        pid = (await tools.call("py_pid")).value
+        held = tools.start("py_hold_loop")
+        await bridge.nvim.wait_for(AT_WORK)
+        held.cancel()
+        await gone(pid)
+
+        assert (await tools.call("py_pid")).value != pid
+        assert (await host(bridge.nvim))["crashes"] == 0
+
+
 @pytest.mark.slow
-async def test_nothing_is_left_when_the_editor_ends(start: Start) -> None:
+@pytest.mark.parametrize("end", ["quit", "kill"])
+async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> None:
     """An editor that quits, or is killed, takes its host along, whatever runs there."""
-    for end in ("quit", "kill"):
+    for names in (["py_never", "py_cpu"], ["py_hold_loop"]):
         bridge = await start()
         async with caller(bridge, "lua") as tools:
             pid = (await tools.call("py_pid")).value
-            calls = [tools.start("py_never"), tools.start("py_cpu", seconds=600)]
-            await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 2")
+            calls = [tools.start(name) for name in names]
+            await bridge.nvim.wait_for(f"{COUNT} == {len(names)}")
+            await bridge.nvim.wait_for(AT_WORK)
             if end == "quit":
                 await bridge.nvim.stop()
             else:

@@ -173,6 +173,15 @@ async def py_await_forever(marker: str, ctx: AsyncContext) -> None:
 
 
 @mcp_tool(annotations=READ)
+async def py_hold_loop(ctx: AsyncContext, seconds: float = 600) -> str:
+    """Holds up all other calls of its process, as no async function should."""
+    ctx.progress(1)
+    await asyncio.sleep(0)
+    time.sleep(seconds)
+    return "slept"
+
+
+@mcp_tool(annotations=READ)
 async def py_ask_async(ctx: AsyncContext) -> Any:
     """Asks the person for a name."""
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

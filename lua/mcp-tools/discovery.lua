@@ -134,7 +134,7 @@ function M.use(registry)
   for _, name in ipairs(M.SOURCES) do
     if not scans[name] then
       run(name, scan, function() end)
-    elseif uv.hrtime() >= scans[name].at + M.ttl() * 1e9 then
+    elseif not scans[name].queue and uv.hrtime() >= scans[name].at + M.ttl() * 1e9 then
       table.insert(stale, name)
     end
   end

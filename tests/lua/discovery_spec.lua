@@ -156,6 +156,41 @@ describe('tools of other plugins', function()
     t.eq({ 'one', 'three' }, names())
   end)
 
+  it('are loaded again when that is wished, and only those', function()
+    write('one', 'return ' .. definition('a'))
+    write('two', 'return ' .. definition('b'))
+    refresh()
+    local a, b = core.get().registry:get('a'), core.get().registry:get('b')
+    local failures
+    t.ok(tools.reload('one', function(list)
+      failures = list
+    end))
+    t.eq(
+      {},
+      t.wait(function()
+        return failures
+      end)
+    )
+    t.ok(core.get().registry:get('a') ~= a)
+    t.ok(core.get().registry:get('b') == b)
+    tools.reload('b')
+    t.ok(core.get().registry:get('b') ~= b)
+  end)
+
+  it('are not offered when the options say so, by tool or by file', function()
+    write('one', ('return { %s, %s }'):format(definition('a'), definition('b')))
+    write('two', 'return ' .. definition('c'))
+    tools.setup({ tools = { a = false, two = false } })
+    refresh()
+    t.eq({ 'b' }, names())
+    tools.setup({ tools = { two = true } })
+    t.eq({ 'b', 'c' }, names())
+    os.remove(path_of('one'))
+    refresh()
+    tools.setup({ tools = { a = true } })
+    t.eq({ 'c' }, names())
+  end)
+
   it('are there as soon as their file is written in this editor', function()
     refresh()
     write('other', 'return ' .. definition('other'))
@@ -327,6 +362,23 @@ describe('a source', function()
     t.eq({ 2, { 1 } }, { #pending, heard })
     pending[2]()
     t.eq({ 2, { 1, 2 } }, { #pending, heard })
+  end)
+
+  it('is not asked by itself while it has not answered', function()
+    vim.env.MCP_TOOLS_CACHE_TTL = '0'
+    discovery.refresh(core.parts().registry, 'spec')
+    t.eq(1, #pending)
+    for _ = 1, 3 do
+      core.get()
+      vim.wait(5)
+    end
+    t.eq(1, #pending)
+    pending[1]()
+    t.eq(1, #pending)
+    core.get()
+    t.wait(function()
+      return #pending == 2
+    end)
   end)
 
   it('that throws is named among the failures until it does no longer, and holds up no other', function()

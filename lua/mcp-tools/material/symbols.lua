@@ -100,7 +100,7 @@ function M.of_buffer(bufnr, cb)
   end)
   vim.defer_fn(function()
     if not answered then
-      cancel()
+      pcall(cancel) -- it throws when the server has died, whose answer then never comes
       if vim.api.nvim_buf_is_loaded(bufnr) then
         finish()
       else

@@ -73,7 +73,7 @@ function M.found()
   core().get()
   for _, source in ipairs(require('mcp-tools.discovery').report()) do
     local age = source.age_ms and ('looked %d s ago'):format(source.age_ms / 1000) or 'nobody has looked yet'
-    health.info(('%s: %d files, %s'):format(source.name, #source.found, age))
+    health.info(('%s: %d %s, %s'):format(source.name, #source.found, #source.found == 1 and 'file' or 'files', age))
     for _, file in ipairs(source.found) do
       health.info(('%s: %s'):format(file.file, #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'))
     end

@@ -76,3 +76,12 @@ async def common_tools(common_bridge: Bridge) -> Bridge:
     """The same with the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
     await common_bridge.nvim.lua(ROOT_TOOLS)
     return common_bridge
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def person_bridge(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge whose editor has a screen, and so a person to ask."""
+    bridge = await keep(nvim_version)
+    if not await bridge.nvim.request("nvim_list_uis"):
+        await bridge.nvim.attach_ui()
+    return bridge

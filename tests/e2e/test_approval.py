@@ -9,7 +9,6 @@ import pytest_asyncio
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
 from tests.support.results import error_of, text_of
-from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -22,6 +21,10 @@ vim.ui.select = function(items, opts, on_choice)
   table.insert(Asked, { items = items, prompt = opts.prompt })
   Asked.answer = function(index) on_choice(items[index], index) end
 end
+mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 2 }, ui = { approval = 'select' } })
+local gateway = require('mcp-tools.core').get().gateway
+gateway.grants:reset()
+gateway.ledger:reset(gateway:project())
 """
 )
 
@@ -30,30 +33,12 @@ async def asked(bridge: Bridge, count: int = 1) -> None:
     await bridge.nvim.wait_for(f"return #Asked >= {count}")
 
 
-RESET = (
-    ROOT_TOOLS
-    + """
-Asked = {}
-mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 2 }, ui = { approval = 'select' } })
-require('mcp-tools.core').get().gateway.grants:reset()
-"""
-)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def process(nvim_version: str, keep: Keep) -> Bridge:
-    """A bridge whose editor has a screen and a person."""
-    bridge = await keep(nvim_version, init=SELECT)
-    await bridge.nvim.attach_ui()
-    return bridge
-
-
 @pytest_asyncio.fixture(loop_scope="session")
-async def bridge(process: Bridge) -> Bridge:
-    """The same, and nothing was asked yet."""
-    await process.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
-    await process.nvim.lua(RESET)
-    return process
+async def bridge(person_bridge: Bridge) -> Bridge:
+    """A bridge whose editor has a screen and a person who was not asked yet."""
+    await person_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+    await person_bridge.nvim.lua(SELECT)
+    return person_bridge
 
 
 async def test_yes_and_no(bridge: Bridge) -> None:

@@ -9,7 +9,7 @@ from tests.support.bridge import Bridge, Transport, connect
 from tests.support.results import error_of, text_of
 from tests.support.shared import Keep
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

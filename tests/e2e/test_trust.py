@@ -12,15 +12,16 @@ import pytest_asyncio
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
 from tests.support.results import error_of, text_of
-from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-INIT = (
+# As if nothing had been asked, decided or noted yet.
+RESET = (
     ROOT_TOOLS
     + """
-_G.Events, _G.Notes = {}, {}
+_G.Events, _G.Notes, _G.Emptied = {}, {}, false
 vim.api.nvim_create_autocmd('User', {
+  group = vim.api.nvim_create_augroup('test_trust', {}),
   pattern = 'McpToolsApproval',
   callback = function(event) table.insert(Events, event.data) end,
 })
@@ -34,20 +35,12 @@ function _G.Answer(choice, n)
   local ok, why = require('mcp-tools.approval').answer(Open()[n or 1].id, choice)
   return ok and 'answered' or why
 end
-"""
-)
-
-# As if nothing had been asked, decided or noted yet.
-RESET = (
-    ROOT_TOOLS
-    + """
 local core, audit = require('mcp-tools.core').get(), require('mcp-tools.audit')
 mcp_tools.unregister('found')
-mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'float' } })
+mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 8 }, ui = { approval = 'float' } })
 core.gateway.grants:reset()
 core.gateway.ledger:reset(core.gateway:project())
 vim.cmd('silent only | enew!')
-_G.Emptied = false
 audit.tail(1, function()
   os.remove(audit.path())
   Events, Notes, Emptied = {}, {}, true
@@ -56,21 +49,13 @@ end)
 )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def process(nvim_version: str, keep: Keep) -> Bridge:
-    """A bridge whose editor has a screen."""
-    bridge = await keep(nvim_version, init=INIT)
-    await bridge.nvim.attach_ui()
-    return bridge
-
-
 @pytest_asyncio.fixture(loop_scope="session")
-async def bridge(process: Bridge) -> Bridge:
-    """The same, without a past."""
-    await process.nvim.wait_for("return #Open() + require('mcp-tools.registry').pending_count() == 0")
-    await process.nvim.lua(RESET)
-    await process.nvim.wait_for("return Emptied")
-    return process
+async def bridge(person_bridge: Bridge) -> Bridge:
+    """A bridge whose editor has a screen, and no past."""
+    await person_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+    await person_bridge.nvim.lua(RESET)
+    await person_bridge.nvim.wait_for("return Emptied")
+    return person_bridge
 
 
 def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:

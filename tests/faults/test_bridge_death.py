@@ -164,13 +164,8 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
 
 
 @pytest.mark.nvim("0.11")
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(signal.SIGTERM, id="SIGTERM"),
-        pytest.param(signal.SIGINT, id="SIGINT", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 async def test_told_to_end_with_open_streams(
     spawn_nvim: Callable[..., Awaitable[Nvim]], free_port: Callable[[], int], number: signal.Signals
 ) -> None:

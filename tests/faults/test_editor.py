@@ -167,6 +167,7 @@ async def test_a_tool_that_blocks_the_editor(held: Bridge, held_client: Raw) -> 
     assert text_of(result) == "awake"
 
 
+@pytest.mark.slow
 async def test_quit_while_a_call_runs(bridge: Bridge, raw: Raw) -> None:
     """`:qall!` with a call in flight: the client hears it, the bridge is gone, no instance file is left."""
     pid = await bridge.pid()

@@ -258,6 +258,7 @@ async def test_given_up_after_five_tries(spawn_nvim: Spawn, tmp_path: Path) -> N
     await told(nvim, "stop a", "stop b")
 
 
+@pytest.mark.slow
 async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
     """A bridge started by hand on a port that is taken ends with code 1 and says why."""
     variables = {

@@ -13,6 +13,7 @@ TOGETHER = {
     "a bridge that is used well": tuple(
         f"tests/e2e/test_{name}.py" for name in ("calls", "inputs", "resources", "prompts")
     ),
+    "a person who is asked": ("tests/e2e/test_approval.py", "tests/e2e/test_trust.py"),
     "an editor that is held up": ("tests/faults/test_editor.py", "tests/faults/test_tools.py"),
     "a bridge that is misused": (
         "tests/fuzz/",

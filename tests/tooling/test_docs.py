@@ -159,6 +159,7 @@ async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
     assert (await call(nvim, "cursor", {"lines": 0}))["code"] == "validation_error"
 
 
+@pytest.mark.slow
 async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """The tools that the help's chapter on writing them defines do what their descriptions say."""
     subprocess.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)

@@ -185,6 +185,7 @@ async def test_a_signal_cancels_answers_and_ends(nvim: Nvim, start: Start, numbe
     assert await nvim.lua("return 1") == 1
 
 
+@pytest.mark.slow
 async def test_a_second_signal_ends_at_once(nvim: Nvim, start: Start) -> None:
     """Whoever sends two signals does not want to wait for a connection that stays open."""
     bridge = await start(nvim.socket)

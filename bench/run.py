@@ -26,7 +26,18 @@ import load  # noqa: E402 - neighbours
 import nvims  # noqa: E402
 import table  # noqa: E402
 from rounds import FULL, QUICK, Amount  # noqa: E402
-from scenarios import calls, edits, gateway, large, later, main_thread, memory, startup, traffic  # noqa: E402
+from scenarios import (  # noqa: E402
+    calls,
+    edits,
+    gateway,
+    large,
+    later,
+    main_thread,
+    memory,
+    python_tools,
+    startup,
+    traffic,
+)
 from stage import prepare  # noqa: E402
 
 # In this order: `large` leaves a thousand tools behind.
@@ -37,6 +48,7 @@ SCENARIOS = {
     "gateway": gateway.measure,
     "edits": edits.measure,
     "memory": memory.measure,
+    "python_tools": python_tools.measure,
     "startup": startup.measure,
     "large": large.measure,
 }

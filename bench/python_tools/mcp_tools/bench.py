@@ -1,0 +1,9 @@
+"""The Python twin of the benched echo in bench/tools.lua."""
+
+from bridge.python_tools import mcp_tool
+
+
+@mcp_tool(annotations={"read_only": True})
+def py_echo(text: str) -> str:
+    """Returns its text."""
+    return text

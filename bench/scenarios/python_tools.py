@@ -1,0 +1,104 @@
+"""Tools written in Python: a call beside one in Lua, the start of their process, and listing them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import load
+import servers
+from rounds import interleaved
+from stage import Stage
+from table import Row
+
+from tests.support.nvim import Nvim
+
+FOLDER = Path(__file__).resolve().parents[1] / "python_tools"
+TEXT = "a line of text, as tools are given it"
+CALL, START_MS = 2.0, 150.0
+IMPORT = "import pynvim"
+PREPARE = """
+local folder, python = ...
+vim.opt.runtimepath:append(folder)
+require('mcp-tools').setup({ bridge = { python = python } })
+local core = require('mcp-tools.core')
+require('mcp-tools.discovery').refresh(core.get().registry, 'python')
+"""
+THERE = "return require('mcp-tools.core').get().registry:get('py_echo') ~= nil"
+STATUS = "return require('mcp-tools.python.host').status()"
+RESTART = """
+require('mcp-tools.python.host').restart()
+_G.answered = nil
+require('mcp-tools').call('py_echo', { text = '' }, function(result)
+  _G.answered = result
+end)
+"""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a program, in ms."""
+
+    ms: float
+
+
+async def measure(stage: Stage) -> list[Row]:
+    """Load on both tools in turn; the process started again and again."""
+    await stage.editor.lua(PREPARE, str(FOLDER), sys.executable)
+    await stage.editor.wait_for(THERE, timeout=20_000)
+    listed = await stage.editor.lua(STATUS)
+    ours, lua = servers.call("nvim_py_echo", TEXT), servers.call("nvim_echo", TEXT)
+    python_endpoint = await servers.with_sessions(stage.http, stage.bridge, ours, TEXT, 1)
+    lua_endpoint = await servers.with_sessions(stage.http, stage.bridge, lua, TEXT, 1)
+    for endpoint in (python_endpoint, lua_endpoint):
+        await load.run(endpoint, 1, 1)
+    rounds = await interleaved(
+        {
+            "python": lambda: load.run(python_endpoint, stage.amount.seconds, 1),
+            "lua": lambda: load.run(lua_endpoint, stage.amount.seconds, 1),
+            "start": lambda: start_host(stage.editor),
+            "import": start_python,
+        },
+        stage.amount.rounds,
+    )
+    ratio, start = rounds.ratio("python", "lua", "p50"), rounds.median("start", "ms")
+    python, other = rounds.median("python", "p50"), rounds.median("lua", "p50")
+    state = listed["state"]
+    return [
+        Row(
+            "Python tool, sync call, p50",
+            f"{ratio:.2f} × Lua tool ({python:.3f} ms; Lua {other:.3f})",
+            f"≤ {CALL:g} × Lua tool",
+            ratio <= CALL,
+        ),
+        Row(
+            "Python host, start to its first answer",
+            f"{start:.0f} ms (`{IMPORT}` alone {rounds.median('import', 'ms'):.0f})",
+            f"≤ {START_MS:.0f} ms",
+            start <= START_MS,
+        ),
+        Row(
+            "processes that run once Python tools are listed",
+            "0" if state == "none" else state,
+            "0",
+            state == "none",
+        ),
+    ]
+
+
+async def start_host(editor: Nvim) -> Start:
+    """Start the host anew with a call; its own clock counts until it is there to run it."""
+    await editor.lua(RESTART)
+    await editor.wait_for("return _G.answered ~= nil", timeout=20_000)
+    return Start((await editor.lua(STATUS))["start_ms"])
+
+
+async def start_python() -> Start:
+    """What Python needs for that at least."""
+    begun = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-c", IMPORT)
+    await process.wait()
+    return Start((time.perf_counter() - begun) * 1000)

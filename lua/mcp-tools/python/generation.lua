@@ -34,6 +34,7 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@class mcp-tools.python.Generation : mcp-tools.RemoteTarget
 ---@field state 'finding'|'starting'|'ready'|'retired'|'gone'
 ---@field job integer?
+---@field method string? what pynvim calls the function of the remote plugin
 ---@field queue any[][]? events before there is a process
 ---@field info table? what the process says of itself
 ---@field started_at integer ns
@@ -188,6 +189,7 @@ function Generation:spawn(python)
     return self:cannot_start(('%s cannot be run: %s'):format(python, tostring(job):match('[^\n]*')))
   end
   self.job, self.state = job, 'starting'
+  self.method = runtime.plugin() .. ':function:McpToolsHost'
   local queue = self.queue or {}
   self.queue = nil
   for _, event in ipairs(queue) do
@@ -212,7 +214,7 @@ function Generation:send(...)
       event[i] = event[i] == nil and vim.NIL or event[i]
     end
     -- A closed channel throws; `exited` is about to end the calls.
-    pcall(vim.rpcnotify, self.job, runtime.plugin() .. ':function:McpToolsHost', event)
+    pcall(vim.rpcnotify, self.job, self.method, event)
   end
 end
 

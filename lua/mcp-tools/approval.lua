@@ -17,6 +17,26 @@ local M = {}
 --- An answer by key or command this soon after one question took the place of another may be meant for that other.
 local GUARD_NS = 400e6
 
+---@alias mcp-tools.Choice
+---| 'once'    # this call
+---| 'session' # this tool in this session
+---| 'always'  # this tool in this project
+---| 'deny'    # not this call
+---| 'never'   # not this tool in this project
+---| 'silence' # nothing of this session that would have to be asked for
+
+---@class mcp-tools.Asked what a person is shown
+---@field call mcp-tools.Call
+---@field args table a copy: what is shown is what runs
+---@field reason string
+---@field places mcp-tools.Place[]
+---@field choices mcp-tools.Choice[]
+---@field root string
+
+--- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did.
+---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
+---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
+
 --- Puts a question to the person somewhere.
 ---@class mcp-tools.Asker
 ---@field serial boolean it shows one question at a time, on the screen of the editor

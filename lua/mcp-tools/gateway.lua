@@ -13,9 +13,9 @@ local Grants = require('mcp-tools.grants')
 local canonical = require('mcp-tools.canonical')
 local errors = require('mcp-tools.errors')
 local judgement = require('mcp-tools.judgement')
+local levels = require('mcp-tools.levels')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local origin = require('mcp-tools.origin')
 local paths = require('mcp-tools.paths')
 
 local M = {}
@@ -25,26 +25,6 @@ local M = {}
 ---@field by string what decided, for the audit log: an option, "files", "ledger", …
 ---@field reason string for the person, or for the client when denied
 ---@field places mcp-tools.Place[]? what the arguments name
-
----@alias mcp-tools.Choice
----| 'once'    # this call
----| 'session' # this tool in this session
----| 'always'  # this tool in this project
----| 'deny'    # not this call
----| 'never'   # not this tool in this project
----| 'silence' # nothing of this session that would have to be asked for
-
----@class mcp-tools.Asked what a person is shown
----@field call mcp-tools.Call
----@field args table a copy: what is shown is what runs
----@field reason string
----@field places mcp-tools.Place[]
----@field choices mcp-tools.Choice[]
----@field root string
-
---- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did.
----@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
----@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
 ---@class mcp-tools.Gateway
 ---@field ask mcp-tools.Ask
@@ -294,22 +274,7 @@ end
 ---@return string why
 function Gateway:level(definition)
   local root = self:project()
-  local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
-  local verdict, fault = self.ledger:look(root, definition)
-  local option = judgement.by_options(definition)
-  if option and option.action == 'deny' then
-    return 'denied', option.reason
-  elseif verdict and verdict.level == 'denied' then
-    return 'denied', 'you denied it always'
-  elseif fault then
-    return 'untrusted', 'what you decided before cannot be known'
-  elseif verdict.level == 'trusted' and not option then
-    return 'trusted', 'you trust it'
-  elseif not option and type(definition.needs_approval) == 'function' and origin.is_believed(definition, root) then
-    return 'untrusted', 'it depends on its arguments'
-  end
-  local decision = option or judgement.by_memory(call, verdict, NOTHING, nil, {}) or judgement.by_definition(call, root)
-  return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
+  return levels.of(root, definition, self.ledger:look(root, definition))
 end
 
 --- Changes how far a tool is trusted in this project.

@@ -224,39 +224,19 @@ async def test_approval(spawn_nvim: Spawn) -> None:
     assert await call == text("it ran")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"arguments": {"x": {1, 2}}}, TypeError),
-        ({"arguments": {"x": b"bytes"}}, TypeError),
-        ({"arguments": {1: 2}}, TypeError),
-        ({"arguments": [1]}, TypeError),
-        ({"arguments": {"x": "\udcff"}}, ValueError),
-        ({"name": None}, TypeError),
-        ({"timeout": "5"}, TypeError),
-        ({"timeout": True}, TypeError),
-        ({"timeout": -1}, ValueError),
-        ({"socket": ""}, ValueError),
-        ({"socket": 7}, TypeError),
-        ({"arguments": {"value": 1}, "value": 2}, TypeError),
-    ],
-)
-async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None:
-    """What can be no call raises, before any editor is looked for."""
-    given = {"name": "echo", "arguments": None, "socket": "/nowhere"} | arguments
-    positional = (given.pop("name"), given.pop("arguments"))
-    with pytest.raises(error):
-        call_tool(*positional, **given)
-    with pytest.raises(error):
-        await call_tool_async(*positional, **given)
+async def test_no_program_approves_itself(spawn_nvim: Spawn) -> None:
+    """Where clients may ask the person, a program still cannot answer for them."""
+    nvim = await editor(spawn_nvim, "{ approval = { ask_in = 'client' } }")
+    asked: list[str] = []
 
+    def answer(message: str, schema: dict[str, Any]) -> dict[str, Any]:
+        asked.append(message)
+        return {"answer": "once"}
 
-def test_endless_arguments() -> None:
-    """A list that holds itself is refused."""
-    endless: list[Any] = []
-    endless.append(endless)
-    with pytest.raises(ValueError, match="nested"):
-        call_tool("echo", value=endless, socket="/nowhere")
+    result = call_tool("risky", socket=str(nvim.socket), on_elicit=answer)
+    assert result["error"]["code"] == "access_denied"
+    assert asked == []
+    assert await nvim.lua("return Seen.late") == 0
 
 
 async def test_names_of_options(nvim: Nvim) -> None:

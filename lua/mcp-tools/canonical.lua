@@ -91,7 +91,10 @@ write = function(out, value, depth)
   if kind == 'string' then
     local n = #out + 1
     out[n] = #value < LONG and quote(value) or value
-    out.raw[n] = #value >= LONG or nil
+    if #value >= LONG then
+      out.raw = out.raw or {}
+      out.raw[n] = true
+    end
   elseif kind == 'number' then
     out[#out + 1] = number(value)
   elseif kind == 'table' then
@@ -108,7 +111,7 @@ end
 ---@param value any
 ---@return table snapshot
 function M.snapshot(value)
-  local out = { raw = {} }
+  local out = {}
   write(out, value, 1)
   return out
 end
@@ -118,10 +121,10 @@ end
 ---@return string
 function M.text_of(snapshot)
   if not snapshot.text then
-    for n in pairs(snapshot.raw) do
+    for n in pairs(snapshot.raw or {}) do
       snapshot[n] = quote(snapshot[n])
     end
-    snapshot.raw, snapshot.text = {}, concat(snapshot)
+    snapshot.raw, snapshot.text = nil, concat(snapshot)
   end
   return snapshot.text
 end

@@ -106,6 +106,7 @@ def test_what_is_no_python_says_where(source: str) -> None:
         analyze(source)
 
 
+@pytest.mark.slow
 async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """Files, and buffers with unsaved text, inside the project; nothing else."""
     bridge: Bridge = await start(spawn_nvim, setup="{ tools = { 'analyze_python' } }")

@@ -116,6 +116,7 @@ async def test_what_is_known_is_listed_without_a_process(editor: Editor, plugin:
     assert await second.lua(READ_ANY) is False
 
 
+@pytest.mark.slow
 async def test_a_changed_file_is_read_again(editor: Editor, plugin: Path) -> None:
     """A file that has changed since is not offered as it was; nor is one that is gone."""
     write(plugin, "mcp_tools/one.py", "one")
@@ -130,6 +131,7 @@ async def test_a_changed_file_is_read_again(editor: Editor, plugin: Path) -> Non
     assert await looked(second) == ["renamed"]
 
 
+@pytest.mark.slow
 async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> None:
     """With MCP_TOOLS_CACHE_TTL=0 everything is read again, though offered at once as it was."""
     write(plugin, "mcp_tools/one.py", "one")
@@ -209,6 +211,7 @@ async def test_configured_modules(editor: Editor, plugin: Path) -> None:
     assert "no name of a module" in failures["module:os;x"]
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> None:
     """Writing the file is enough: the next call runs what it says now, one that runs goes on."""
     path = write(plugin, "mcp_tools/one.py", "one", "before")
@@ -227,6 +230,7 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
     assert (await tools.call("one")).value == "after"
 
 
+@pytest.mark.slow
 async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:
     """A project's module is read only after `:trust`, asks whatever it says; not when it has changed."""
     project = home.make("cwd")

@@ -62,6 +62,7 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
     assert await messages(bridge.nvim) == ""
 
 
+@pytest.mark.slow
 async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way: Way) -> None:
     """After some crashes in a row calls are refused as busy for a while; restart() forgets them."""
     bridge = await start()
@@ -77,6 +78,7 @@ async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way:
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
+@pytest.mark.slow
 async def test_a_function_that_never_ends(start: Start, way: Way) -> None:
     """It is cancelled at once for its caller, stops no other call, and its process is replaced in the end."""
     bridge = await start(init=QUICK)
@@ -93,6 +95,7 @@ async def test_a_function_that_never_ends(start: Start, way: Way) -> None:
     assert await messages(bridge.nvim) == ""
 
 
+@pytest.mark.slow
 async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None:
     """The call's timeout ends it; calls that still run in its process go on to their own end."""
     bridge = await start(init=QUICK)
@@ -116,6 +119,7 @@ async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None
         await gone(pid)
 
 
+@pytest.mark.slow
 async def test_one_that_holds_up_the_loop(start: Start, way: Way) -> None:
     """An async function that blocks is ended with its process, which new calls do not meet."""
     bridge = await start(init=QUICK)
@@ -151,6 +155,7 @@ async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> N
         await gone(pid)
 
 
+@pytest.mark.slow
 async def test_the_restart_command_restarts_the_host(start: Start) -> None:
     """`:McpTools restart` ends the host with its calls; the next call starts another."""
     bridge = await start()
@@ -168,6 +173,7 @@ async def test_the_restart_command_restarts_the_host(start: Start) -> None:
         assert (await tools.call("py_pid")).value != pid
 
 
+@pytest.mark.slow
 async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) -> None:
     """There is a bound to functions that block at a time; one more is busy, and says so."""
     bridge = await start(setup="{ bridge = { tool_timeout = 0 } }")
@@ -187,6 +193,7 @@ async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) ->
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "provider",
     [
@@ -204,6 +211,7 @@ async def test_the_provider_of_the_person_does_not_matter(start: Start, provider
     assert await messages(bridge.nvim) == ""
 
 
+@pytest.mark.slow
 async def test_without_an_environment_the_call_says_what_to_do(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:

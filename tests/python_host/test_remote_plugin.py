@@ -8,6 +8,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Nvim
 from tests.support.python_host import INIT, SAMPLES, Caller, caller
@@ -56,6 +58,7 @@ async def test_a_plain_client_calls_a_tool(start: Start) -> None:
     assert (await outcome("py_asks_first", {}))["err"]["code"] == "access_denied"
 
 
+@pytest.mark.slow
 async def test_update_remote_plugins(start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """A manifest that lists our file changes nothing; and the file works in the host of the manifest, too."""
     provider = f"vim.g.python3_host_prog = [[{sys.executable}]]"
@@ -72,6 +75,7 @@ async def test_update_remote_plugins(start: Start, spawn_nvim: Callable[..., Awa
     assert await bridge.nvim.lua("return vim.fn.execute('messages')") == ""
 
 
+@pytest.mark.slow
 async def test_a_manifest_without_a_provider(
     start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
 ) -> None:

@@ -38,18 +38,20 @@ class Instance:
     focused_at: float = 0.0
 
 
-def own_folder(environ: Mapping[str, str]) -> str:
-    """Where this user's editors note themselves; the rule of lua/mcp-tools/bridge/instances.lua."""
+def own_folders(environ: Mapping[str, str]) -> list[str]:
+    """Where this user's editors note themselves, as lua/mcp-tools/bridge/instances.lua has it.
+
+    An editor has one place; one that was started elsewhere (by a service, say) may have the other.
+    """
     runtime = environ.get("XDG_RUNTIME_DIR")
-    if runtime and _private(Path(runtime)):
-        return str(Path(runtime) / "mcp-tools")
+    folders = [str(Path(runtime) / "mcp-tools")] if runtime and _private(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
     if os.name == "nt":
         state = Path(environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA") or "~/AppData/Local")
         name += "-data"
     else:
         state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
-    return str(state.expanduser() / name / "mcp-tools" / "instances")
+    return [*folders, os.path.expanduser(state / name / "mcp-tools" / "instances")]
 
 
 def read_all(folder: str | None) -> list[Instance]:

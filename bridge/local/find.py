@@ -44,7 +44,8 @@ def find(address: str | None = None) -> Place | ToolError:
         here = Path.cwd()
     except OSError:
         return ToolError(Code.EDITOR_GONE, "no Neovim was named, and the working folder is gone")
-    return choose(here, instances.read_all(instances.own_folder(os.environ)))
+    folders = instances.own_folders(os.environ)
+    return choose(here, [one for folder in folders for one in instances.read_all(folder)])
 
 
 def choose(here: Path, found: list[Instance]) -> Place | ToolError:

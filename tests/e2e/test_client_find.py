@@ -132,7 +132,7 @@ async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPa
 
 
 async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without a runtime folder the editors are noted where their state is, and found there."""
+    """An editor without a runtime folder is noted where its state is, and found there by any program."""
     nvim = await editor(spawn_nvim)
     outside.delenv("XDG_RUNTIME_DIR")
     outside.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -145,6 +145,8 @@ async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_
     )
     Files(Path(place)).add("1", tmp_path, nvim.socket)
     outside.chdir(tmp_path)
+    assert call_tool("echo", value="x")["text"] == "x"
+    outside.setenv("XDG_RUNTIME_DIR", str(nvim.home.make("run")))
     assert call_tool("echo", value="x")["text"] == "x"
 
 

@@ -25,6 +25,7 @@ local M = {}
 ---@class mcp-tools.Found one file or module
 ---@field file string
 ---@field tools string[] names, sorted
+---@field ms integer? that reading it took
 
 ---@class mcp-tools.Failure
 ---@field source string where: a file, a module, an option

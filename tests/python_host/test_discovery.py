@@ -229,6 +229,13 @@ async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> Non
 
     assert (await tools.call("one")).value == "after"
 
+    await nvim.lua("_G.looked = false")
+    lines = TOOL.format(name="new", says="new").splitlines()
+    await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines)
+    await nvim.lua("vim.cmd.write(...)", str(plugin / "mcp_tools" / "new.py"))
+    await nvim.wait_for("return _G.looked", timeout=20_000)
+    assert (await tools.call("new")).value == "new"
+
 
 @pytest.mark.slow
 async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:

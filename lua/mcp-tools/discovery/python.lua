@@ -119,11 +119,12 @@ local function watch_writes()
     pattern = '*.py',
     callback = function(event)
       local path = uv.fs_realpath(event.match)
+      local ours = path and path:find('/mcp_tools/[^/]+$') ~= nil
       for _, module in pairs(modules) do
-        if path and (module.source.path == path or module.known and module.known.path == path) then
-          local registry = require('mcp-tools.core').parts().registry
-          return require('mcp-tools.discovery').refresh(registry, 'python')
-        end
+        ours = ours or path ~= nil and module.known ~= nil and module.known.path == path
+      end
+      if ours then
+        require('mcp-tools.discovery').refresh(require('mcp-tools.core').parts().registry, 'python')
       end
     end,
   })
@@ -217,12 +218,12 @@ end
 ---@param registry mcp-tools.Registry
 ---@param done fun()
 function M.scan(registry, done)
+  watch_writes()
   local sources = places.look()
   if #sources == 0 and next(modules) == nil then
     return done()
   end
   remembered = next(modules) == nil and cache.read(reader()) or nil
-  watch_writes()
   local unread = settle(registry, sources)
   if #unread == 0 then
     no_python = nil
@@ -261,9 +262,20 @@ function M.found()
   for key, module in vim.spairs(modules) do
     local names = vim.tbl_keys(module.tools)
     table.sort(names)
-    table.insert(list, { file = module.known and module.known.path or key, tools = names })
+    local known = module.known or {}
+    table.insert(list, { file = known.path or key, tools = names, ms = known.ms })
   end
   return list
+end
+
+--- How old the oldest of what is known is; it may have been read in an earlier life of the editor.
+---@return integer? ns
+function M.age()
+  local oldest
+  for _, module in pairs(modules) do
+    oldest = math.min(oldest or math.huge, module.known and module.known.at or os.time())
+  end
+  return oldest and (os.time() - oldest) * 1e9
 end
 
 ---@return mcp-tools.Failure[]

@@ -161,8 +161,10 @@ function verbs.remote_result(id, outcome)
   settled(target)
 end
 
+--- A number that JSON can hold.
 local function number(value)
-  return type(value) == 'number' and value or nil
+  local finite = type(value) == 'number' and value == value and math.abs(value) ~= math.huge
+  return finite and value or nil
 end
 
 function verbs.remote_progress(id, done, total, message)

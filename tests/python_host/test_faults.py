@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.bridge import Bridge
+from tests.support.environment import lock_hash, pretend
 from tests.support.nvim import Nvim
-from tests.support.python_host import AT_WORK, Way, caller, host
+from tests.support.python_host import AT_WORK, Caller, Way, caller, host, loaded
 
 Start = Callable[..., Awaitable[Bridge]]
 
@@ -215,7 +216,7 @@ async def test_the_provider_of_the_person_does_not_matter(start: Start, provider
 async def test_without_an_environment_the_call_says_what_to_do(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
-    """No Python for tools: nothing is offered, and the failure names the line that mends it."""
+    """No Python for tools: nothing is offered, the failure names the line that mends it, and that does."""
     init = "require('mcp-tools').setup({})"
     here = Path(__file__).parents[1] / "support" / "python_tools"
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
@@ -226,3 +227,8 @@ async def test_without_an_environment_the_call_says_what_to_do(
     assert "Run :McpTools install" in failures[0]["error"]
     assert await nvim.lua("return #require('mcp-tools.core').get().registry:list('tools')") == 0
     assert await messages(nvim) == ""
+
+    pretend(nvim.home, lock_hash())
+    await nvim.lua("require('mcp-tools.bridge').install({ command = { 'true' } })")
+    await loaded(nvim)
+    assert (await Caller(nvim, None).call("py_add", a=1)).value["sum"] == 3

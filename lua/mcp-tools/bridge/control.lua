@@ -172,6 +172,10 @@ end
 ---@param opts? mcp-tools.bridge.InstallOpts
 function M.install(opts)
   install.run(opts, function(err)
+    local tools = not err and package.loaded['mcp-tools.discovery.python']
+    if tools then
+      tools.installed()
+    end
     if not err and found and found.source == 'environment' and supervisor:is_wanted() then
       supervisor:restart() -- it would load the rest of its modules from the new environment
     elseif not err and fault and fault.needs_install then

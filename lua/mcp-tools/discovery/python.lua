@@ -256,6 +256,12 @@ function M.reload(registry, wanted, done)
   M.scan(registry, done)
 end
 
+--- There is a new Python: what could not be read before may be read now.
+function M.installed()
+  host.renew()
+  require('mcp-tools.discovery').refresh(require('mcp-tools.core').parts().registry, 'python')
+end
+
 ---@return mcp-tools.Found[]
 function M.found()
   local list = {}

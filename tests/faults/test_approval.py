@@ -1,0 +1,68 @@
+"""Somebody goes while a client is asked for approval: the bridge, or the client without a word."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import aiohttp
+import pytest
+
+from tests.support.bridge import Bridge, ready
+from tests.support.raw import Raw, within
+
+pytestmark = pytest.mark.slow
+
+SETUP = "{ approval = { ask_in = 'client' }, limits = { orphan_grace = 1000 } }"
+OPEN = "return #require('mcp-tools.approval').list()"
+OVER = (
+    "return #require('mcp-tools.approval').list() == 0 and require('mcp-tools.registry').pending_count() == 0"
+)
+
+
+@pytest.fixture
+async def bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> Bridge:
+    """A bridge whose editor asks by the client."""
+    return await start_bridge(SETUP)
+
+
+@pytest.fixture
+async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
+    """A client that says that it can ask, and never answers."""
+    async with Raw(bridge) as client:
+        await client.initialize(capabilities={"elicitation": {}})
+        yield client
+
+
+async def asked(bridge: Bridge, raw: Raw) -> asyncio.Task[object]:
+    """A call that waits for the client's answer."""
+    call: asyncio.Task[object] = asyncio.create_task(raw.call("risky"))
+    await bridge.nvim.wait_for(f"{OPEN} == 1")
+    return call
+
+
+async def test_the_bridge_dies(bridge: Bridge, raw: Raw) -> None:
+    """The question goes with it, nothing runs; with the next one the same session is asked anew."""
+    call = await asked(bridge, raw)
+    old = await bridge.pid()
+    os.kill(old, signal.SIGKILL)
+    with pytest.raises(aiohttp.ClientError):
+        await within(1, call)
+    await bridge.nvim.wait_for(OVER)
+    await bridge.nvim.wait_for("return mcp_tools.status().pid ~= ...", old, timeout=15_000)
+    await ready(bridge.nvim)
+
+    call = await asked(bridge, raw)
+    assert await bridge.nvim.lua("return Seen.late") == 0
+    call.cancel()
+    await bridge.nvim.wait_for(OVER)
+
+
+async def test_the_client_goes(bridge: Bridge, raw: Raw) -> None:
+    """Who is silent and without a connection for the grace is asked no longer."""
+    call = await asked(bridge, raw)
+    call.cancel()
+    await bridge.nvim.wait_for(OVER)
+    assert await bridge.nvim.lua("return Seen.late") == 0

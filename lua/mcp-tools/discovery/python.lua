@@ -130,20 +130,6 @@ local function watch_writes()
   })
 end
 
---- Is what is known the truth, as far as times tell?
----@param module mcp-tools.python.Module
----@return boolean fits what is known may be offered
----@return boolean fresh it need not be read again
-local function judge(module)
-  local known = module.known
-  local fits = known ~= nil and known.path ~= nil and known.stamp == cache.stamp(known.path)
-  local recent = known ~= nil and os.time() - known.at < require('mcp-tools.discovery').ttl()
-  if known and not known.path then -- it could not be found, or not be read
-    return true, recent and module.from_disk == true
-  end
-  return fits, fits and recent and (#known.faults == 0 or module.from_disk == true)
-end
-
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python.Source[]
 ---@return mcp-tools.python.Source[] unread
@@ -157,7 +143,7 @@ local function settle(registry, sources)
     if remembered and not module.known then
       module.known, module.from_disk = remembered[source.key], true
     end
-    local fits, fresh = judge(module)
+    local fits, fresh = cache.judge(module.known, module.from_disk == true, require('mcp-tools.discovery').ttl())
     if source.fault then
       remove(registry, module, {})
     elseif module.from_disk and fits and next(module.tools) == nil then

@@ -1,5 +1,5 @@
--- Receives the part of `:checkhealth mcp-tools` on tools written in Python. Sends the state of their host and the Python
--- that runs it. Does not know about what was found where: that stands with what other plugins ship (offered.lua).
+-- Receives the part of `:checkhealth mcp-tools` on tools written in Python. Sends the state of their host and the
+-- Python that runs it. Does not know about what was found where: that stands with what other plugins ship.
 
 local health = vim.health
 

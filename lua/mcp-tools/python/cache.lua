@@ -30,6 +30,24 @@ function M.stamp(path)
   return stat and stat.type == 'file' and ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
 end
 
+--- Is what is known the truth, as far as times tell?
+---@param known mcp-tools.python.Known?
+---@param from_disk boolean it was read in an earlier life of the editor; then a failure need not be tried again
+---@param ttl number seconds that it counts as known
+---@return boolean fits it may be offered
+---@return boolean fresh it need not be read again
+function M.judge(known, from_disk, ttl)
+  if not known then
+    return false, false
+  end
+  local recent = os.time() - known.at < ttl
+  if not known.path then -- the module could not be found
+    return true, recent and from_disk
+  end
+  local fits = known.stamp == M.stamp(known.path)
+  return fits, fits and recent and (#known.faults == 0 or from_disk)
+end
+
 local function place()
   return vim.fs.joinpath(identity.state_dir(), 'python-tools.json')
 end

@@ -21,6 +21,8 @@ local MAX_INTEGER = 1e14
 local SPARSE_SAFE, SPARSE_RATIO = 10, 2
 --- Bytes of a string that are looked at here; vim.json is as quick with longer ones.
 local SHORT = 64
+--- With one of this length in it the whole value is left to vim.json: copies would take longer than all else.
+local LONG = 32 * 1024
 --- Names of fields that are kept as text: most results have the same few. Others take their place after a while.
 local MAX_NAMES, MAX_MISSED = 256, 16384
 --- Bytes that the buffer keeps between two results.
@@ -101,6 +103,7 @@ end
 local names, count, missed = {}, 0, 0
 
 local out = buffer.new()
+local long = false
 local write
 
 ---@param text string
@@ -137,6 +140,10 @@ end
 local function write_value(value, depth)
   local kind = type(value)
   if kind == 'string' then
+    if #value > LONG then
+      long = true
+      return false
+    end
     write_string(value)
   elseif kind == 'number' then
     if value < MAX_INTEGER and value > -MAX_INTEGER and value == floor(value) then
@@ -241,8 +248,9 @@ end
 ---@return string?
 function M.encode(value)
   out:reset()
+  long = false
   if not write(value, 1) then
-    return nil
+    return long and checked(value) or nil
   end
   local text = out:get()
   if #text > KEPT then

@@ -87,6 +87,14 @@ for name, compact in vim.spairs(variants) do
       end
     end)
 
+    it('is that of vim.json around a long string', function()
+      for _, length in ipairs({ 32767, 32768, 32769, 2 ^ 20 }) do
+        local value = { 1, { text = ('a"'):rep(length / 2), n = { 2 ^ 40 } }, 'end' }
+        t.eq(true, vim.json.encode(value) == compact.encode(value))
+        t.eq(nil, compact.encode({ ('x'):rep(length), { print } }))
+      end
+    end)
+
     local cycle = {}
     cycle[1] = cycle
     local deep = {}

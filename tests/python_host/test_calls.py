@@ -11,10 +11,16 @@ import pytest
 from mcp import types
 
 from tests.support.bridge import Bridge, connect
-from tests.support.python_host import AT_WORK, Way, caller
+from tests.support.python_host import AT_WORK, Way, caller, host
 from tests.support.results import text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SHOWN = """
+local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
+vim.cmd('bwipeout!')
+return text
+"""
 
 
 async def test_is_listed_like_any_other(shared: Bridge) -> None:
@@ -226,6 +232,17 @@ async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
             await shared.nvim.wait_for(
                 "return table.concat(require('mcp-tools.log').lines(200), '\\n'):find(..., 1, true)", text
             )
+
+
+async def test_status_and_health_show_the_host(shared: Bridge) -> None:
+    """What people look at names the process and its Python."""
+    pid = (await host(shared.nvim))["pid"]
+    status = await shared.nvim.lua(f"vim.cmd('McpTools status'); {SHOWN}")
+    health = await shared.nvim.lua(f"vim.cmd('silent checkhealth mcp-tools'); {SHOWN}")
+
+    assert f"ready, process {pid}, calls: 0" in status
+    assert f"the host runs: process {pid}, Python 3." in health
+    assert "modules: 1, tools: " in health
 
 
 async def test_no_secret_in_the_environment(shared: Bridge, way: Way) -> None:

@@ -42,6 +42,17 @@ local function add_calls(lines)
   end
 end
 
+--- The process of the tools written in Python, when there is one.
+---@return string?
+local function python_text()
+  local host = package.loaded['mcp-tools.python.host']
+  local status = host and host.status()
+  if not status or status.state == 'none' then
+    return nil
+  end
+  return ('%s%s, calls: %d'):format(status.state, status.pid and ', process ' .. status.pid or '', status.calls)
+end
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'show the bridge, its clients and the calls in flight',
@@ -55,6 +66,7 @@ return {
     add(lines, 'process', status.pid and tostring(status.pid))
     add(lines, 'tools', tostring(#require('mcp-tools.core').get().registry:list('tools')))
     add(lines, 'clients', client_text(status.sessions))
+    add(lines, 'python host', python_text())
     add_calls(lines)
     add(lines, 'last error', status.last_error)
     if status.state == 'failed' and status.fault then

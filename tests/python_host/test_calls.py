@@ -207,12 +207,16 @@ async def test_runs_lua_in_the_editor(shared: Bridge, way: Way) -> None:
 
 
 async def test_approval_is_that_of_any_tool(shared: Bridge, way: Way) -> None:
-    """One that does more than read, or wants to be asked for, does not run while nobody can be asked."""
+    """One that does more than read, or wants to be asked for, runs when the person allows it, else not."""
     async with caller(shared, way) as tools:
         for name in ("py_asks_first", "py_dear"):
             error = (await tools.call(name)).error
             assert error is not None
             assert error["code"] == "access_denied"
+        allow = "require('mcp-tools.config').setup({ approval = { tools = { py_asks_first = ... } } })"
+        await shared.nvim.lua(allow, "allow")
+        assert (await tools.call("py_asks_first")).value == "done"
+        await shared.nvim.lua(allow, "ask")
 
 
 async def test_a_flood_of_news_is_bounded(shared: Bridge, way: Way) -> None:

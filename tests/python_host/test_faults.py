@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import venv
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import pytest
 from tests.support.bridge import Bridge
 from tests.support.environment import lock_hash, pretend
 from tests.support.nvim import Nvim
-from tests.support.python_host import AT_WORK, Caller, Way, caller, host, loaded
+from tests.support.python_host import AT_WORK, INIT, Caller, Way, caller, host, loaded
 
 Start = Callable[..., Awaitable[Bridge]]
 
 QUICK = "require('mcp-tools.python.generation').GRACE = 100"
 """ms that a function has to stop, for tests that wait for one that does not."""
 
+FAILED = "local f = require('mcp-tools.discovery').failures(); return #f > 0 and f"
 COUNT = "return #require('mcp-tools.core').get().executor:pending()"
 TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
 
@@ -213,6 +215,34 @@ async def test_the_provider_of_the_person_does_not_matter(start: Start, provider
 
 
 @pytest.mark.slow
+async def test_a_python_without_the_packages(
+    spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
+) -> None:
+    """A `bridge.python` that lacks what is needed is named with what it lacks, in health and in a call."""
+    venv.create(tmp_path / "bare", with_pip=False)
+    bare = tmp_path / "bare" / "bin" / "python"
+    options = f"{{ tools = {{ 'analyze_python' }}, bridge = {{ python = [[{bare}]] }} }}"
+    init = f"{INIT}\nrequire('mcp-tools').setup({options})"
+    nvim = await spawn_nvim(init_lua=init)
+    await nvim.lua("require('mcp-tools.core').get()")
+    failures = await nvim.wait_for(FAILED, timeout=20_000)
+    assert failures[0]["source"] == "tools written in Python"
+    assert "No module named" in failures[0]["error"]
+
+    (nvim.home.path / "cwd" / "a.py").write_text("pass\n")
+    error = (await Caller(nvim, None).call("analyze_python", path="a.py")).error
+    assert error is not None
+    assert error["code"] == "execution_error"
+    assert "No module named 'pynvim'" in error["message"]
+    report = await nvim.lua(
+        "vim.cmd('silent checkhealth mcp-tools');"
+        " return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+    )
+    assert "-m pip install" in report
+    assert await messages(nvim) == ""
+
+
+@pytest.mark.slow
 async def test_without_an_environment_the_call_says_what_to_do(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
@@ -221,7 +251,7 @@ async def test_without_an_environment_the_call_says_what_to_do(
     here = Path(__file__).parents[1] / "support" / "python_tools"
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
     await nvim.lua("require('mcp-tools.core').get()")
-    failures = await nvim.wait_for("local f = require('mcp-tools.discovery').failures(); return #f > 0 and f")
+    failures = await nvim.wait_for(FAILED)
 
     assert failures[0]["source"] == "tools written in Python"
     assert "Run :McpTools install" in failures[0]["error"]

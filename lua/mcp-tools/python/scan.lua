@@ -45,7 +45,7 @@ end
 ---@param python string
 ---@param sources table[]
 ---@param results table<string, mcp-tools.python.Scanned>
----@param done fun()
+---@param done fun(fault: string?)
 local function run(python, sources, results, done)
   if #sources == 0 then
     return done()
@@ -61,11 +61,16 @@ local function run(python, sources, results, done)
     for line in ended.stdout:gmatch('[^\n]+') do
       begun = take(line, results) or begun
     end
-    local left, blamed = {}, false
+    if not begun then
+      local said = vim.trim(ended.stderr):match('[^\n]*$')
+      return done(
+        ('%s cannot read modules: %s'):format(python, said ~= '' and said or ended.fault or 'it said nothing')
+      )
+    end
+    local left = {}
     for _, source in ipairs(sources) do
-      if not results[source.key] and (source.key == begun or not begun) and not blamed then
-        -- The one that it was at, or when it came to none, the first: each run gets rid of one at least.
-        blamed = true
+      if not results[source.key] and source.key == begun then
+        -- The one that it was at, so that each run gets rid of one at least.
         local why = ended.fault or 'the process that read it ended'
         results[source.key] = { tools = {}, faults = { 'importing it failed: ' .. why:gsub('^.-python%S* ', 'it ') } }
         log.error('%s: %s', source.key, ended.stderr ~= '' and ended.stderr or why)
@@ -86,8 +91,8 @@ function M.read(sources, cb)
       return cb(nil, ('%s. %s'):format(fault.message, fault.advice))
     end
     local results = {}
-    run(python, sources, results, function()
-      cb(results)
+    run(python, sources, results, function(broken)
+      cb(not broken and results or nil, broken)
     end)
   end)
 end

@@ -10,6 +10,7 @@ that changes nothing, and the file imports nothing but pynvim until it is called
 
 import os
 import sys
+import traceback
 
 import pynvim
 
@@ -83,4 +84,7 @@ class McpToolsHost:
     @pynvim.function("McpToolsHost", sync=False)
     def handle(self, args):
         """An event of the editor."""
-        self.host.handle(*args)
+        try:
+            self.host.handle(*args)
+        except Exception:  # noqa: BLE001 (pynvim would show it to the person; this goes to the log)
+            traceback.print_exc()

@@ -238,6 +238,22 @@ async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
             )
 
 
+async def test_much_output_is_left_out(shared: Bridge) -> None:
+    """A tool that prints without end fills neither the log nor the editor's time."""
+    log = Path(await shared.nvim.lua("return require('mcp-tools.log').path()"))
+    before = log.read_text().count("python: ")
+    async with caller(shared, "lua") as tools:
+        assert (await tools.call("py_prints_much")).value == "done"
+        async with asyncio.timeout(20):  # that is said with the next line, a second later
+            while "lines left out" not in log.read_text():
+                await tools.call("py_prints")
+                await asyncio.sleep(0.05)
+
+    text = log.read_text()
+    assert text.count("python: ") - before < 5_000
+    assert max(map(len, text.splitlines())) < 10_000
+
+
 async def test_status_and_health_show_the_host(shared: Bridge) -> None:
     """What people look at names the process and its Python."""
     pid = (await host(shared.nvim))["pid"]

@@ -22,6 +22,8 @@ M.GRACE = 5000
 local START_TIMEOUT = 20000
 --- Lines of stderr that are kept for the error message.
 local LAST_LINES = 20
+--- Bytes of a line, and lines per second, that go to the log: a tool that prints for ever must not hold up the editor.
+local MAX_LINE, MAX_LINES = 8192, 200
 --- What programs that tools start must not get.
 local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 
@@ -118,18 +120,35 @@ function Generation:watch_stopping()
   end, M.GRACE)
 end
 
+--- Puts a line that the process has printed into the log, unless there were too many.
+---@param line string
+function Generation:note(line)
+  if not line:find('%S') or self.state == 'gone' then
+    return
+  end
+  local second = math.floor(uv.hrtime() / 1e9)
+  if second ~= self.second then
+    if (self.noted or 0) > MAX_LINES then
+      log.info('python: (%d lines left out)', self.noted - MAX_LINES)
+    end
+    self.second, self.noted = second, 0
+  end
+  self.noted = self.noted + 1
+  if self.noted <= MAX_LINES then
+    log.info('python: %s', line)
+  end
+end
+
 ---@param lines string[]
 function Generation:hear(lines)
-  self.words[#self.words] = self.words[#self.words] .. lines[1]
+  local words = self.words
+  words[#words] = (words[#words] .. lines[1]):sub(1, MAX_LINE)
   for i = 2, #lines do
-    local said = self.words[#self.words]
-    if said:find('%S') and self.state ~= 'gone' then
-      log.info('python: %s', said)
+    self:note(words[#words])
+    table.insert(words, lines[i])
+    if #words > LAST_LINES then
+      table.remove(words, 1)
     end
-    table.insert(self.words, lines[i])
-  end
-  while #self.words > LAST_LINES do
-    table.remove(self.words, 1)
   end
 end
 

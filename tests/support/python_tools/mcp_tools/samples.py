@@ -247,6 +247,15 @@ def py_flood(ctx: Context, count: int = 20_000) -> str:
 
 
 @mcp_tool(annotations=READ)
+def py_prints_much() -> str:
+    """Prints more than anybody reads."""
+    for number in range(20_000):
+        print(number)
+    print("x" * 1_000_000)
+    return "done"
+
+
+@mcp_tool(annotations=READ)
 def py_prints() -> str:
     """Prints where a channel would be, if nobody had taken care."""
     print("printed by a tool")

@@ -6,8 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .deps/venv/bin
 # Every bridge and every worker of the tests would compile its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
-# Most tests wait for processes: three at a time keep two cores busy. tests/support/schedule.py says which stay together.
-PYTEST := $(BIN)/python -m pytest -n 3
+# Most tests wait for processes: four at a time keep two cores busy. tests/support/schedule.py says which stay together.
+PYTEST := $(BIN)/python -m pytest -n 4
 STYLUA := .deps/npm/node_modules/.bin/stylua
 NVIM := .deps/nvim-0.11/bin/nvim
 LUA := $(wildcard lua plugin ftplugin scripts tests/lua)

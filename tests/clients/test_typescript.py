@@ -18,7 +18,7 @@ SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 @pytest.mark.parametrize(
     ("version", "transport", "mode", "protocol"),
     [
-        ("v1", "http", "legacy", SESSIONS),
+        pytest.param("v1", "http", "legacy", SESSIONS, marks=pytest.mark.slow),
         pytest.param("v1", "sse", "legacy", None, marks=pytest.mark.slow),
         pytest.param("v2", "http", "legacy", SESSIONS, marks=pytest.mark.slow),
         ("v2", "http", "auto", STATELESS),

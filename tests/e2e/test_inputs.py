@@ -79,6 +79,7 @@ async def test_elicitation(asking: Bridge, transport: Transport) -> None:
     assert person.asked == ["Who are you?"] * 3
 
 
+@pytest.mark.slow
 async def test_time_stands_still_for_the_person(asking: Bridge, transport: Transport) -> None:
     """A tool with half a second of its own waits longer for somebody to type."""
     person = Person()

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import mcp_types as types
 import pytest
 from mcp import Client
@@ -15,6 +14,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.support.bridge import Bridge, closing_quietly
+from tests.support.http import http_client
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -34,9 +34,9 @@ async def connected(bridge: Bridge, transport: str, mode: str, **options: Any) -
     """A client in a mode."""
     async with contextlib.AsyncExitStack() as stack:
         if transport == "sse":
-            source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+            source = sse_client(f"{bridge.url}/sse", bridge.headers, httpx_client_factory=http_client)
         else:
-            http = httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False)
+            http = http_client(bridge.headers)
             await stack.enter_async_context(http)
             source = streamable_http_client(f"{bridge.url}/mcp", http_client=http)
         closing = stack.enter_context(closing_quietly())

@@ -18,14 +18,14 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support import nvim as editors
-from tests.support.bridge import ROOT_TOOLS, TRANSPORTS, Bridge, Transport
+from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
 from tests.support.nvim import Home, Nvim
 from tests.support.shared import Keep
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=["sessions", "stateless", pytest.param("sse", marks=pytest.mark.slow)])
 def transport(request: pytest.FixtureRequest) -> Transport:
-    """How the client talks to the bridge."""
+    """How the client talks to the bridge. SSE is sessions wrapped otherwise; test_calls.py always has it."""
     chosen: Transport = request.param
     return chosen
 

@@ -74,6 +74,7 @@ async def test_the_call_ends_first(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return Seen.late") == 0
 
 
+@pytest.mark.slow
 async def test_nobody_answers(bridge: Bridge) -> None:
     """No answer in `approval.timeout` is a no, and a late yes runs nothing."""
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")

@@ -18,6 +18,10 @@ from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+in_sessions = pytest.mark.parametrize(
+    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
+)
+
 # `risky` asks for approval; `curious` asks for a name as well when it runs; `brief` has 300 ms.
 INIT = """
 _G.mcp_tools = require('mcp-tools')
@@ -143,7 +147,9 @@ async def test_the_client_asks(asking: Bridge, transport: Transport) -> None:
     await idle(asking)
 
 
-@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+@pytest.mark.parametrize(
+    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
+)
 async def test_a_yes_for_the_session(asking: Bridge, transport: Transport) -> None:
     """It holds for that session alone."""
     person, other = Person(says("session")), Person(says("deny"))
@@ -197,6 +203,7 @@ async def test_a_preview_stays_in_the_editor(asking: Bridge, transport: Transpor
     assert "SECRET" not in person.asked[0].message
 
 
+@pytest.mark.slow
 async def test_only_approval_has_a_limit_while_a_person_thinks(asking: Bridge, transport: Transport) -> None:
     """The tool's 300 ms begin with the tool; without an answer in `approval.timeout` it is a no."""
     person = Person()
@@ -264,7 +271,9 @@ async def test_an_allowed_tool_that_holds_up_the_editor(asking: Bridge) -> None:
         assert text_of(await client.call_tool("nvim_heavy", {})) == "it ran"
 
 
-@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+@pytest.mark.parametrize(
+    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
+)
 @pytest.mark.parametrize("how", ["cancel", "close"])
 async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
     """Its call is cancelled, or refused by what it leaves: nothing runs, no question stays."""
@@ -377,7 +386,9 @@ async def test_the_client_answers_first(both: Bridge, transport: Transport) -> N
         await both.nvim.wait_for("return Windows() == 1")
 
 
-@pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
+@pytest.mark.parametrize(
+    "transport", ["sessions", pytest.param("sse", marks=pytest.mark.slow)], indirect=True
+)
 async def test_a_client_that_refuses_to_ask(both: Bridge, transport: Transport) -> None:
     """The editor goes on alone; with nobody left it is a no."""
     refusal = types.ErrorData(code=-1, message="not now")

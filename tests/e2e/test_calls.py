@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 
-from tests.support.bridge import Bridge, Transport, connect
+from tests.support.bridge import TRANSPORTS, Bridge, Transport, connect
 from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> Transport:
+    """All of them, in `make test-quick` as well."""
+    chosen: Transport = request.param
+    return chosen
+
 
 alike = pytest.mark.parametrize(
     "transport",

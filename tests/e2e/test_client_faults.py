@@ -82,6 +82,7 @@ async def test_busy(spawn_nvim: Spawn) -> None:
         assert (await call)["text"] == "x"
 
 
+@pytest.mark.slow
 async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     """Its tools are cancelled, and the editor forgets its channel."""
     nvim = await editor(spawn_nvim)

@@ -140,6 +140,7 @@ async def test_silence(bridge: Bridge) -> None:
         assert text_of(await call) == "it ran"
 
 
+@pytest.mark.slow
 async def test_nobody_answers(bridge: Bridge) -> None:
     """A question without an answer stands in `:McpTools trust`; `approve` lets the next try run, once."""
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")

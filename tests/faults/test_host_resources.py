@@ -97,6 +97,7 @@ async def test_a_client_that_is_gone(start: Callable[..., Awaitable[Bridge]]) ->
     await forgotten(bridge)
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridge]]) -> None:
     """Revived by its id it is the client that it was, with files."""

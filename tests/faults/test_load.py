@@ -82,6 +82,7 @@ async def test_sessions_with_streams_do_not_give_way(shared: Bridge) -> None:
             stream.close()
 
 
+@pytest.mark.slow
 async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw) -> None:
     """1 024 calls wait at once, the next is `busy` in every era; all end with their session."""
     async with LegacyStream(shared) as stream:

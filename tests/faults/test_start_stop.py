@@ -196,6 +196,7 @@ async def test_no_environment(spawn_nvim: Spawn) -> None:
     assert not (nvim.home.path / "data" / "nvim" / "mcp-tools").exists()
 
 
+@pytest.mark.slow
 async def test_the_command_of_the_person_is_used(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """`bridge.command` runs as it is, with the agreed environment; the token stays out of sight."""
     seen = tmp_path / "seen"

@@ -11,8 +11,8 @@ import pytest
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
-SLOW = ("bridge/process_spec.lua", "bridge/supervisor_spec.lua")
-"""Every test of them starts processes."""
+SLOW = ("bridge/process_spec.lua", "bridge/supervisor_spec.lua", "prompts_spec.lua")
+"""They start processes, or wait for one that does not answer."""
 SPECS = [
     pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
     for path in sorted(HERE.rglob("*_spec.lua"))

@@ -142,6 +142,7 @@ async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> No
     assert await second.lua(READ_ANY) is True
 
 
+@pytest.mark.slow
 async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Path) -> None:
     """Each module that cannot be read is named with its reason; the others are there."""
     tools = plugin / "mcp_tools"

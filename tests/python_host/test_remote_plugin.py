@@ -46,6 +46,7 @@ async def run(*command: str) -> str:
     return output.decode()
 
 
+@pytest.mark.slow
 async def test_a_plain_client_calls_a_tool(start: Start) -> None:
     """Any pynvim client that is attached to the editor runs Python tools through the same gateway."""
     bridge = await start()

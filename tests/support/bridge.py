@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import anyio
-import httpx2
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from .http import http_client
 from .nvim import ROOT, Nvim
 
 Transport = Literal["sessions", "stateless", "sse"]
@@ -105,7 +105,7 @@ def closing_quietly() -> Iterator[asyncio.Event]:
 async def connect(bridge: Bridge, transport: Transport, **options: Any) -> AsyncIterator[Client]:
     """A client of the official Python SDK that is connected by `transport`."""
     if transport == "sse":
-        source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+        source = sse_client(f"{bridge.url}/sse", bridge.headers, httpx_client_factory=http_client)
         with closing_quietly() as closing:
             async with Client(source, mode="legacy", **options) as client:
                 yield client
@@ -113,7 +113,7 @@ async def connect(bridge: Bridge, transport: Transport, **options: Any) -> Async
         return
     mode = "legacy" if transport == "sessions" else "auto"
     async with (
-        httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False) as http,
+        http_client(bridge.headers) as http,
         Client(streamable_http_client(f"{bridge.url}/mcp", http_client=http), mode=mode, **options) as client,
     ):
         yield client

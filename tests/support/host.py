@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx2
 from mcp import MCPError, types
 from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from .bridge import Bridge, Transport, closing_quietly
+from .http import http_client
 
 EXTENSION = "ai.nimblebrain/host-resources"
 READ = "ai.nimblebrain/resources/read"
@@ -119,9 +119,9 @@ async def hosted(bridge: Bridge, transport: Transport, host: Host) -> AsyncItera
     async with contextlib.AsyncExitStack() as stack:
         closing = stack.enter_context(closing_quietly())
         if transport == "sse":
-            source = sse_client(f"{bridge.url}/sse", headers=bridge.headers)
+            source = sse_client(f"{bridge.url}/sse", bridge.headers, httpx_client_factory=http_client)
         else:
-            http = httpx2.AsyncClient(headers=bridge.headers, timeout=60, trust_env=False)
+            http = http_client(bridge.headers)
             await stack.enter_async_context(http)
             source = streamable_http_client(f"{bridge.url}/mcp", http_client=http)
         streams = await stack.enter_async_context(source)

@@ -61,6 +61,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
 
+@pytest.mark.slow
 def test_installs_once(tmp_path: Path, lock: Path, path: str) -> None:
     """The environment holds the locked package and the lock's hash; a second run does nothing."""
     folder = tmp_path / "data" / "venv"

@@ -32,6 +32,7 @@ async def closed_after(reader: asyncio.StreamReader) -> tuple[float, bytes]:
     return time.monotonic() - begin, said
 
 
+@pytest.mark.slow
 async def test_a_connection_that_says_nothing(bridge: Served) -> None:
     """It is closed when the time for a head is over, and told why."""
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
@@ -75,6 +76,7 @@ async def test_idle_between_requests(bridge: Served) -> None:
     writer.close()
 
 
+@pytest.mark.slow
 async def test_a_long_call_is_no_slow_head(bridge: Served) -> None:
     """While a request is worked on, its connection has no deadline."""
     opened, running = bridge.add_gate()
@@ -112,6 +114,7 @@ async def test_a_body_that_breaks_off(bridge: Served) -> None:
     assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_an_answer_that_nobody_reads(streams: bool) -> None:
     """The connection goes after a while, with a plain answer or a stream; slow readers are not hurt."""

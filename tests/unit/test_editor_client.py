@@ -155,6 +155,7 @@ async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
     assert await setup.noted("acknowledge") == [[["boot-2"]]]
 
 
+@pytest.mark.slow
 async def test_a_pending_key_is_named_and_nothing_runs(setup: Setup) -> None:
     """After `"` the editor waits for a key: refused in about 2 s with the advice, and the call never runs."""
     await setup.nvim.request("nvim_input", '"')

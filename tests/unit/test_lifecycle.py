@@ -263,6 +263,7 @@ async def test_another_editors_port_is_watched(nvim: Nvim, start: Start, home: H
     assert (await second.end(3))[0] == 0
 
 
+@pytest.mark.slow
 async def test_a_strangers_port_means_a_new_token(nvim: Nvim, start: Start) -> None:
     """The editor's new token counts before anything is served, the old one no more."""
     held = listen("127.0.0.1", 0)

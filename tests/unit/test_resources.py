@@ -213,6 +213,7 @@ async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
     assert counted(bridge) == 0
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_subscribed_to(bridge: Served) -> None:
     """An unknown resource is a miss like any other; an editor that is silent is said to be."""
     session = await bridge.initialize()

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx2
 import mcp.types as t
 import pytest
 import uvicorn
@@ -24,6 +23,7 @@ from bridge.listing import CursorError, Definitions, Listing, ListingError, page
 from bridge.model import Limits, Outcome, Settings, ToolError
 from bridge.results import tool_result
 from bridge.server import Assembly
+from tests.support.http import http_client
 from tests.support.served import TOKEN, eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
@@ -63,7 +63,7 @@ def prepare(editor: MemoryEditor) -> None:
 async def our_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
     async with served(Settings(instructions="Use it.")) as bridge:
         prepare(bridge.editor)
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http:
+        async with http_client({"Authorization": f"Bearer {TOKEN}"}) as http:
             transport = streamable_http_client(bridge.url + "/mcp", http_client=http)
             async with Client(transport, mode=mode, **options) as client:
                 yield client, bridge.editor

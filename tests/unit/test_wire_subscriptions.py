@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from time import monotonic
 
+import pytest
+
 from bridge.editor.client import NvimEditor
 from bridge.model import HelloInfo, Versions
 from tests.support.nvim import Nvim
@@ -51,6 +53,7 @@ async def test_an_edit_is_heard_within_200_ms(spawn_nvim: Callable[..., Awaitabl
     await editor.closed
 
 
+@pytest.mark.slow
 async def test_a_lost_channel_leaves_no_watch(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """The watch of one bridge ends within a look or two after it has died; another one goes on hearing."""
     nvim = await spawn_nvim(init_lua=OPEN)

@@ -73,6 +73,7 @@ local function changer(self, entry)
       return due()
     end
     entry.timer = entry.timer or uv.new_timer()
+    uv.update_time() -- the loop's own time may be some ms old, and the timer early by as much
     entry.timer:start(math.ceil(wait / 1e6), 0, due)
   end
 end

@@ -16,6 +16,7 @@ local judgement = require('mcp-tools.judgement')
 local levels = require('mcp-tools.levels')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local named = require('mcp-tools.places')
 local paths = require('mcp-tools.paths')
 
 local M = {}
@@ -58,7 +59,7 @@ function Gateway:judge(call)
   if rules and rules.action == 'deny' then
     return rules
   end
-  local places = paths.named_by(call.args)
+  local places = named.by(call.args)
   local denial, outside = judgement.by_places(places, root)
   if denial then
     return denial

@@ -1,27 +1,14 @@
---- Files and buffers that arguments name: where they really are, and which of them are off limits.
+--- Files: where they really are, and which of them are off limits.
 ---
---- Receives: paths and buffer numbers as clients write them.
+--- Receives: paths as clients write them.
 --- Sends: resolved paths, and verdicts "inside the root?", "sensitive?".
---- Does not know about: tools, decisions, people.
+--- Does not know about: arguments (places.lua), tools, decisions, people.
 
 local config = require('mcp-tools.config')
 
 local uv = vim.uv
 
 local M = {}
-
---- Arguments that hold a path or a buffer, by the names that tools use, at any depth.
-local KEYS = {}
-for _, key in ipairs({
-  'path paths filename filenames file files filepath file_path filePath dir dirs directory directories folder',
-  'cwd root program old_path new_path source_path target_path',
-}) do
-  for name in key:gmatch('%S+') do
-    KEYS[name] = 'path'
-  end
-end
-KEYS.uri, KEYS.uris = 'uri', 'uri'
-KEYS.bufnr, KEYS.bufnrs = 'buffer', 'buffer'
 
 --- Links that lead to links; as many as the system follows.
 local MAX_LINKS = 40
@@ -41,14 +28,20 @@ local function flatten(path)
   return '/' .. table.concat(parts, '/')
 end
 
---- The path of a file URI; anything else as it is.
+--- The path of a file URI (`file:/x` is one, too); anything else as it is.
 ---@param text string
----@return string
-local function from_uri(text)
-  local rest = text:find('://', 1, true) and text:match('^[fF][iI][lL][eE]://[^/]*(/.*)$')
-  return rest and rest:gsub('%%(%x%x)', function(hex)
+---@return string path
+---@return boolean? doubtful readers of URIs do not agree on it: another host, a fragment or a query
+function M.from_uri(text)
+  local rest = text:match('^[fF][iI][lL][eE]:(/.*)$')
+  if not rest then
+    return text
+  end
+  local host, path = rest:match('^//([^/]*)(/.*)$')
+  local plain = (path or rest):gsub('%%(%x%x)', function(hex)
     return string.char(tonumber(hex, 16))
-  end) or text
+  end)
+  return plain, host ~= nil and host ~= '' and host:lower() ~= 'localhost' or rest:find('[#?]') ~= nil
 end
 
 ---@param path string absolute
@@ -81,7 +74,7 @@ end
 ---@return string path
 ---@return boolean? endless its links lead in a circle
 function M.resolve(path)
-  path = from_uri(path)
+  path = M.from_uri(path)
   if path == '~' or path:sub(1, 2) == '~/' then
     path = uv.os_homedir() .. path:sub(2)
   elseif path:sub(1, 1) ~= '/' then
@@ -189,106 +182,6 @@ function M.sensitive(path)
     end
   end
   return false
-end
-
----@class mcp-tools.Place
----@field given string as the arguments have it
----@field path string? resolved; nil for a buffer without a file
----@field bad string? why it cannot be judged
----@field sensitive boolean
----@field unclear boolean? a tool may take it for another path
-
---- Does a tool that expands it come somewhere else?
----@param text string
-local function is_unclear(text)
-  if text:find('`', 1, true) or text:find('^~[^/]') then
-    return true
-  end
-  if text:find('$', 1, true) then
-    for name in text:gmatch('%$[{%(]?([%w_]+)') do
-      if vim.env[name] then
-        return true
-      end
-    end
-  end
-  return false
-end
-
----@param given string
----@return mcp-tools.Place
-local function place_of_path(given)
-  local plain = from_uri(given)
-  if plain:find('%z') then
-    return { given = given, bad = 'a path with a NUL byte', sensitive = true }
-  end
-  local path, endless = M.resolve(plain)
-  if endless then
-    return { given = given, path = path, bad = 'a link that leads in a circle', sensitive = true }
-  end
-  return {
-    given = given,
-    path = path,
-    sensitive = M.sensitive(path) or plain ~= path and M.sensitive(plain),
-    unclear = is_unclear(plain) or nil,
-  }
-end
-
-local function place_of_buffer(bufnr)
-  if type(bufnr) ~= 'number' or not vim.api.nvim_buf_is_valid(bufnr) then
-    return nil -- the tool says so better
-  end
-  local name = vim.api.nvim_buf_get_name(bufnr)
-  local marked = vim.b[bufnr].sensitive == true
-  if name == '' or vim.bo[bufnr].buftype ~= '' then
-    return marked and { given = 'buffer ' .. bufnr, sensitive = true } or nil
-  end
-  local place = place_of_path(name)
-  place.sensitive = place.sensitive or marked
-  return place
-end
-
----@param places mcp-tools.Place[]
----@param kind 'path'|'uri'|'buffer'
----@param value any
-local function add(places, kind, value)
-  if kind == 'buffer' then
-    places[#places + 1] = place_of_buffer(value)
-  elseif type(value) == 'string' and value ~= '' then
-    local scheme = kind == 'uri' and value:match('^(%a[%w+.-]*):')
-    if not scheme or scheme:lower() == 'file' then
-      places[#places + 1] = place_of_path(value)
-    end
-  end
-end
-
----@param places mcp-tools.Place[]
----@param value table
-local function collect(places, value)
-  for key, item in pairs(value) do
-    local kind = KEYS[key]
-    if type(item) == 'table' then
-      for _, one in ipairs(kind and item or {}) do
-        add(places, kind, one)
-      end
-      collect(places, item)
-    elseif kind then
-      add(places, kind, item)
-    end
-  end
-end
-
---- Every file and buffer that arguments name.
----@param args table
----@return mcp-tools.Place[] sorted
-function M.named_by(args)
-  local places = {}
-  collect(places, args)
-  if #places > 1 then
-    table.sort(places, function(a, b)
-      return (a.path or a.given) < (b.path or b.given)
-    end)
-  end
-  return places
 end
 
 return M

@@ -175,7 +175,24 @@ describe('files', function()
     t.eq('allow', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
     vim.b.sensitive = true
     t.eq('deny', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
+    t.eq('deny', judge(reader, { path = root .. '/in.txt' }))
+    t.eq('deny', judge(reader, { path = root .. '/sub/../in.txt' }))
+    t.eq('allow', judge(reader, { path = root .. '/other.txt' }))
     t.eq('allow', judge(reader, { bufnr = 9999 }))
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are judged by the file beside a terminal or float, which a tool may take for the current one', function()
+    vim.cmd.edit(root .. '/.env')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('deny', judge(reader, { bufnr = 0 }))
+    t.eq('deny', judge(reader, { bufnrs = { 0 } }))
+    vim.cmd('%bwipeout!')
+    vim.cmd.edit(root .. '/in.txt')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('allow', judge(reader, { bufnr = 0 }))
     vim.cmd('%bwipeout!')
   end)
 

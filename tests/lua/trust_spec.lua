@@ -470,7 +470,39 @@ describe('files', function()
     t.eq('ask', verdict({ edits = { { text = '' }, { path = outside .. '/out.txt' } } }))
     t.eq('ask', verdict({ uri = 'file://' .. outside .. '/out.txt' }))
     t.eq('allow', verdict({ uri = 'nvim://buffers' }))
+    t.eq('ask', verdict({ paths = { { root .. '/in.txt', { outside .. '/out.txt' } } } }))
     t.eq('ask', verdict({ filePath = outside .. '/out.txt' }))
+  end)
+
+  it('are found in each form of a file URI, and asked for where readers of URIs differ', function()
+    for uri, expected in pairs({
+      ['file:' .. outside .. '/out.txt'] = 'ask',
+      ['file:/' .. root .. '/../outside/out.txt'] = 'ask',
+      ['file:' .. root .. '/in.txt'] = 'allow',
+      ['file://localhost' .. root .. '/in.txt'] = 'allow',
+      ['file://' .. root .. '/%69n.txt'] = 'allow',
+      ['file://etc' .. root .. '/in.txt'] = 'ask',
+      ['file://' .. root .. '/in.txt#L1'] = 'ask',
+      ['file://' .. root .. '/.env#L1'] = 'deny',
+      ['file:' .. root .. '/.env?x'] = 'deny',
+      ['file:' .. root .. '/%2eenv'] = 'deny',
+    }) do
+      t.eq({ uri, expected }, { uri, verdict({ uri = uri }) })
+      t.eq({ uri, expected }, { uri, verdict({ path = uri }) })
+    end
+  end)
+
+  it('that a tool might find by a pattern are asked for, unless they are called so', function()
+    for _, name in ipairs({ '.en?', '.e*', '.en[v]', '{x,../outside/out.txt}', '[id]/x.txt' }) do
+      t.eq({ name, 'ask' }, { name, verdict({ path = root .. '/' .. name }) })
+    end
+    for _, name in ipairs({ '%', '#1', '<cfile>' }) do
+      t.eq({ name, 'ask' }, { name, verdict({ path = name }) })
+    end
+    write(root .. '/[id]/in.txt')
+    t.eq('allow', verdict({ path = root .. '/[id]/in.txt' }))
+    t.eq('allow', verdict({ path = root .. '/[id]/new.txt' }))
+    t.eq('ask', verdict({ path = root .. '/[id]/{new,../../outside/out}.txt' }))
   end)
 
   it('that no one can judge are denied', function()

@@ -67,8 +67,9 @@ function M.reload(name, cb)
   return require('mcp-tools.groups').reload(name, cb)
 end
 
---- Looks again for tools that other plugins ship; loads what is new or has changed. `:h mcp-tools-ship`
----@param source? string where: `ext`; everywhere when left out
+--- Looks again for tools that other plugins ship, and for those in Python; loads what is new or has changed.
+--- `:h mcp-tools-ship`
+---@param source? 'ext'|'python' where; everywhere when left out
 ---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source
@@ -122,7 +123,7 @@ function M.list_tools()
   return require('mcp-tools.registry').list()
 end
 
---- Runs a tool on the same way as an AI client: schema check, gateway, timeout.
+--- Runs a tool in the same way as an AI client does: schema check, gateway, timeout.
 ---@param name string
 ---@param args? table
 ---@param opts? mcp-tools.CallOptions

@@ -23,9 +23,9 @@ return {
     type = { 'string', 'list', 'map' },
     enum = { 'recommended', 'all' },
     items = { 'string', 'map', 'boolean' },
-    description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names, definitions and mounted'
-      .. ' servers, or a map such as { lsp = true, dap = false }. Unset: none. What is false is not offered, whoever'
-      .. ' has registered it.',
+    description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names and definitions, or a map'
+      .. ' such as { buffer = true, test = false }. Unset: none. What is false is not offered, whoever has registered'
+      .. ' it.',
   },
   {
     path = 'resources',
@@ -67,8 +67,8 @@ return {
   {
     path = 'bridge.python',
     type = 'string',
-    description = 'Python (3.11 or newer, with the runtime packages) that runs the bridge instead of the private'
-      .. ' environment.',
+    description = 'Python (3.11 or newer, with the packages of requirements.lock) that runs the bridge and tools in'
+      .. ' Python instead of the private environment.',
   },
   {
     path = 'bridge.host',

@@ -55,7 +55,7 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = 'show the bridge, its clients and the calls in flight',
+  description = 'show the bridge, its clients, the process of tools in Python and the calls in flight',
   run = function()
     local status = require('mcp-tools.bridge').status()
     local lines =

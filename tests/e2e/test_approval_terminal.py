@@ -266,7 +266,7 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
         long = {"lines": ["x" * 50] * 20000, "z": "y" * 1_000_000}
         call = asyncio.create_task(client.call_tool("nvim_fails", long))
-        await screen.shows("arguments, CUT: only the first 64 KB are shown")
+        await screen.shows("arguments, CUT: 2 of 2 are too long to be shown whole")
         await looked_at(screen)
         await screen.command("McpTools approve look")
         await screen.type("G")

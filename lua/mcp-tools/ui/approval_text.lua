@@ -9,6 +9,8 @@ local M = {}
 
 -- Of arguments and of a preview: more is not read by anyone, and costs time to lay out.
 local MAX_BYTES = 64 * 1024
+-- Each argument has its share, so that a long one hides no other; this is the least.
+local MIN_SHARE = 256
 local MAX_DEPTH = 100
 
 M.CHOICES = { -- in the order in which they are offered
@@ -32,18 +34,19 @@ end
 ---@class mcp-tools.ApprovalLines
 ---@field lines string[]
 ---@field bytes integer
+---@field max integer
 ---@field cut boolean?
 
 ---@param out mcp-tools.ApprovalLines
 ---@param line string
 ---@return boolean room
 local function add(out, line)
-  if out.bytes > MAX_BYTES then
+  if out.bytes > out.max then
     out.cut = true
     return false
   end
-  if #line > MAX_BYTES then
-    line = line:sub(1, MAX_BYTES):gsub('[\192-\255]?[\128-\191]*$', '') .. '…'
+  if #line > out.max then
+    line = line:sub(1, out.max):gsub('[\192-\255]?[\128-\191]*$', '') .. '…'
     out.cut = true
   end
   out.bytes = out.bytes + #line + 1
@@ -56,11 +59,12 @@ end
 ---@param text string
 ---@param margin string
 local function add_block(out, text, margin)
-  for _, line in ipairs(visible.lines(text:sub(1, MAX_BYTES + 1))) do
+  for _, line in ipairs(visible.lines(text:sub(1, out.max + 1))) do
     if not add(out, ('%s│ %s'):format(margin, line)) then
-      return
+      break
     end
   end
+  out.cut = out.cut or #text > out.max
 end
 
 local function sorted_keys(value)
@@ -78,7 +82,7 @@ end
 ---@return string
 local function label_of(key)
   local text = visible.line(tostring(key))
-  return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('"', '\\"') .. '"'
+  return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
 end
 
 ---@param out mcp-tools.ApprovalLines
@@ -94,8 +98,8 @@ local function add_value(out, label, value, margin, depth)
       add(out, ('%stext of %d lines'):format(start, breaks + 1))
       return add_block(out, value, margin .. '  ')
     end
-    local cut = #value > MAX_BYTES
-    add(out, ('%s"%s"'):format(start, visible.line(value:sub(1, MAX_BYTES)):gsub('"', '\\"')))
+    local cut = #value > out.max
+    add(out, ('%s"%s"'):format(start, visible.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then
     add(out, start .. (vim.islist(value) and '[]' or '{}'))
@@ -121,10 +125,28 @@ local function arguments(question)
   if next(question.args) == nil then
     return { 'without arguments' }
   end
-  local out = { lines = {}, bytes = 0 }
-  add_value(out, '', question.args, '', 1)
-  local head = out.cut and ('arguments, CUT: only the first %d KB are shown'):format(MAX_BYTES / 1024) or 'arguments'
-  return vim.list_extend({ head }, out.lines)
+  local keys = sorted_keys(question.args)
+  local share = math.max(MIN_SHARE, math.floor(MAX_BYTES / #keys))
+  local lines, bytes, cut = { 'arguments' }, 0, 0
+  for i, key in ipairs(keys) do
+    local out = { lines = {}, bytes = 0, max = share }
+    add_value(out, label_of(key) .. ': ', question.args[key], '  ', 1)
+    vim.list_extend(lines, out.lines)
+    bytes = bytes + out.bytes
+    if out.cut then
+      cut = cut + 1
+      table.insert(lines, '    … CUT')
+    end
+    if bytes > 2 * MAX_BYTES and i < #keys then
+      cut = cut + #keys - i
+      table.insert(lines, ('  … CUT: %d more'):format(#keys - i))
+      break
+    end
+  end
+  if cut > 0 then
+    lines[1] = ('arguments, CUT: %d of %d are too long to be shown whole'):format(cut, #keys)
+  end
+  return lines
 end
 
 --- What would change, if the definition can tell.
@@ -140,7 +162,7 @@ local function preview(question)
     log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))
     return { '', 'its preview failed (:McpTools log)' }
   end
-  local out = { lines = {}, bytes = 0 }
+  local out = { lines = {}, bytes = 0, max = MAX_BYTES }
   add_block(out, text, '  ')
   return vim.list_extend({ '', out.cut and 'changes, CUT' or 'changes' }, out.lines)
 end

@@ -58,9 +58,9 @@ local function build()
   })
   registry:on_change(function(kind)
     M.texts = {}
-    local wire = package.loaded['mcp-tools.wire'] -- nobody is attached before it is loaded
-    if wire then
-      wire.changed(kind)
+    local channels = package.loaded['mcp-tools.channels'] -- nobody is attached before it is loaded
+    if channels then
+      channels.changed(kind)
     end
   end)
   return { registry = registry, executor = executor, gateway = gateway }

@@ -90,9 +90,9 @@ end
 ---@param uri string as clients read it, the values of a template filled in
 function M.notify_resource(uri)
   require('mcp-tools.check')('uri', uri, 'string')
-  local wire = package.loaded['mcp-tools.wire'] -- nobody can have subscribed before it is loaded
-  if wire then
-    wire.updated(uri)
+  local channels = package.loaded['mcp-tools.channels'] -- nobody can have subscribed before it is loaded
+  if channels then
+    channels.updated(uri)
   end
 end
 

@@ -1,13 +1,14 @@
---- The bridge's only door: the verbs that it may call and the events that it gets.
+--- The bridge's only door: the verbs that it may call.
 ---
---- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes.
---- Sends: replies as plain values; `started`, `wake`, `log`, `changed`, `updated` by `rpcnotify` to the channel of the
---- call, or to those that subscribed.
---- Does not know about: MCP, HTTP, what a tool does.
+--- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes, and from
+--- programs that only call or provide tools.
+--- Sends: replies as plain values. What comes later than a reply is sent by channel.lua.
+--- Does not know about: MCP, HTTP, what a tool does, how a lost channel is noticed (channels.lua).
 ---
 --- A wake-up only makes the bridge's poll immediate; losing all of them loses nothing. Times are `vim.uv.hrtime`.
 
 local Channel = require('mcp-tools.channel')
+local channels = require('mcp-tools.channels')
 local core = require('mcp-tools.core')
 local encode = require('mcp-tools.encode')
 
@@ -18,113 +19,19 @@ local M = {}
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
 
---- How often lost channels are looked for.
-local WATCH_MS = 1000
-
 --- Names this life of the editor.
 M.boot = ('%s-%x'):format(vim.fn.getpid(), uv.hrtime() % 2 ^ 48)
 
----@type table<integer, mcp-tools.Channel>
-local channels = {}
+local attached = channels.attached
 
--- Subscriptions ----------------------------------------------------------------------------------------------------
-
----@type mcp-tools.Subscriptions?
-local subscriptions
-
----@return mcp-tools.Subscriptions
-local function subscribed()
-  subscriptions = subscriptions
-    or require('mcp-tools.subscriptions').new({
-      find = function(uri)
-        return require('mcp-tools.resolver').find(core.get().registry, uri, require('mcp-tools.bridge').root)
-      end,
-      send = function(id, uri)
-        if channels[id] then
-          channels[id]:emit('updated', uri)
-        end
-      end,
-    })
-  return subscriptions
-end
-
---- A resource has changed: whoever subscribed to it is told.
----@param uri string
-function M.updated(uri)
-  if subscriptions then
-    subscriptions:notify(uri)
-  end
-end
-
--- Watching ---------------------------------------------------------------------------------------------------------
-
-local watch
+--- A channel that says so itself is gone.
+M.lost = channels.lost
 
 ---@param id integer
-local function is_open(id)
-  return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
+---@return mcp-tools.Channel
+local function channel_of(id)
+  return attached[id] or error(('channel %s is not attached; say hello first'):format(tostring(id)))
 end
-
-local function look()
-  for id in pairs(channels) do
-    if not is_open(id) then
-      M.lost(id)
-    end
-  end
-  local provided = package.loaded['mcp-tools.provided']
-  local watched = core.get().executor.active > 0
-    or (subscriptions and subscriptions:any())
-    or (provided and provided.any())
-  if next(channels) == nil or not watched then
-    watch:stop()
-    watch:close()
-    watch = nil
-  end
-end
-
---- Looks once a second while a call is pending or something is subscribed to or provided; else there is no timer.
-local function keep_watch()
-  if watch then
-    return
-  end
-  watch = uv.new_timer()
-  watch:start(
-    WATCH_MS,
-    WATCH_MS,
-    vim.schedule_wrap(function()
-      if watch then
-        look()
-      end
-    end)
-  )
-end
-
---- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
----@param id integer
-function M.lost(id)
-  local channel = channels[id]
-  if not channel then
-    return
-  end
-  channels[id] = nil
-  channel:close()
-  if subscriptions then
-    subscriptions:release(id)
-  end
-  local function is_its(call)
-    return call.listener == channel
-  end
-  local executor = core.get().executor
-  executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
-  executor:forget_where(is_its)
-  local provided = package.loaded['mcp-tools.provided'] -- nobody provides anything before it is loaded
-  if provided then
-    provided.lost(id)
-  end
-  require('mcp-tools.bridge').detached(id)
-end
-
--- Verbs ------------------------------------------------------------------------------------------------------------
 
 --- Attaches a bridge, or a program that only calls tools; that one says with `lost` that it goes.
 ---@param id integer its channel
@@ -139,11 +46,12 @@ function M.hello(id, info)
       )
     )
   end
-  channels[id] = Channel.new(id, info.marker)
-  channels[id].role = info.role
+  local channel = Channel.new(id, info.marker)
+  channel.role = info.role
+  attached[id] = channel
   local answer = {}
   if info.role == 'client' then
-    keep_watch() -- they come and go, and one that was killed has not said so
+    channels.keep_watch() -- they come and go, and one that was killed has not said so
   else
     answer = require('mcp-tools.bridge').attached(id, info) or {}
   end
@@ -154,7 +62,7 @@ function M.hello(id, info)
     revision = core.get().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = core.VERSION },
     token = answer.token,
-    marker = channels[id].marker ~= nil,
+    marker = channel.marker ~= nil,
     settings = core.bridge_settings(),
   }
 end
@@ -195,10 +103,7 @@ end
 ---  ack: string[]? }
 ---@return table reply
 function M.execute(name, args, opts)
-  local channel = channels[opts.channel]
-  if not channel then
-    error(('channel %s is not attached; say hello first'):format(tostring(opts.channel)))
-  end
+  local channel = channel_of(opts.channel)
   local executor = core.get().executor
   if opts.ack then
     executor:acknowledge(opts.ack)
@@ -220,7 +125,7 @@ function M.execute(name, args, opts)
   })
   channel.answering[opts.call_id] = nil
   if not call:ended() then
-    keep_watch()
+    channels.keep_watch()
   end
   return Channel.reply_of(call)
 end
@@ -289,12 +194,10 @@ end
 ---@param uri string
 ---@return { clock: integer, error: mcp-tools.Error? }
 function M.subscribe(id, uri)
-  if not channels[id] then
-    error(('channel %s is not attached; say hello first'):format(tostring(id)))
-  end
-  local err = subscribed():subscribe(id, uri)
+  channel_of(id)
+  local err = channels.subscriptions():subscribe(id, uri)
   if not err then
-    keep_watch()
+    channels.keep_watch()
   end
   return { clock = uv.hrtime(), error = err }
 end
@@ -303,7 +206,7 @@ end
 ---@param uri string
 ---@return { clock: integer, unsubscribed: boolean }
 function M.unsubscribe(id, uri)
-  return { clock = uv.hrtime(), unsubscribed = subscribed():unsubscribe(id, uri) }
+  return { clock = uv.hrtime(), unsubscribed = channels.subscriptions():unsubscribe(id, uri) }
 end
 
 --- Offers tools that the caller runs itself, until it takes them back or its channel closes. Their calls come to it as
@@ -313,11 +216,9 @@ end
 ---@param definitions table[]|string a list, or JSON text of one
 ---@return { clock: integer, refused: string[] }
 function M.provide(id, provider, definitions)
-  if not channels[id] then
-    error(('channel %s is not attached; say hello first'):format(tostring(id)))
-  end
+  channel_of(id)
   local reply = require('mcp-tools.provided').provide(id, provider, unpacked(definitions) --[[@as table[] ]])
-  keep_watch()
+  channels.keep_watch()
   reply.clock = uv.hrtime()
   return reply
 end
@@ -340,31 +241,6 @@ end
 ---@param data table
 function M.report(kind, data)
   require('mcp-tools.bridge').reported(kind, data)
-end
-
---- Tells every attached bridge of a change, once per turn of the event loop.
----@param kind mcp-tools.Kind
-function M.changed(kind)
-  if subscriptions and (kind == 'resources' or kind == 'templates') then
-    subscriptions:refresh()
-  end
-  local pending = M.pending_changes
-  if pending then
-    pending[kind] = true
-    return
-  end
-  if next(channels) == nil then
-    return
-  end
-  M.pending_changes = { [kind] = true }
-  vim.schedule(function()
-    pending, M.pending_changes = M.pending_changes, nil
-    for changed in pairs(pending) do
-      for _, channel in pairs(channels) do
-        channel:emit('changed', changed, core.get().registry.revisions[changed])
-      end
-    end
-  end)
 end
 
 return M

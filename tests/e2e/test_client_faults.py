@@ -91,8 +91,7 @@ async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     process.kill()
     await said(process)
     await nvim.wait_for("return Seen.cancelled[1] == 'disconnected'")
-    inside = "return vim.tbl_count(select(2, debug.getupvalue(require('mcp-tools.wire').execute, 1)))"
-    await nvim.wait_for(f"{inside} == 0")
+    await nvim.wait_for("return next(require('mcp-tools.channels').attached) == nil")
 
 
 async def test_no_plugin(spawn_nvim: Spawn) -> None:

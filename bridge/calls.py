@@ -18,6 +18,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .acknowledgements import Acknowledgements
 from .admission import Admission
 from .call import Ask, Call, Observer
 from .call_state import ENDED, Event, State, step
@@ -32,10 +33,6 @@ START_WITHIN = 2.0
 """Seconds in which a call must start, or the client hears `editor_blocked`."""
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
-ACK_WITHIN = 0.25
-"""Seconds until an acknowledgement goes out by itself, when no call took it along."""
-ACK_AT_ONCE = 64 * 1024
-"""Characters of a result beyond which the editor may forget it at once."""
 
 
 class Calls:
@@ -63,8 +60,7 @@ class Calls:
         self._count = 0
         self._calls: dict[str, Call] = {}
         self._reasons: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
-        self._acks: list[str] = []
-        self._ack_timer: asyncio.TimerHandle | None = None
+        self._acks = Acknowledgements(editor)
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
         self._follower = Follower(editor, log, self._time, self._ended_away)
@@ -152,7 +148,7 @@ class Calls:
             if not outcome.text.isascii():
                 outcome = await self._checked(call, outcome)
             if call.answered and self._stopped is None:
-                self._acknowledge(call.id, len(outcome.text) > ACK_AT_ONCE)
+                self._acks.add(call.id, len(outcome.text))
             return outcome
         except asyncio.CancelledError:
             if call.state is not State.RECEIVED and call.state not in ENDED:
@@ -175,7 +171,7 @@ class Calls:
                 self._remove(call)
 
     def _ended_away(self, call: Call) -> None:
-        self._acknowledge(call.id)
+        self._acks.add(call.id)
         self._parking.leave(call)
 
     def _remove(self, call: Call) -> None:
@@ -209,9 +205,7 @@ class Calls:
             call.end(self._stopped)
             if call.parked is not None:
                 self._parking.leave(call)
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-            self._flush()
+        self._acks.flush()
 
     # EditorListener
 
@@ -230,7 +224,7 @@ class Calls:
         if call is None:
             if reply is not None and reply.done and task_id.startswith(self._boot):
                 self._log("debug", f"call {task_id} ended after nobody waited any more")
-                self._acknowledge(task_id)
+                self._acks.add(task_id)
         elif reply is not None:
             # Wakes arrive, so the next poll is not due before the longest step from now.
             call.next_poll = self._time() + 1.0
@@ -258,7 +252,7 @@ class Calls:
             refused = await self._admission.admit(call, start_by)
             if refused is not None:
                 return refused
-        acks, self._acks = self._acks, []
+        acks = self._acks.take()
         reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
         call.state = step(call.state, Event.SEND)
         call.wait = reply
@@ -294,21 +288,6 @@ class Calls:
             text = message if message.startswith(path) else f"{path}: {message}"
             return failed(Code.NOT_SERIALIZABLE, text)
         return outcome
-
-    def _acknowledge(self, call_id: str, at_once: bool = False) -> None:
-        self._acks.append(call_id)
-        if at_once:
-            self._flush()
-        elif self._ack_timer is None:
-            self._ack_timer = asyncio.get_running_loop().call_later(ACK_WITHIN, self._flush)
-
-    def _flush(self) -> None:
-        if self._ack_timer is not None:
-            self._ack_timer.cancel()
-            self._ack_timer = None
-        if self._acks:
-            acks, self._acks = self._acks, []
-            self._editor.acknowledge(acks)
 
 
 async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,6 @@ require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry,
   _G.looked = true
 end)
 """
-LOOK = "_G.looked = false; require('mcp-tools.discovery').on_look(function() _G.looked = true end)"
 READ_ANY = "return package.loaded['mcp-tools.python.scan'] ~= nil"
 TOOL = '''
 from bridge.python_tools import mcp_tool

@@ -12,14 +12,14 @@ local M = {}
 -- ms; looked at by libuv's own threads, and only by an editor whose bridge cannot start.
 local INTERVAL = 1000
 
-local poll ---@type uv.uv_fs_poll_t?
+local timer ---@type uv.uv_timer_t?
 
 --- Nobody waits any more.
 function M.forget()
-  if poll then
-    poll:stop()
-    poll:close()
-    poll = nil
+  if timer then
+    timer:stop()
+    timer:close()
+    timer = nil
   end
 end
 
@@ -27,20 +27,29 @@ end
 ---@param cb fun()
 function M.await(cb)
   M.forget()
-  local watched = assert(uv.new_fs_poll())
-  poll = watched
-  -- The stamp is what an installation writes last.
-  watched:start(
-    vim.fs.joinpath(python.environment_dir(), '.lock-hash'),
-    INTERVAL,
-    vim.schedule_wrap(function()
-      if poll == watched and not python.environment_fault() then
-        log.info('the Python environment has been built')
-        M.forget()
-        cb()
+  local waiting = assert(uv.new_timer())
+  timer = waiting
+  -- The stamp is what an installation writes last. (A watch would miss one that is written before its first look.)
+  local stamp = vim.fs.joinpath(python.environment_dir(), '.lock-hash')
+  local seen
+
+  local look = vim.schedule_wrap(function()
+    if timer == waiting and not python.environment_fault() then
+      log.info('the Python environment has been built')
+      M.forget()
+      cb()
+    end
+  end)
+
+  waiting:start(INTERVAL, INTERVAL, function()
+    uv.fs_stat(stamp, function(_, stat)
+      local version = stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino)
+      if version and version ~= seen then
+        seen = version
+        look()
       end
     end)
-  )
+  end)
 end
 
 return M

@@ -21,13 +21,20 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@field cut boolean there was more output
 ---@field fault string? why it could not be run, or did not end well
 
---- Ours without what is hidden. Neovim 0.10 hands a whole environment on as it is, and libuv wants a list.
----@return table<string, string>|string[]
-local function environment()
+--- Ours without what is hidden.
+---@return table<string, string>
+function M.environment()
   local env = vim.fn.environ()
   for _, name in ipairs(HIDDEN) do
     env[name] = nil
   end
+  return env
+end
+
+--- The same for `vim.system`: Neovim 0.10 hands a whole environment on as it is, and libuv wants a list.
+---@return table<string, string>|string[]
+local function environment()
+  local env = M.environment()
   if vim.fn.has('nvim-0.11') == 1 then
     return env
   end

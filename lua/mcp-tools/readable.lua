@@ -52,7 +52,7 @@ end
 ---@param root string
 ---@return string
 function M.shown(path, root)
-  local real = vim.uv.fs_realpath(root) or root
+  local real = paths.real_root(root)
   for _, base in ipairs({ root, real }) do
     if vim.startswith(path, base .. '/') then
       return path:sub(#base + 2)

@@ -1,5 +1,6 @@
 -- Receives start, stop and what the bridge says about itself (from wire.lua). Sends port, token, endpoint and status.
 -- Does not know about MCP or tools. One bridge per editor; the parts it is put together from are beside this file.
+-- Longer than others by the list of what `status` tells.
 
 local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')

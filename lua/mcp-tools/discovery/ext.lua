@@ -8,6 +8,7 @@
 
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
+local paths = require('mcp-tools.paths')
 
 local api, uv = vim.api, vim.uv
 
@@ -61,8 +62,7 @@ end
 
 ---@return string resolved
 local function project()
-  local root = require('mcp-tools.bridge').root()
-  return uv.fs_realpath(root) or root
+  return paths.real_root(require('mcp-tools.bridge').root())
 end
 
 --- Runs a file. One that a project brings along is run only when the person trusts it.

@@ -24,8 +24,6 @@ local START_TIMEOUT = 20000
 local LAST_LINES = 20
 --- Bytes of a line, and lines per second, that go to the log: a tool that prints for ever must not hold up the editor.
 local MAX_LINE, MAX_LINES = 8192, 200
---- What programs that tools start must not get.
-local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 
 --- What host.lua hears.
 ---@class mcp-tools.python.GenerationEvents
@@ -184,10 +182,7 @@ end
 --- Starts the process.
 ---@param python string
 function Generation:spawn(python)
-  local env = vim.fn.environ()
-  for _, name in ipairs(HIDDEN) do
-    env[name] = nil
-  end
+  local env = require('mcp-tools.child').environment() -- of programs that tools start, too
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for bridge.client; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)

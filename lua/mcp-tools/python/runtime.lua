@@ -37,8 +37,7 @@ end
 --- The resolved root of the project.
 ---@return string
 function M.project()
-  local root = require('mcp-tools.bridge').root()
-  return uv.fs_realpath(root) or root
+  return require('mcp-tools.paths').real_root(require('mcp-tools.bridge').root())
 end
 
 --- Where modules are looked for, besides Python's own places: `python3/` on the runtimepath, never below the project.

@@ -28,6 +28,9 @@ from .refusals import editor_failure, resource_refusal
 DEADLINE_SECONDS = 2.0
 """How long a subscription may wait for an editor that does not answer."""
 
+MAX_SUBSCRIBED = 1024
+"""Resources of one session: a share of what the editor grants the bridge, so that others have some, too."""
+
 MAX_LISTENED = 256
 """Resources of one `subscriptions/listen`; those beyond are left out of what it is told that it gets."""
 
@@ -60,12 +63,15 @@ class Subscriptions:
         held = self._held(connection)
         if uri in held:
             return {}
-        error = await self._ask(uri)
+        error = self._full(held) or await self._ask(uri)
         if error is not None:
             raise resource_refusal(context, uri, error)
         if uri in held or connection.state.get("closed"):
             self._editor.unsubscribe(uri)  # another request of the client, or its end, came first
             return {}
+        if (error := self._full(held)) is not None:  # others of its requests filled it meanwhile
+            self._editor.unsubscribe(uri)
+            raise resource_refusal(context, uri, error)
         held.add(uri)
         self._sessions.setdefault(uri, set()).add(connection)
         return {}
@@ -100,6 +106,12 @@ class Subscriptions:
         self._listened[uri] -= 1
         if not self._listened[uri]:
             del self._listened[uri]
+
+    def _full(self, held: set[str]) -> ToolError | None:
+        if len(held) < MAX_SUBSCRIBED:
+            return None
+        text = f"this session is subscribed to {len(held)} resources; unsubscribe from some first"
+        return ToolError(Code.BUSY, text)
 
     async def _ask(self, uri: str) -> ToolError | None:
         """Subscribes with the editor. One that is granted after its client went is taken back."""

@@ -16,8 +16,8 @@ local M = {}
 
 --- Messages of one URI are at least so far apart: five a second, and none later than this after its change.
 M.INTERVAL_MS = 200
---- URIs that one channel may watch. More than a client has use for; a bound on what a bridge may cost.
-M.MAX_URIS = 1024
+--- URIs that one channel may watch: a bound on what a bridge may cost. A session has a share of it, says the bridge.
+M.MAX_URIS = 4096
 
 ---@class mcp-tools.Subscription
 ---@field uri string
@@ -113,7 +113,7 @@ function Subscriptions:subscribe(channel, uri)
   local entry = self.entries[uri]
   local count = self.per_channel[channel] or 0
   if count >= M.MAX_URIS and not (entry and entry.channels[channel]) then
-    return errors.new('busy', ('%d resources are subscribed to already'):format(count))
+    return errors.new('busy', ('%d resources are subscribed to already; unsubscribe from some first'):format(count))
   end
   if not entry then
     local located, err = self.find(uri)

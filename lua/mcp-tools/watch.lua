@@ -4,6 +4,7 @@
 --- Sends: calls, as many as there are changes; whoever is called sees to it that they stay cheap.
 --- Does not know about: resources, subscribers.
 
+local paths = require('mcp-tools.paths')
 local readable = require('mcp-tools.readable')
 
 local api, uv = vim.api, vim.uv
@@ -85,6 +86,20 @@ local function lines(bufnr, changed, gone)
   end
 end
 
+---@type { name: string?, at: integer?, path: string? }
+local looked = {}
+
+--- Where the file of a buffer really is. A thousand watches may ask that of one event.
+---@param bufnr integer
+---@return string?
+function M.path_of(bufnr)
+  local name, now = api.nvim_buf_get_name(bufnr), uv.now()
+  if looked.name ~= name or looked.at ~= now then
+    looked = { name = name, at = now, path = name ~= '' and paths.resolve(name) or nil }
+  end
+  return looked.path
+end
+
 --- The text of the buffer that has a file, also when it is opened, closed or renamed meanwhile.
 ---@param path string resolved
 ---@param changed fun()
@@ -106,7 +121,10 @@ function M.text(path, changed)
       end)
   end
   follow()
-  local stop_events = M.events({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufWritePost' }, function()
+  local stop_events = M.events({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufWritePost' }, function(args)
+    if args.buf ~= attached and M.path_of(args.buf) ~= path then
+      return -- looking at every buffer would be much, for each of many watches
+    end
     local before = attached
     follow()
     if attached ~= before then

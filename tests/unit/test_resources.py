@@ -13,6 +13,7 @@ import pytest
 
 from bridge.editor.memory import FailError, ToolContext
 from bridge.errors import Code
+from bridge.methods.subscriptions import MAX_SUBSCRIBED
 from bridge.model import Limits, Settings
 from bridge.token_bucket import TokenBucket
 from tests.support.served import Served, events, eventually, next_event, served
@@ -211,6 +212,27 @@ async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
     await eventually(lambda: counted(bridge) == 0)
     assert "result" in await bridge.ask(session, "resources/list")
     assert counted(bridge) == 0
+
+
+@pytest.mark.slow
+async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
+    """Beyond its limit a session is told to unsubscribe, however fast it asks; others are not concerned."""
+    one, other = await bridge.initialize(), await bridge.initialize()
+    room = asyncio.Semaphore(50)
+
+    async def subscribe(session: str, number: int) -> Any:
+        async with room:
+            return await bridge.ask(session, "resources/subscribe", {"uri": f"test://t/{number}"})
+
+    answers = await asyncio.gather(*(subscribe(one, number) for number in range(MAX_SUBSCRIBED + 20)))
+    refused = [answer["error"] for answer in answers if "error" in answer]
+    assert len(refused) == 20
+    assert {error["data"]["code"] for error in refused} == {"busy"}
+    assert "unsubscribe from some first" in refused[0]["message"]
+    assert counted(bridge) == MAX_SUBSCRIBED
+    assert "result" in await subscribe(other, 1)
+    await bridge.ask(one, "resources/unsubscribe", {"uri": "test://t/1"})
+    assert "result" in await subscribe(one, MAX_SUBSCRIBED + 30)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ return {
   end,
   watch = function(changed, params)
     return watch.events('DiagnosticChanged', function(args)
-      if args.buf == buffers.of_path(params.path) then
+      if watch.path_of(args.buf) == params.path then
         changed()
       end
     end)

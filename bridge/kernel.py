@@ -34,8 +34,9 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import HEADER_MISMATCH, ClientCapabilities, Implementation, InitializeRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
 from multidict import MultiMapping
+from pydantic import ValidationError
 
-from . import jsonrpc
+from . import jsonrpc, malformed
 from .declarations import well_formed
 
 Context = ServerRequestContext[Any, Any]
@@ -312,6 +313,8 @@ class Kernel:
     @staticmethod
     def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:
         """The answer to a request whose handler raised; unexpected failures are logged, not told."""
+        if isinstance(failure, ValidationError):
+            return jsonrpc.error(id_, jsonrpc.INVALID_PARAMS, *malformed.describe(failure))
         data = modern_error_data(failure)
         return jsonrpc.error(id_, data.code, data.message, data.data)
 

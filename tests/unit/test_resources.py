@@ -109,12 +109,35 @@ async def test_other_failures(bridge: Served, era: str) -> None:
 
 
 async def test_malformed(bridge: Served) -> None:
-    """A request without a URI is refused before anything is asked."""
+    """A request without a URI is refused before anything is asked, with the name of the field."""
     session = await bridge.initialize()
     for method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
-        for params in ({}, {"uri": 5}):
-            assert (await bridge.ask(session, method, params))["error"]["code"] == -32602
+        for params, wrong in (({}, "Field required"), ({"uri": 5}, "Input should be a valid string")):
+            error = (await bridge.ask(session, method, params))["error"]
+            assert error == {
+                "code": -32602,
+                "message": f"Invalid request parameters: uri: {wrong}",
+                "data": {"errors": [{"field": "uri", "message": wrong}]},
+            }
+    async with await bridge.post_stateless("resources/list", {"cursor": 5}) as response:
+        answer = await response.json()
+        assert (response.status, answer["error"]["data"]["errors"][0]["field"]) == (400, "cursor")
     assert (await bridge.ask(session, "resources/list", {"cursor": "x"}))["error"]["code"] == -32602
+
+
+async def test_names_of_fields_are_the_clients(bridge: Served) -> None:
+    """What is wrong is named as far as that is short, whatever characters it has; values are not repeated."""
+    session = await bridge.initialize()
+    for key in ("é", "a" * 100_000, "\u202e\0"):
+        params = {"name": "x", "arguments": {key: 5, "other": 1}}
+        async with await bridge.post(bridge.message("prompts/get", params), session) as response:
+            error = (await response.json())["error"]
+        assert error["code"] == -32602
+        assert len(error["message"]) < 1000
+        assert error["data"]["errors"][0]["field"].startswith("arguments.")
+    many = {str(number): number for number in range(1000)}
+    answer = await bridge.ask(session, "prompts/get", {"name": "x", "arguments": many})
+    assert len(answer["error"]["data"]["errors"]) == 5
 
 
 async def test_lists(bridge: Served) -> None:

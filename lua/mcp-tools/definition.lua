@@ -5,6 +5,7 @@
 --- Does not know about: the registry, calls, channels. It logs nothing: `lint` and `repairs` are for the caller.
 
 local args_form = require('mcp-tools.definition.args')
+local common = require('mcp-tools.definition.common')
 local fields = require('mcp-tools.definition.fields')
 local prepare = require('mcp-tools.definition.prepare')
 local keywords = require('mcp-tools.schema.keywords')
@@ -130,27 +131,6 @@ local function take_arguments(intake, def)
   return take_schema(intake, 'args', args_form.to_schema(args))
 end
 
----@param list mcp-tools.Fault[]
----@return string[]
-local function lines(list)
-  local out = {}
-  for i, entry in ipairs(list) do
-    out[i] = ('%s: %s'):format(entry.field, entry.message)
-  end
-  return out
-end
-
---- The fields of a definition; null is not given.
-local function given(def)
-  local out = {}
-  for field, v in pairs(def) do
-    if v ~= vim.NIL then
-      out[field] = v
-    end
-  end
-  return out
-end
-
 --- Takes in a definition.
 ---@param def mcp-tools.Tool
 ---@return mcp-tools.Definition?
@@ -159,7 +139,7 @@ function M.normalise(def)
   if type(def) ~= 'table' then
     return nil, 'tool: must be a table, got ' .. type(def)
   end
-  def = given(def)
+  def = common.given(def)
   local checked = fields.check(def)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
@@ -169,12 +149,7 @@ function M.normalise(def)
     output, check_output = take_schema(intake, 'output_schema', def.output_schema)
   end
   if #intake.faults > 0 then
-    local name = type(def.name) == 'string' and def.name or '?'
-    local texts = {}
-    for i, line in ipairs(lines(intake.faults)) do
-      texts[i] = ("tool '%s': %s"):format(name, line)
-    end
-    return nil, table.concat(texts, '\n')
+    return nil, common.report('tool', def.name, intake.faults)
   end
   return {
     name = def.name,
@@ -195,8 +170,8 @@ function M.normalise(def)
     check = check,
     check_output = check_output,
     unchecked = intake.unchecked,
-    lint = lines(intake.lint),
-    repairs = lines(intake.repairs),
+    lint = common.lines(intake.lint),
+    repairs = common.lines(intake.repairs),
   }
 end
 
@@ -215,8 +190,7 @@ end
 ---@param prefix string
 ---@return table tool shares its schemas with the definition; not to be changed
 function M.published(def, prefix)
-  local mcp = def.hosts and def.hosts.mcp or {}
-  local icons, meta = mcp.icons, mcp.meta
+  local icons, meta = common.extras(def)
   return {
     name = prefix .. def.name,
     title = def.title,
@@ -224,8 +198,8 @@ function M.published(def, prefix)
     inputSchema = def.input_schema,
     outputSchema = def.output_schema,
     annotations = published_annotations(def.annotations or {}),
-    icons = icons and #icons > 0 and icons or nil,
-    _meta = meta and next(meta) and meta or nil,
+    icons = icons,
+    _meta = meta,
   }
 end
 

@@ -6,6 +6,7 @@
 --- Does not know about: what a tool does, how the process answers (remote.lua).
 
 local core = require('mcp-tools.core')
+local drop = require('mcp-tools.registry.drop')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
@@ -31,20 +32,6 @@ local function target_of(channel)
       end
     end,
   })
-end
-
----@param provider mcp-tools.Provider
----@param kept table<string, true>
-local function remove(provider, kept)
-  local registry = core.parts().registry
-  for name, definition in pairs(provider.tools) do
-    if not kept[name] then
-      provider.tools[name] = nil
-      if registry:known('tools', name) == definition then
-        registry:remove_tool(name)
-      end
-    end
-  end
 end
 
 ---@param provider mcp-tools.Provider
@@ -87,7 +74,7 @@ function M.provide(channel, name, definitions)
     end
     table.insert(refused, fault)
   end
-  remove(provider, kept)
+  drop(core.parts().registry, provider.tools, kept)
   return { refused = refused }
 end
 
@@ -103,7 +90,7 @@ function M.withdraw(channel, name)
   if next(providers[channel]) == nil then
     providers[channel] = nil
   end
-  remove(provider, {})
+  drop(core.parts().registry, provider.tools, {})
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 

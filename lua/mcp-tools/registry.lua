@@ -22,7 +22,7 @@ local M = {}
 ---@field group string? of bundled tools
 ---@field file string? the file that holds its handler
 ---@field origin 'bundled'|'registered'|'python'|'mounted' what a definition of another says of itself does not count
----@field name string? of the mounted server or the module
+---@field name string? of the mounted server, the module, or the file that a plugin ships
 ---@field found_in string? the file that was found to hold the definition
 
 ---@class mcp-tools.Registry

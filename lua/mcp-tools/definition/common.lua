@@ -1,4 +1,4 @@
---- What definitions of resources and prompts have in common: how their fields are looked at.
+--- What definitions of tools, resources and prompts have in common: how their fields are looked at.
 ---
 --- Receives: a definition, and the rules of its kind.
 --- Sends: faults (it cannot be used) and lint (it can, but should be changed), and the one text that names all faults.
@@ -116,7 +116,7 @@ end
 
 --- Exactly one of the handler `callback` and `run`.
 ---@param def table
----@param callback 'read'|'get'
+---@param callback 'execute'|'read'|'get'
 ---@param out mcp-tools.Findings
 function M.check_handler(def, callback, out)
   if def[callback] ~= nil and def.run ~= nil then

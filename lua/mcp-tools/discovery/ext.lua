@@ -6,6 +6,7 @@
 ---
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
+local drop = require('mcp-tools.registry.drop')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
 local paths = require('mcp-tools.paths')
@@ -118,20 +119,6 @@ local function add(registry, path, file, def)
 end
 
 ---@param registry mcp-tools.Registry
----@param file mcp-tools.ExtFile
----@param kept table<string, true>
-local function remove(registry, file, kept)
-  for name, definition in pairs(file.tools) do
-    if not kept[name] then
-      file.tools[name] = nil
-      if registry:known('tools', name) == definition then
-        registry:remove_tool(name)
-      end
-    end
-  end
-end
-
----@param registry mcp-tools.Registry
 ---@param path string
 ---@param file mcp-tools.ExtFile
 local function load_file(registry, path, file)
@@ -140,14 +127,18 @@ local function load_file(registry, path, file)
   local list, fault = definitions(path)
   local kept = {}
   for _, def in ipairs(list or {}) do
-    local name, refused = add(registry, path, file, def)
+    -- A definition may be a table that throws when it is read, or one that never ends.
+    local ok, name, refused = xpcall(add, debug.traceback, registry, path, file, def)
+    if not ok then
+      name, refused = nil, name
+    end
     if name then
       kept[name] = true
     end
     table.insert(file.faults, refused)
   end
   if list then
-    remove(registry, file, kept)
+    drop(registry, file.tools, kept)
   else
     table.insert(file.faults, fault)
   end
@@ -189,7 +180,7 @@ function M.scan(registry, done)
   for path, file in pairs(files) do
     if not there[path] then
       files[path] = nil
-      remove(registry, file, {})
+      drop(registry, file.tools, {})
     end
   end
   for _, each in ipairs(found) do

@@ -8,6 +8,7 @@
 
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
+local drop = require('mcp-tools.registry.drop')
 local host = require('mcp-tools.python.host')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
@@ -38,20 +39,6 @@ local function reader()
 end
 
 -- Registry ---------------------------------------------------------------------------------------------------------
-
----@param registry mcp-tools.Registry
----@param module mcp-tools.python.Module
----@param kept table<string, true>
-local function remove(registry, module, kept)
-  for name, definition in pairs(module.tools) do
-    if not kept[name] then
-      module.tools[name] = nil
-      if registry:known('tools', name) == definition then
-        registry:remove_tool(name)
-      end
-    end
-  end
-end
 
 ---@param source mcp-tools.python.Source
 ---@param name string
@@ -98,7 +85,7 @@ local function apply(registry, module)
     end
     table.insert(module.refused, fault)
   end
-  remove(registry, module, kept)
+  drop(registry, module.tools, kept)
   for _, fault in ipairs(module.refused) do
     log.error('%s: %s', module.source.key, fault)
   end
@@ -145,7 +132,7 @@ local function settle(registry, sources)
     end
     local fits, fresh = cache.judge(module.known, module.from_disk == true, require('mcp-tools.discovery').ttl())
     if source.fault then
-      remove(registry, module, {})
+      drop(registry, module.tools, {})
     elseif module.from_disk and fits and next(module.tools) == nil then
       apply(registry, module)
     end
@@ -158,7 +145,7 @@ local function settle(registry, sources)
   for key, module in pairs(modules) do
     if not there[key] then
       modules[key] = nil
-      remove(registry, module, {})
+      drop(registry, module.tools, {})
     end
   end
   return unread

@@ -1,7 +1,7 @@
 """The remote plugin: runs tools that are written in Python.
 
-Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/host.lua, by notification.
-Sends: verbs of lua/mcp-tools/remote.lua, by notification.
+Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/generation.lua, by notification.
+Sends: `ready` to lua/mcp-tools/python/host.lua, what calls tell to lua/mcp-tools/remote.lua; notifications.
 Does not know about: tools (bridge/python_tools has all of that).
 
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
@@ -26,7 +26,7 @@ class Editor:
         self.nvim = nvim
 
     def post(self, verb, *args):
-        """Call a verb of the wire, from any thread."""
+        """Tell lua/mcp-tools/remote.lua something, from any thread."""
 
         def send():
             try:

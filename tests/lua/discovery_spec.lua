@@ -113,6 +113,25 @@ describe('tools of other plugins', function()
     t.eq(6, #core.loader_failures()) -- of e_half the one that is no table as well
   end)
 
+  it('do not take each other with them, whatever a file returns', function()
+    local odd = {
+      cyclic = "local t = { name = 'x', description = 'x', args = {}, execute = print } t.args.a = t.args return t",
+      itself = 'local t = {} t[1] = t return t',
+      odd = "return { { name = {}, description = 1, execute = 'x' }, false, 5, 'x', print }",
+      pairs = "return { name = 'x', description = 'x', execute = print, args = setmetatable({}, { __pairs = error }) }",
+      throws = "return { name = 'x', description = setmetatable({}, { __index = error }), execute = print }",
+    }
+    for name, text in pairs(odd) do
+      write(name, text)
+    end
+    write('zlast', 'return ' .. definition('zlast'))
+    refresh()
+    t.eq({ 'zlast' }, names())
+    for name in pairs(odd) do
+      t.eq('string', type(failure_of(name)))
+    end
+  end)
+
   it('are mended by the next look, and stay as they were until then', function()
     write('one', 'return ' .. definition('one', 'old'))
     refresh()

@@ -130,7 +130,7 @@ local function load_file(registry, path, file)
     -- A definition may be a table that throws when it is read, or one that never ends.
     local ok, name, refused = xpcall(add, debug.traceback, registry, path, file, def)
     if not ok then
-      name, refused = nil, name
+      name, refused = nil, 'a definition in it cannot be read: ' .. tostring(name)
     end
     if name then
       kept[name] = true

@@ -144,7 +144,11 @@ class Host:
             ctx = Context(running.id, running.info, running.news)
             self.attach(running, ctx)
             local.cancelled.set(ctx.cancelled)
-            outcome = self.outcome(running, tool.function(**tool.arguments(running.given, ctx)))
+            value = tool.function(**tool.arguments(running.given, ctx))
+            if inspect.iscoroutine(value):
+                value.close()
+                raise TypeError("a plain function returned a coroutine: its decorators must be `async`, too")
+            outcome = self.outcome(running, value)
         except BaseException as error:  # noqa: BLE001 (the tool's own; SystemExit must not end a thread of the pool)
             outcome = faults.outcome_of(error)
         self.finish(running, outcome)
@@ -152,7 +156,11 @@ class Host:
     def begin(self, running: Running, tool: Tool) -> None:
         """Begin a call of an `async` function."""
         ctx = AsyncContext(running.id, running.info, running.news)
-        self.attach(running, ctx)
+        try:
+            self.attach(running, ctx)
+        except ToolError as error:
+            self.finish(running, faults.outcome_of(error))
+            return
         running.task = self.loop.create_task(self.on_loop(running, tool, ctx))
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:

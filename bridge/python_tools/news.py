@@ -16,11 +16,15 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, Protocol
 
 from ..errors import Code
-from . import results
+from . import faults, results
 from .faults import ToolError
 
 INTERVAL = 0.05
 """s between two messages of progress: what clients are sent at most (option limits.progress_rate)."""
+MAX_TEXT = 1000
+"""Characters of a progress message."""
+MAX_LOG = 65_536
+"""Characters of a log message: clients give up on events of a megabyte."""
 LOGS = 100
 """Log messages per second; a loop that logs must not hold up the editor."""
 
@@ -54,6 +58,7 @@ class News:
 
     def progress(self, done: float, total: float | None, message: str | None) -> None:
         """The latest goes out, at once or when it may."""
+        message = message if message is None else faults.shortened(str(message), MAX_TEXT)
         now = time.monotonic()
         with self._lock:
             if not self._open:
@@ -80,7 +85,10 @@ class News:
         self._editor.post("remote_progress", self.id, *waiting)
 
     def log(self, level: str, data: Any) -> None:
-        """Goes out, unless there were too many."""
+        """Goes out, unless there were too many; what is too long is cut."""
+        text = results.to_json(data)
+        if len(text) > MAX_LOG:
+            text = results.to_json(faults.shortened(text, MAX_LOG // 2))
         now = time.monotonic()
         with self._lock:
             self._log_tokens = min(LOGS, self._log_tokens + (now - self._log_at) * LOGS)
@@ -94,7 +102,7 @@ class News:
             dropped, self._dropped = self._dropped, 0
         if dropped:
             self._editor.post("remote_log", self.id, "warning", f'"{dropped} log messages were dropped"')
-        self._editor.post("remote_log", self.id, level, results.to_json(data))
+        self._editor.post("remote_log", self.id, level, text)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Future[Any]:
         """Ask the client; the future ends with the call at the latest."""

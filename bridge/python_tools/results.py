@@ -23,6 +23,10 @@ from .faults import ToolError
 MAX_INTEGER = 2**53
 """Larger ones would be rounded in Lua."""
 MAX_DEPTH = 100
+MAX_PATH = 200
+"""Characters of where a fault is."""
+RAW = ("bytes", "blob")
+"""Fields of content that hold bytes."""
 DIGITS = re.compile(r"\d{16}")
 AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
 """Types by their names: importing their modules would cost the start of every host some ms."""
@@ -30,6 +34,8 @@ AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
 
 def simpler(value: Any) -> Any:
     """What JSON knows in place of a value that it does not; raises TypeError."""
+    if isinstance(value, (Block, Result)):
+        raise TypeError("content stands among data; a list of content holds nothing else")
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, enum.Enum):
@@ -90,6 +96,8 @@ def is_text(value: str) -> bool:
 def refused(value: Any, why: str) -> ToolError:
     """The error for a value that cannot be written."""
     path, reason = find_fault(value) or ("result", why)
+    if len(path) > MAX_PATH:
+        path = f"{path[:MAX_PATH]}…"
     return ToolError(f"{path}: {reason}", Code.NOT_SERIALIZABLE)
 
 
@@ -111,7 +119,23 @@ def blocks_of(value: Any) -> list[dict[str, Any]] | None:
         return None
     if not all(isinstance(block, Block) for block in blocks):
         return None
-    return [{key: item for key, item in block.fields.items() if item is not None} for block in blocks]
+    return [
+        {key: field_of(key, item) for key, item in block.fields.items() if item is not None}
+        for block in blocks
+    ]
+
+
+def field_of(key: str, item: Any) -> Any:
+    """A field of a block as something that the channel can carry; raises ToolError."""
+    if key in RAW:
+        if not isinstance(item, (bytes, bytearray)):
+            raise TypeError(f"content: data must be bytes, not {type(item).__name__}")
+        return bytes(item)
+    if not isinstance(item, str):
+        return json.loads(to_json(item))
+    if not is_text(item):
+        raise ToolError(f"content.{key}: text that is not UTF-8", Code.NOT_SERIALIZABLE)
+    return item
 
 
 def size_of(blocks: list[dict[str, Any]]) -> int:
@@ -137,7 +161,13 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
             raise refused(value, "")
         outcome, size = {"kind": "text", "text": value}, len(value)
     elif isinstance(value, Result):
-        blocks = blocks_of(value.content) or []
+        blocks = blocks_of(value.content)
+        if blocks is None and value.content:
+            raise TypeError("Result: `content` must be made by text(), image(), …")
+        objects: list[Any] = [item for item in (value.structured, value.meta) if item is not None]
+        if not all(isinstance(item, dict) for item in objects):
+            raise TypeError("Result: `structured` and `meta` must be dicts")
+        blocks = blocks or []
         more = {"structured": value.structured, "meta": value.meta}
         outcome = {"kind": "content", "blocks": blocks} | ({"is_error": True} if value.is_error else {})
         outcome |= {key: to_json(item) for key, item in more.items() if item is not None}

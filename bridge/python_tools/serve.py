@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 from .. import local
 
@@ -66,6 +67,20 @@ def end_when_told(loop: asyncio.AbstractEventLoop) -> None:
         signal.signal(signal.SIGTERM, told)
 
 
+def own_session() -> Any:
+    """A session on our stdin; tools, and what they start, find theirs empty instead."""
+    import pynvim  # type: ignore[import-untyped]
+
+    for_tools, channel, empty = sys.stdin, os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    sys.stdin = os.fdopen(channel, "rb", buffering=0)
+    try:
+        return pynvim.stdio_session()
+    finally:
+        sys.stdin = for_tools
+
+
 def main(plugin: str, import_paths: list[str]) -> None:
     """Serve until the channel closes."""
     global serving
@@ -83,12 +98,12 @@ def main(plugin: str, import_paths: list[str]) -> None:
             )  # what tools print comes at once
     sys.path.extend(import_paths)
     sys.argv = ["mcp-tools", plugin]
-    import pynvim  # type: ignore[import-untyped]
+    import pynvim
 
     from .loader import prepare_process
 
     prepare_process()
     # pynvim raises whatever has closed the channel; nobody is there to hear of it.
     with contextlib.suppress(Exception, SystemExit):
-        pynvim.start_host()
+        pynvim.start_host(own_session())
     end_soon()

@@ -153,7 +153,8 @@ function verbs.remote_result(id, outcome)
   if ctx then
     local ok, fault = pcall(OUTCOMES[outcome.kind] or error, ctx, outcome)
     if not ok then
-      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. tostring(fault)))
+      local why = tostring(fault):gsub('^[^\n]-%.lua:%d+: ', '')
+      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. why))
     end
   else
     log.info('call %s: its function came to an end after it had ended; dropped', id)

@@ -89,6 +89,13 @@ async def test_what_cannot_be_sent(shared: Bridge, way: Way) -> None:
         "huge": ("not_serializable", "result.n[0]"),
         "bad_text": ("not_serializable", "result: text"),
         "bytes": ("not_serializable", "result.b: bytes"),
+        "path_as_image": ("execution_error", "data must be bytes, not "),
+        "text_of_object": ("not_serializable", "object cannot be written"),
+        "bad_block": ("not_serializable", "content.text: text"),
+        "huge_link": ("not_serializable", "beyond 2^53"),
+        "content_and_data": ("not_serializable", "result[0]: content stands among data"),
+        "result_of_text": ("execution_error", "`content` must be made by"),
+        "result_of_list": ("execution_error", "must be dicts"),
         "large": ("too_large", "limits.tool_result"),
     }
     async with caller(shared, way) as tools:
@@ -124,6 +131,23 @@ async def test_exceptions(shared: Bridge, way: Way) -> None:
     text = await shared.nvim.lua(log)
     assert "Traceback" in text
     assert "in py_fail" in text
+
+
+async def test_failures_that_cannot_be_told(shared: Bridge, way: Way) -> None:
+    """A call ends although its exception has no text, no clean text, or far too much of it."""
+    async with caller(shared, way) as tools:
+        assert (await tools.call("py_fail", how="mute")).error == {
+            "code": "execution_error",
+            "message": "Tool execution error: MuteError",
+        }
+        said = {"bad_text": "bad ?", "number": "5"}
+        for how, message in said.items():
+            error = (await tools.call("py_fail", how=how)).error
+            assert error == {"code": "tool_error", "message": message}
+        error = (await tools.call("py_fail", how="endless")).error
+        assert error is not None
+        assert "characters left out" in error["message"]
+        assert len(error["message"]) < 40_000
 
 
 async def test_progress_of_an_async_tool(shared: Bridge, way: Way, tmp_path: Path) -> None:
@@ -236,6 +260,13 @@ async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
             await shared.nvim.wait_for(
                 "return table.concat(require('mcp-tools.log').lines(200), '\\n'):find(..., 1, true)", text
             )
+
+
+async def test_input_of_a_tool_is_empty(shared: Bridge, way: Way) -> None:
+    """What reads stdin, tool or program, gets nothing, and takes nothing of the editor's."""
+    async with caller(shared, way) as tools:
+        assert (await tools.call("py_reads_input")).value == "nothing"
+        assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
 async def test_much_output_is_left_out(shared: Bridge) -> None:

@@ -24,6 +24,19 @@ QUICK = "require('mcp-tools.python.generation').GRACE = 100"
 FAILED = "local f = require('mcp-tools.discovery').failures(); return #f > 0 and f"
 COUNT = "return #require('mcp-tools.core').get().executor:pending()"
 TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
+SLOW_IMPORT = """
+import os, sys, time
+from bridge.python_tools import mcp_tool
+
+if sys.argv[0] == "mcp-tools":  # the host, not the process that reads modules
+    open("{marker}.begun", "w").close()
+    while not os.path.exists("{marker}"):
+        time.sleep(0.01)
+
+@mcp_tool(annotations={{"read_only": True}})
+async def slow_one():
+    "Belongs to a module that takes long."
+"""
 
 
 def is_alive(pid: int) -> bool:
@@ -63,6 +76,38 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
         assert error is not None
         assert "signal 9" in error["message"]
     assert await messages(bridge.nvim) == ""
+
+
+async def test_what_a_tool_has_started_ends_with_the_host(start: Start) -> None:
+    """A host that is killed leaves no program behind."""
+    bridge = await start()
+    async with caller(bridge, "lua") as tools:
+        program = (await tools.call("py_starts_a_program")).value
+        assert is_alive(program)
+        assert (await tools.call("py_die")).error is not None
+        await gone(program)
+
+
+async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Path) -> None:
+    """An `async` function that is cancelled before it begins counts as one that has come to its end."""
+    marker = tmp_path / "marker"
+    (tmp_path / "mcp_tools").mkdir()
+    (tmp_path / "mcp_tools" / "slow.py").write_text(SLOW_IMPORT.format(marker=marker))
+    bridge = await start(init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
+    async with caller(bridge, "lua") as tools:
+        call = tools.start("slow_one")
+        async with asyncio.timeout(10):
+            while not Path(f"{marker}.begun").exists():
+                await asyncio.sleep(0.01)
+        call.cancel()
+        error = (await call.task).error
+        assert error is not None
+        assert error["code"] == "cancelled"
+        marker.touch()
+        await bridge.nvim.wait_for(
+            "return table.concat(require('mcp-tools.log').lines(200), '\\n'):find(..., 1, true)",
+            "its function came to an end after it had ended",
+        )
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ local MAX_LINE, MAX_LINES = 8192, 200
 ---@class mcp-tools.python.Generation : mcp-tools.RemoteTarget
 ---@field state 'finding'|'starting'|'ready'|'retired'|'gone'
 ---@field job integer?
+---@field pid integer?
 ---@field method string? what pynvim calls the function of the remote plugin
 ---@field queue any[][]? events before there is a process
 ---@field info table? what the process says of itself
@@ -63,11 +64,16 @@ function Generation:stop()
   if not self.job then
     return self:fail('the Python host was ended')
   end
-  local ok, pid = pcall(vim.fn.jobpid, self.job)
-  if ok and vim.fn.has('win32') == 0 then
-    uv.kill(-pid, 'sigterm') -- its group; none when it had no time to make one
-  end
+  self:signal('sigterm')
   pcall(vim.fn.jobstop, self.job)
+end
+
+--- Reaches the process and all that it has started: its group. There is none when it had no time to make one.
+---@param name string
+function Generation:signal(name)
+  if self.pid and vim.fn.has('win32') == 0 then
+    uv.kill(-self.pid, name)
+  end
 end
 
 --- Its calls end, and it is no more.
@@ -162,6 +168,7 @@ end
 
 ---@param code integer
 function Generation:exited(code)
+  self:signal('sigkill') -- what it has started does not outlive it, however it ended
   if self.state ~= 'starting' and self.state ~= 'ready' then
     return self:fail('the Python host was ended')
   end
@@ -202,7 +209,7 @@ function Generation:spawn(python)
   if not ok or job <= 0 then
     return self:cannot_start(('%s cannot be run: %s'):format(python, tostring(job):match('[^\n]*')))
   end
-  self.job, self.state = job, 'starting'
+  self.job, self.pid, self.state = job, vim.fn.jobpid(job), 'starting'
   self.method = runtime.plugin() .. ':function:McpToolsHost'
   local queue = self.queue or {}
   self.queue = nil

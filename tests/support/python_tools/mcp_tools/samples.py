@@ -9,6 +9,7 @@ import asyncio
 import enum
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -105,6 +106,13 @@ def py_value(kind: str) -> Any:
         "huge": lambda: {"n": [2**60]},
         "bad_text": lambda: "\udc80",
         "bytes": lambda: {"b": b"x"},
+        "path_as_image": lambda: image(Path("x"), "image/png"),  # type: ignore[arg-type]
+        "text_of_object": lambda: text(object()),  # type: ignore[arg-type]
+        "bad_block": lambda: text("\ud800"),
+        "huge_link": lambda: resource_link("x://y", "link", size=10**30),
+        "content_and_data": lambda: [text("a"), "b"],
+        "result_of_text": lambda: Result("text"),  # type: ignore[arg-type]
+        "result_of_list": lambda: Result([text("a")], structured=[1]),  # type: ignore[arg-type]
         "large": lambda: "x" * (11 * 1024 * 1024),
     }
     return values[kind]()
@@ -138,6 +146,21 @@ def py_never(ctx: Context) -> None:
     threading.Event().wait()
 
 
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@mcp_tool(annotations=READ)
+def py_reads_input() -> str:
+    """Reads what is the channel, if nobody has taken care, and lets a program do so."""
+    try:
+        input()
+    except EOFError:
+        return subprocess.run(["cat"], capture_output=True, check=True, text=True).stdout or "nothing"
+    return "something"
+
+
 @mcp_tool(annotations=READ)
 def py_fail(how: str) -> None:
     """Fails."""
@@ -145,6 +168,14 @@ def py_fail(how: str) -> None:
         raise ToolError("no luck", "not_found")
     if how == "exit":
         sys.exit(3)
+    if how == "mute":
+        raise MuteError
+    if how == "bad_text":
+        raise ToolError("bad \ud800", errors=[object()])  # type: ignore[list-item]
+    if how == "number":
+        raise ToolError(5)  # type: ignore[arg-type]
+    if how == "endless":
+        raise ToolError("x" * 10_000_000)
     if how == "lines":
         raise ValueError("first\nsecond")
     raise ValueError(how)
@@ -205,6 +236,12 @@ def py_editor(ctx: Context, code: str) -> Any:
 def py_die() -> None:
     """Kills its own process."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@mcp_tool(annotations=READ)
+def py_starts_a_program() -> int:
+    """Starts a program and leaves it to itself."""
+    return subprocess.Popen(["sleep", "600"]).pid
 
 
 @mcp_tool(annotations=READ)

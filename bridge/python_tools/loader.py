@@ -108,5 +108,31 @@ def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
         name = getattr(value, MARK).name
         private = any(word.startswith("_") for word in (attribute, value.__name__, name))
         if not private and value.__module__.partition(".")[0] == package:
-            tools[name] = value
+            tools.setdefault(name, value)
     return tools
+
+
+def overlooked(module: ModuleType) -> list[str]:
+    """What is wrong with marks that make no tool: on methods, below other decorators, with a name twice."""
+    faults: list[str] = []
+    tools = tools_of(module)
+    for attribute, value in vars(module).items():
+        mine = getattr(value, "__module__", None) == module.__name__
+        if attribute.startswith("_") or not mine:
+            continue
+        if isinstance(value, type):
+            marked = [getattr(each, "__func__", each) for each in vars(value).values()]
+            faults += [
+                f"{each.__qualname__}: a method cannot be a tool" for each in marked if is_marked(each)
+            ]
+        elif is_marked(value) and not isinstance(value, FunctionType):
+            kind = type(value).__name__
+            faults.append(f"{attribute}: @mcp_tool must stand above what makes a {kind} of the function")
+        elif is_marked(value) and tools.get(getattr(value, MARK).name, value) is not value:
+            faults.append(f"tool '{getattr(value, MARK).name}': {attribute}() is not the first of that name")
+    return faults
+
+
+def is_marked(value: object) -> bool:
+    """Does it have the mark? (`hasattr` would run what some objects do for any name.)"""
+    return MARK in getattr(value, "__dict__", ())

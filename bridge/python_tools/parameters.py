@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..errors import Code
@@ -74,18 +75,24 @@ def of(function: Callable[..., Any]) -> Parameters:
     return Parameters(tuple(arguments), context, hints.get("return", Any))
 
 
-def is_plain(hint: Any) -> bool:
-    """Is a value as it comes from JSON what the hint promises?"""
+def is_plain(hint: Any, above: tuple[Any, ...] = ()) -> bool:
+    """Is a value as it comes from JSON what the hint promises? `above` are the typed dicts around it."""
     origin = get_origin(hint)
-    if origin in (Annotated, *FIELDS):
-        return is_plain(get_args(hint)[0])
+    if origin is Annotated:  # anything but a description may be a validator that changes the value
+        hint, *notes = get_args(hint)
+        return all(isinstance(note, str) for note in notes) and is_plain(hint, above)
+    if origin in FIELDS:
+        return is_plain(get_args(hint)[0], above)
+    if origin is dict and get_args(hint)[0] not in (str, Any):
+        return False
     if (
         origin is None and getattr(hint, "__total__", None) is not None
     ):  # a typed dict, which JSON gives as it is
-        return all(is_plain(part) for part in typing.get_type_hints(hint, include_extras=True).values())
+        parts = typing.get_type_hints(hint, include_extras=True).values()
+        return hint not in above and all(is_plain(part, (*above, hint)) for part in parts)
     if origin is Literal or origin is None:
         return origin is Literal or any(hint is known for known in PLAIN)
-    return origin in (list, dict, *UNIONS) and all(is_plain(part) for part in get_args(hint))
+    return origin in (list, dict, *UNIONS) and all(is_plain(part, above) for part in get_args(hint))
 
 
 def is_one_of(hint: Any, wanted: type) -> bool:
@@ -102,7 +109,12 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
         wants_float = is_one_of(parameter.hint, float) and not is_one_of(parameter.hint, int)
         wants_dict = is_one_of(parameter.hint, dict) and not is_one_of(parameter.hint, list)
 
+        # pydantic does not take the value of an enum for its member in a literal.
+        members = {member.value: member for member in get_args(parameter.hint) if isinstance(member, Enum)}
+
         def plain(value: Any) -> Any:
+            if members and isinstance(value, (str, int)):
+                return members.get(value, value)
             if wants_float and type(value) is int:
                 return float(value)
             # An empty Lua table does not say which of the two it is.
@@ -124,6 +136,7 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
                 }
                 for fault in error.errors(include_url=False, include_context=False, include_input=False)
             ]
-            raise ToolError("invalid arguments", Code.VALIDATION_ERROR, faults) from None
+            said = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults[:5])
+            raise ToolError(f"Invalid arguments: {said}", Code.VALIDATION_ERROR, faults) from None
 
     return validate

@@ -23,10 +23,12 @@ from .schema import definition
 def described(module: Any) -> tuple[list[dict[str, Any]], list[str]]:
     """Definitions of the tools of a module, and what is wrong with the others."""
     definitions: list[dict[str, Any]] = []
-    faults: list[str] = []
+    faults = loader.overlooked(module)
     for name, function in loader.tools_of(module).items():
         try:
-            definitions.append(definition(function))
+            made = definition(function)
+            json.dumps(made, allow_nan=False)
+            definitions.append(made)
         except Exception as error:  # noqa: BLE001 (a person's hints and defaults may raise anything)
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             faults.append(text if text.startswith("tool '") else f"tool '{name}': {text}")

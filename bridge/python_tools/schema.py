@@ -19,7 +19,9 @@ from pydantic_core import PydanticSerializationError
 from . import docstring, parameters
 from .content import Block, Result
 from .decorator import MARK, Mark
+from .faults import ToolError
 from .parameters import Parameter
+from .results import to_json
 
 REF = "#/$defs/"
 NO_DATA = (inspect.Parameter.empty, Any, None, type(None), Block, Result)
@@ -103,9 +105,13 @@ def set_default(schema: dict[str, Any], parameter: Parameter, adapter: TypeAdapt
     if parameter.required or parameter.default is None:
         return
     try:
-        schema["default"] = adapter.dump_python(parameter.default, mode="json", warnings="error")
-    except PydanticSerializationError:
+        default = adapter.dump_python(parameter.default, mode="json", warnings="error")
+        to_json(default)
+    except (PydanticSerializationError, ValueError, TypeError, ToolError):
         schema.pop("default", None)
+    else:
+        if default is not None:  # pydantic's word for NaN, too
+            schema["default"] = default
 
 
 def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[str, Any]:
@@ -137,6 +143,7 @@ def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[st
 def output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
     """The schema of the result, when the hint promises an object; None for anything else."""
     hint = parameters.of(function).returns
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if any(hint is known for known in NO_DATA):
         return None
     try:

@@ -57,6 +57,49 @@ def {name}() -> str:
     """Says what it is."""
     return "{says}"
 '''
+MARKS = """
+import enum, functools
+from typing import Annotated, Literal, TypedDict
+from bridge.python_tools import mcp_tool
+from pydantic import AfterValidator
+
+READ = {"read_only": True}
+Color = enum.Enum("Color", {"RED": "red"})
+Tree = TypedDict("Tree", {"kids": list["Tree"]})
+Upper = Annotated[str, AfterValidator(str.upper)]
+
+@mcp_tool
+def good():
+    "Good."
+
+@mcp_tool(annotations=READ)
+def odd(tree: Tree, lit: Literal[Color.RED], by: dict[int, str], raw: bytes = b"\\xff", up: Upper = "a"):
+    "Has hints and defaults of every odd kind."
+    return [type(tree).__name__, type(lit).__name__, type(next(iter(by))).__name__, type(raw).__name__, up]
+
+@functools.cache
+@mcp_tool
+def cached():
+    "Below a decorator."
+
+class K:
+    @mcp_tool
+    def method(self):
+        "Of a class."
+
+@mcp_tool(name="twice", annotations=READ)
+def first():
+    "The first."
+    return "first"
+
+@mcp_tool(name="twice", annotations=READ)
+def second():
+    "The second."
+
+@mcp_tool(annotations={"x": object()})
+def unwritable():
+    "With what is no JSON."
+"""
 
 
 @pytest.fixture
@@ -180,6 +223,33 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
     assert "modules: 8, tools: 2" in report
     assert "the host does not run" in report
     assert await nvim.lua("return vim.fn.execute('messages')") == ""
+
+
+@pytest.mark.slow
+async def test_marks_that_make_no_tool(editor: Editor, plugin: Path) -> None:
+    """A mark that comes to nothing is named, and the other tools of its module are there."""
+    (plugin / "mcp_tools" / "marks.py").write_text(MARKS)
+    nvim = await editor()
+    assert await looked(nvim) == ["good", "odd", "twice"]
+    found = await nvim.lua(
+        "return vim.tbl_map(function(f) return f.error end, require('mcp-tools.discovery').failures())"
+    )
+    for words in (
+        "cached: @mcp_tool must stand above",
+        "K.method: a method",
+        "second() is not the first",
+        "tool 'unwritable': Object of type object",
+    ):
+        assert any(words in fault for fault in found), found
+    tools = Caller(nvim, None)
+    assert (await tools.call("twice")).value == "first"
+    assert (await tools.call("odd", tree={"kids": [{"kids": []}]}, lit="red", by={"1": "a"})).value == [
+        "dict",
+        "Color",
+        "int",
+        "bytes",
+        "A",
+    ]
 
 
 @pytest.mark.slow

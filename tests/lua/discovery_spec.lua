@@ -118,7 +118,8 @@ describe('tools of other plugins', function()
       cyclic = "local t = { name = 'x', description = 'x', args = {}, execute = print } t.args.a = t.args return t",
       itself = 'local t = {} t[1] = t return t',
       odd = "return { { name = {}, description = 1, execute = 'x' }, false, 5, 'x', print }",
-      pairs = "return { name = 'x', description = 'x', execute = print, args = setmetatable({}, { __pairs = error }) }",
+      pairs = 'local s = setmetatable({}, { __pairs = error })'
+        .. " return { name = 'x', description = 'x', execute = print, input_schema = s }",
       throws = "return { name = 'x', description = setmetatable({}, { __index = error }), execute = print }",
     }
     for name, text in pairs(odd) do

@@ -9,6 +9,7 @@
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.json')
 local log = require('mcp-tools.log')
+local methods = require('mcp-tools.input_methods')
 
 local M = {}
 
@@ -24,69 +25,10 @@ local M = {}
 ---@field action 'accept'|'decline'|'cancel'
 ---@field content table? what the person filled in, when accepted
 
-local ACTIONS = { accept = true, decline = true, cancel = true }
-
----@param declared any
----@return table?
-local function known(declared)
-  return type(declared) == 'table' and declared or nil
-end
-
----@class mcp-tools.InputMethod
----@field missing? fun(capabilities: table, params: table): table? capabilities that the client would have to declare
----@field refuse? fun(params: table, call: mcp-tools.Call): mcp-tools.Error? why this client is not to be asked that
----@field fault fun(result: table, call: mcp-tools.Call): string?, mcp-tools.ErrorCode? what is wrong with an answer
-
---- What each method needs of the client, and what an answer must look like.
----@type table<string, mcp-tools.InputMethod>
-local METHODS = {
-  ['elicitation/create'] = {
-    missing = function(capabilities, params)
-      local has = known(capabilities.elicitation)
-      local mode = params.mode or 'form'
-      -- Clients that declare no mode are older than modes: they have forms.
-      if has and (has[mode] or (mode == 'form' and not has.url)) then
-        return nil
-      end
-      return { elicitation = mode == 'form' and vim.empty_dict() or { [mode] = vim.empty_dict() } }
-    end,
-    fault = function(result)
-      if not ACTIONS[result.action] then
-        return 'action: must be accept, decline or cancel'
-      end
-    end,
-  },
-  ['sampling/createMessage'] = {
-    missing = function(capabilities, params)
-      local has = known(capabilities.sampling)
-      if not has then
-        return { sampling = vim.empty_dict() }
-      elseif params.tools and not has.tools then
-        return { sampling = { tools = vim.empty_dict() } }
-      end
-    end,
-    fault = function(result)
-      if type(result.content) ~= 'table' then
-        return 'content: is missing'
-      end
-    end,
-  },
-  ['roots/list'] = {
-    missing = function(capabilities)
-      return not known(capabilities.roots) and { roots = vim.empty_dict() } or nil
-    end,
-    fault = function(result)
-      if type(result.roots) ~= 'table' then
-        return 'roots: is missing'
-      end
-    end,
-  },
-}
-
 ---@param name string
 ---@return mcp-tools.InputMethod
 local function method_of(name)
-  return METHODS[name] or require('mcp-tools.host_resources').METHODS[name]
+  return methods[name] or require('mcp-tools.host_resources').METHODS[name]
 end
 
 --- Errors of clients that say more than that the tool's wish failed.
@@ -137,7 +79,7 @@ function M.check(requests)
   for key, request in pairs(requests) do
     if type(key) ~= 'string' then
       error('the keys of requests must be strings', 3)
-    elseif type(request) ~= 'table' or not METHODS[request.method] then
+    elseif type(request) ~= 'table' or not methods[request.method] then
       error(
         ("requests.%s.method must be one of 'elicitation/create', "):format(key)
           .. "'sampling/createMessage', 'roots/list'",

@@ -157,6 +157,39 @@ describe('asking the client', function()
     end
   end)
 
+  it('hands a tool no models and roots that are none', function()
+    local text = { type = 'text', text = 'x' }
+    for _, case in ipairs({
+      { 'sampling/createMessage', { content = 'x' }, 'content: is missing' },
+      { 'sampling/createMessage', { content = vim.empty_dict() }, 'content.type: must be a string' },
+      { 'sampling/createMessage', { content = { type = 'text', text = 5 } }, 'content.text: must be a string' },
+      { 'sampling/createMessage', { content = { text, 5 } }, 'content[1].type: must be a string' },
+      { 'sampling/createMessage', { content = { text, { type = 'audio' } } } },
+      { 'sampling/createMessage', { content = {} } },
+      { 'roots/list', { roots = 'x' }, 'roots: must be a list' },
+      { 'roots/list', { roots = { a = 1 } }, 'roots: must be a list' },
+      { 'roots/list', { roots = { { uri = 'file:///x' }, 5 } }, 'roots[1].uri: must be a string' },
+      { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be a string' },
+      { 'roots/list', { roots = {} } },
+    }) do
+      local call = bench({
+        run = function(ctx)
+          local values, err =
+            ctx:request_inputs({ a = { method = case[1], params = { messages = {}, maxTokens = 5 } } })
+          return { values = values, err = err }
+        end,
+      })
+      answer(call, { a = case[2] })
+      local err = call.outcome.value.err
+      if case[3] then
+        t.eq({ 'validation_error', 'a' }, { err.code, err.errors[1].field })
+        t.matches(vim.pesc(("the client's answer to %s is wrong: %s"):format(case[1], case[3])), err.message)
+      else
+        t.eq(nil, err)
+      end
+    end
+  end)
+
   it('keeps the good answers beside an error that names the bad ones', function()
     local call = bench({
       run = function(ctx)

@@ -121,6 +121,7 @@ async def test_names_and_completion(idle: Terminal) -> None:
     await idle.press("Tab")
     await idle.shows("start", "status", "stop")
     await idle.press("C-c")
+    await idle.hides("status")  # Ctrl-C forgets what has been typed after it, too
     await idle.type(":McpTools call test_e")
     await idle.press("Tab")
     await idle.shows(":McpTools call test_echo")

@@ -221,7 +221,7 @@ local function tell_integrations(integrations)
   end
   if #on > 0 then
     table.sort(on)
-    local text = 'integrations (%s) are not there yet: give the client the endpoint that :McpTools status shows'
+    local text = 'integrations (%s) are not there yet: give the client what endpoint() tells (:h mcp-tools-clients)'
     require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')))
   end
 end

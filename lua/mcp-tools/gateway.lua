@@ -112,19 +112,22 @@ function Gateway:choices(call, decision)
   return choices
 end
 
+--- The files that a yes is for; nil when it is for the tool.
+---@param decision mcp-tools.Decision
+---@return string[]?
+local function files_of(decision)
+  return decision.by == 'files' and vim.tbl_map(function(place)
+    return place.path
+  end, decision.places) or nil
+end
+
 --- Keeps what the person said beyond this call.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
 ---@param root string
 function Gateway:remember(call, decision, choice, root)
-  local files
-  if decision.by == 'files' then
-    files = {}
-    for _, place in ipairs(decision.places) do
-      table.insert(files, place.path)
-    end
-  end
+  local files = files_of(decision)
   local ok, err = true, nil
   if choice == 'session' and call.session then
     self.grants:allow_session(call, files)
@@ -225,7 +228,7 @@ function Gateway:question(call, decision, finish)
       elseif choice then
         return self:answered(asked, decision, choice, by or 'person', finish)
       elseif by == 'timeout' then
-        self.grants:missed(call, decision.places)
+        self.grants:missed(call, decision.places, asked.choices, files_of(decision))
       end
       finish(false, by or 'nobody', err)
     end)

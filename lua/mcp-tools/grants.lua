@@ -26,6 +26,8 @@ M.PATIENCE = 3
 ---@field client table
 ---@field at integer unix seconds
 ---@field granted boolean? the next try may run
+---@field choices mcp-tools.Choice[] what could have been answered
+---@field files string[]? that a yes would have been for; nil: for the tool
 ---@field definition mcp-tools.Definition
 ---@field project string
 
@@ -137,7 +139,9 @@ end
 --- Remembers a question that nobody answered.
 ---@param call mcp-tools.Call
 ---@param places mcp-tools.Place[]
-function Grants:missed(call, places)
+---@param choices mcp-tools.Choice[]
+---@param files string[]?
+function Grants:missed(call, places, choices, files)
   if not call.snapshot then
     return -- what cannot be told from others cannot be granted
   end
@@ -159,6 +163,8 @@ function Grants:missed(call, places)
     project = call.project,
     at = os.time(),
     definition = definition,
+    choices = choices,
+    files = files,
   })
   if #self.unanswered > MAX_UNANSWERED then
     table.remove(self.unanswered, 1)

@@ -158,6 +158,24 @@ async def test_nobody_answers(bridge: Bridge) -> None:
     assert by == ["timeout", "person: before", "timeout"]
 
 
+@pytest.mark.slow
+async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
+    """Said too late, "always" is for what it is for in time: a file outside that was named, or the tool."""
+    await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
+    async with connect(bridge, "sessions") as client:
+        assert "nobody answered" in error_of(await ask(client, path="/outside/x"))["message"]
+        await bridge.nvim.lua("vim.cmd('McpTools approve always')")
+        assert text_of(await ask(client, path="/outside/x")) == "it ran"
+        assert text_of(await ask(client, path="/outside/x")) == "it ran"
+        assert "nobody answered" in error_of(await ask(client, path="/outside/y"))["message"]
+        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
+        await bridge.nvim.lua("require('mcp-tools.core').get().gateway.grants:reset()")
+        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
+        await bridge.nvim.lua("vim.cmd('McpTools approve always')")
+        assert text_of(await ask(client, n=2)) == "it ran"
+        assert await bridge.nvim.lua("return #require('mcp-tools.core').get().gateway.grants.unanswered") == 0
+
+
 async def test_events(bridge: Bridge) -> None:
     """Another plugin can ask in its own way: it hears of each question and its end, and answers by id."""
     await bridge.nvim.lua("mcp_tools.setup({ ui = { approval = 'event' } })")

@@ -8,14 +8,22 @@ end
 ---@param choice string
 local function grant(item, choice)
   local gateway = require('mcp-tools.core').get().gateway
-  if choice == 'always' then
-    local ok, err = gateway.ledger:set(item.project, item.definition, 'trusted')
-    if not ok then
-      return notify().error(err)
-    end
+  if not vim.list_contains(item.choices, choice) then
+    return notify().error(('this question cannot be answered by "%s"'):format(choice))
+  elseif choice == 'once' then
+    item.granted = true
+    return notify().info(('%s may run when it is tried again with the same arguments'):format(item.tool))
   end
-  item.granted = true
-  notify().info(('%s may run when it is tried again with the same arguments'):format(item.tool))
+  -- As when it is answered in time: a yes to a question about files is for these files.
+  local level = item.files and 'files' or 'trusted'
+  local ok, err = gateway.ledger:set(item.project, item.definition, level, item.files)
+  if not ok then
+    return notify().error(err)
+  end
+  gateway.grants.unanswered = vim.tbl_filter(function(other)
+    return other ~= item
+  end, gateway.grants.unanswered)
+  notify().info(('%s may run from now on%s'):format(item.tool, item.files and ' with these files' or ''))
 end
 
 --- Nothing is being asked: what nobody answered before may run at its next try.

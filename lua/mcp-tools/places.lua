@@ -11,19 +11,28 @@ local uv = vim.uv
 
 local M = {}
 
---- Arguments that hold a path or a buffer, by the names that tools use, at any depth.
+--- Arguments that hold a path or a buffer, by the names that tools use, at any depth; without `_`, in small letters.
 local KEYS = {}
-for _, key in ipairs({
-  'path paths filename filenames file files filepath file_path filePath dir dirs directory directories folder',
-  'cwd root program old_path new_path source_path target_path dest destination workdir working_dir working_directory',
-  'file_name fileName fname absolute_path absolutePath relative_path relativePath oldPath newPath folders',
+for kind, names in pairs({
+  path = 'path paths file files filename filenames fname filepath filepaths dir dirs directory directories folder'
+    .. ' folders cwd workdir workingdir workingdirectory root program oldpath newpath sourcepath targetpath dest destination'
+    .. ' absolutepath relativepath',
+  uri = 'uri uris fileuri',
+  buffer = 'bufnr bufnrs buf buffer buffers',
 }) do
-  for name in key:gmatch('%S+') do
-    KEYS[name] = 'path'
+  for name in names:gmatch('%S+') do
+    KEYS[name] = kind
   end
 end
-KEYS.uri, KEYS.uris = 'uri', 'uri'
-KEYS.bufnr, KEYS.bufnrs, KEYS.buf, KEYS.buffer, KEYS.buffers = 'buffer', 'buffer', 'buffer', 'buffer', 'buffer'
+
+---@param key any
+---@return 'path'|'uri'|'buffer'|nil
+local function kind_of(key)
+  if type(key) ~= 'string' then
+    return nil
+  end
+  return KEYS[key] or KEYS[key:gsub('[_-]', ''):lower()]
+end
 
 ---@class mcp-tools.Place
 ---@field given string as the arguments have it
@@ -143,7 +152,7 @@ end
 ---@param value table
 local function collect(places, value)
   for key, item in pairs(value) do
-    local kind = KEYS[key]
+    local kind = kind_of(key)
     if type(item) == 'table' then
       if kind then
         add_all(places, kind, item)

@@ -486,7 +486,10 @@ describe('files', function()
     t.eq('ask', verdict({ uri = 'file://' .. outside .. '/out.txt' }))
     t.eq('allow', verdict({ uri = 'nvim://buffers' }))
     t.eq('ask', verdict({ paths = { { root .. '/in.txt', { outside .. '/out.txt' } } } }))
-    t.eq('ask', verdict({ filePath = outside .. '/out.txt' }))
+    for _, key in ipairs({ 'filePath', 'FILE_PATH', 'file-name', 'newPath', 'Path', 'workingDirectory' }) do
+      t.eq({ key, 'ask' }, { key, verdict({ [key] = outside .. '/out.txt' }) })
+    end
+    t.eq('allow', verdict({ profile = '/x', pathology = '/x', xpath = '/html' }))
   end)
 
   it('are found in each form of a file URI, and asked for where readers of URIs differ', function()

@@ -1,7 +1,7 @@
---- One attached bridge: the listener of every call that it makes.
+--- One attached bridge, or program that calls tools: the listener of every call that it makes.
 ---
---- Receives: what happens to a call.
---- Sends: `started`, `wake`, `log` by `rpcnotify` to the bridge's channel; a note where that is enough.
+--- Receives: what happens to a call; other events from channels.lua.
+--- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel; a note where that is enough.
 --- Does not know about: verbs, other channels, whether the bridge still lives.
 
 local core = require('mcp-tools.core')
@@ -16,7 +16,7 @@ local M = {}
 --- A reply up to this size rides in the wake-up itself.
 local WAKE_MAX = 64 * 1024
 
----@class mcp-tools.Channel: mcp-tools.Listener one attached bridge
+---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
 ---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
 ---@field marker mcp-tools.Marker?

@@ -11,12 +11,12 @@ local uv = vim.uv
 
 local M = {}
 
---- Arguments that hold a path or a buffer, by the names that tools use, at any depth; without `_`, in small letters.
+--- Arguments that hold a path or a buffer, by the names that tools use, at any depth: in small letters, without `_`.
 local KEYS = {}
 for kind, names in pairs({
   path = 'path paths file files filename filenames fname filepath filepaths dir dirs directory directories folder'
-    .. ' folders cwd workdir workingdir workingdirectory root program oldpath newpath sourcepath targetpath dest destination'
-    .. ' absolutepath relativepath',
+    .. ' folders cwd workdir workingdir workingdirectory root program oldpath newpath sourcepath targetpath dest'
+    .. ' destination absolutepath relativepath',
   uri = 'uri uris fileuri',
   buffer = 'bufnr bufnrs buf buffer buffers',
 }) do

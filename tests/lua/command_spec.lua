@@ -186,6 +186,34 @@ describe(':McpTools', function()
     t.matches('\nprompts\n  analyze_module', window_text('tools'))
   end)
 
+  it('loads one thing again, and tells of what has failed in it alone', function()
+    local plugin = vim.fn.tempname()
+    local function write(name, text)
+      vim.fn.mkdir(plugin .. '/lua/mcp-tools/ext', 'p')
+      vim.fn.writefile({ text }, ('%s/lua/mcp-tools/ext/%s.lua'):format(plugin, name))
+    end
+    local good = "return { name = 'shipped', description = 'x', execute = function(ctx) ctx(1) end }"
+    write('broken', 'return {')
+    write('good', good)
+    vim.opt.runtimepath:append(plugin)
+    vim.cmd('McpTools tools refresh')
+    notifications.wait('ext/broken.lua')
+    for _, name in ipairs({ 'shipped', 'nvim_shipped', 'good' }) do
+      notifications.collect()
+      vim.cmd('McpTools tools reload ' .. name)
+      notifications.wait('loaded again')
+    end
+    write('good', 'return {')
+    for _, name in ipairs({ 'shipped', 'nvim_shipped', 'good' }) do
+      notifications.collect()
+      vim.cmd('McpTools tools reload ' .. name)
+      notifications.wait('ext/good.lua')
+    end
+    vim.opt.runtimepath:remove(plugin)
+    vim.cmd('McpTools tools refresh')
+    vim.fn.delete(plugin, 'rf')
+  end)
+
   it('shows the end of the log in one window', function()
     local function shows(text)
       require('mcp-tools.log').warn('%s', text)

@@ -76,10 +76,32 @@ local function show()
   require('mcp-tools.ui.scratch').show('tools', lines)
 end
 
+--- Is it about what was named? Other files may have failed long ago.
+---@param failure mcp-tools.Failure
+---@param name string a group or a tool
+local function concerns(failure, name)
+  -- Of a file or module, the last name and the one before: a tool, its group, or the group of a file of a plugin.
+  local group, file = failure.source:gsub('%.lua$', ''):gsub('%.py$', ''):match('([^/.]*)[/.]?([^/.]+)$')
+  return group == name or file == name or ('%s_%s'):format(group or '', file or '') == name
+end
+
 ---@param done string what to say when nothing has failed
+---@param name? string what it is about; everything when left out
 ---@return fun(failures: mcp-tools.Failure[])
-local function tell_loaded(done)
+local function tell_loaded(done, name)
+  local prefix = require('mcp-tools.config').get('tool_prefix')
+  name = name and name:match('[^/]*$')
+  name = name and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
   return function(failures)
+    local found = {}
+    for _, report in ipairs(name and require('mcp-tools.discovery').report() or {}) do
+      for _, file in ipairs(report.found) do
+        found[file.file] = vim.list_contains(file.tools, name)
+      end
+    end
+    failures = vim.tbl_filter(function(failure)
+      return not name or found[failure.source] or concerns(failure, name)
+    end, failures)
     local notify, first = require('mcp-tools.notify'), failures[1]
     if not first then
       return notify.info(done)
@@ -129,7 +151,7 @@ local ACTIONS = {
   reload = {
     optional = true,
     run = function(name)
-      return groups().reload(name, tell_loaded('loaded again'))
+      return groups().reload(name, tell_loaded('loaded again', name))
     end,
     names = function()
       return groups().names(function(item)

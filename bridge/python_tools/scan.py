@@ -16,7 +16,7 @@ import time
 import traceback
 from typing import Any, TextIO
 
-from . import loader
+from . import loader, supervise
 from .schema import definition
 
 
@@ -60,7 +60,12 @@ def own_output() -> TextIO:
 
 
 def main(argument: str) -> None:
-    """Scan what the argument names."""
+    """Scan what the argument names; what modules start ends with that."""
+    supervise.run(lambda: read(argument))
+
+
+def read(argument: str) -> None:
+    """Scan, and end this process."""
     wanted = json.loads(argument)
     sys.path.extend(wanted["import_paths"])
     loader.prepare_process()

@@ -31,14 +31,19 @@ serving = False
 """Is this process ours? A person's own host may load the remote plugin, too."""
 
 
+def end_all() -> None:
+    """End this process with all that tools have started, which would outlive an editor that was killed."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
 def end_soon() -> None:
-    """End with all children when Python does not by itself, because a thread or the loop never does."""
+    """The same in a while, in case a thread or the loop goes on for ever."""
 
     def end() -> None:
         time.sleep(GRACE)
-        if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-            os.killpg(os.getpid(), signal.SIGKILL)
-        os._exit(1)
+        end_all()
 
     threading.Thread(target=end, daemon=True).start()
 
@@ -106,4 +111,7 @@ def main(plugin: str, import_paths: list[str]) -> None:
     # pynvim raises whatever has closed the channel; nobody is there to hear of it.
     with contextlib.suppress(Exception, SystemExit):
         pynvim.start_host(own_session())
-    end_soon()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    end_all()

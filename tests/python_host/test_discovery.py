@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -57,6 +58,12 @@ def {name}() -> str:
     """Says what it is."""
     return "{says}"
 '''
+STARTS = """
+import os, subprocess
+program = subprocess.Popen(["sleep", "600"])
+open("{marker}", "w").write(str(program.pid))
+os.write(2, b"x" * 5_000_000)
+"""
 MARKS = """
 import enum, functools
 from typing import Annotated, Literal, TypedDict
@@ -121,6 +128,14 @@ def editor(spawn_nvim: Spawn, plugin: Path) -> Editor:
         )
 
     return begin
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def write(plugin: Path, file: str, name: str, says: str = "hello") -> Path:
@@ -261,6 +276,18 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
     nvim = await editor(init="require('mcp-tools.python.scan').TIMEOUT = 2000")
     assert await looked(nvim) == ["later"]
     assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
+
+
+async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_path: Path) -> None:
+    """A program that an import starts, and output without end, hold nothing up and outlive nothing."""
+    (plugin / "mcp_tools" / "starts.py").write_text(STARTS.format(marker=tmp_path / "pid"))
+    write(plugin, "mcp_tools/later.py", "later")
+
+    assert await looked(await editor()) == ["later"]
+    pid = int((tmp_path / "pid").read_text())
+    async with asyncio.timeout(10):
+        while is_alive(pid):
+            await asyncio.sleep(0.02)
 
 
 async def test_configured_modules(editor: Editor, plugin: Path) -> None:

@@ -190,6 +190,7 @@ async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> N
         bridge = await start()
         async with caller(bridge, "lua") as tools:
             pid = (await tools.call("py_pid")).value
+            program = (await tools.call("py_starts_a_program")).value
             calls = [tools.start(name) for name in names]
             await bridge.nvim.wait_for(f"{COUNT} == {len(names)}")
             await bridge.nvim.wait_for(AT_WORK)
@@ -201,6 +202,7 @@ async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> N
                 call.task.cancel()
             await asyncio.gather(*(call.task for call in calls), return_exceptions=True)
         await gone(pid)
+        await gone(program)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ local drop = require('mcp-tools.registry.drop')
 local host = require('mcp-tools.python.host')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
-local places = require('mcp-tools.python.places')
+local module_files = require('mcp-tools.python.module_files')
 local runtime = require('mcp-tools.python.runtime')
 
 local uv = vim.uv
@@ -192,7 +192,7 @@ end
 ---@param done fun()
 function M.scan(registry, done)
   watch_writes()
-  local sources = places.look()
+  local sources = module_files.look()
   if #sources == 0 and next(modules) == nil then
     return done()
   end

@@ -7,6 +7,7 @@
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
 local drop = require('mcp-tools.registry.drop')
+local folder = require('mcp-tools.discovery.folder')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.origin')
 local paths = require('mcp-tools.paths')
@@ -28,27 +29,11 @@ local files = {}
 ---@return { path: string, stamp: string }[] in the order of the runtimepath
 local function look()
   local list = {}
-  for _, root in ipairs(api.nvim_list_runtime_paths()) do
-    -- A relative entry means another place in each working directory: nobody chose what lies there.
-    local handle = root:match('^/') or root:match('^%a:[/\\]')
-    handle = handle and uv.fs_scandir(vim.fs.joinpath(root, FOLDER))
-    local names = {}
-    while handle do
-      local name = uv.fs_scandir_next(handle)
-      if not name then
-        break
-      elseif name:match('%.lua$') then
-        table.insert(names, name)
-      end
-    end
-    table.sort(names)
-    for _, name in ipairs(names) do
-      local path = vim.fs.joinpath(root, FOLDER, name)
-      local stat = uv.fs_stat(path)
-      if stat and stat.type == 'file' then
-        local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
-        table.insert(list, { path = path, stamp = stamp })
-      end
+  for _, path in ipairs(folder.files(FOLDER, '%.lua$')) do
+    local stat = uv.fs_stat(path)
+    if stat and stat.type == 'file' then
+      local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
+      table.insert(list, { path = path, stamp = stamp })
     end
   end
   return list

@@ -6,6 +6,7 @@
 
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
+local folder = require('mcp-tools.discovery.folder')
 local origin = require('mcp-tools.origin')
 local runtime = require('mcp-tools.python.runtime')
 
@@ -35,29 +36,6 @@ local function file_source(path, root)
   return source
 end
 
----@param dir string
----@param root string
----@param list mcp-tools.python.Source[]
-local function look_in(dir, root, list)
-  local handle = (dir:match('^/') or dir:match('^%a:[/\\]')) and uv.fs_scandir(vim.fs.joinpath(dir, FOLDER))
-  local names = {}
-  while handle do
-    local name = uv.fs_scandir_next(handle)
-    if not name then
-      break
-    elseif name:match('^[^_.].*%.py$') then
-      table.insert(names, name)
-    end
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    local path = uv.fs_realpath(vim.fs.joinpath(dir, FOLDER, name))
-    if path and cache.stamp(path) then
-      table.insert(list, file_source(path, root))
-    end
-  end
-end
-
 --- Every place, in the order in which names are given away.
 ---@return mcp-tools.python.Source[]
 function M.look()
@@ -68,8 +46,11 @@ function M.look()
       or nil
     table.insert(list, { key = 'module:' .. name, module = name, group = name, fault = fault })
   end
-  for _, dir in ipairs(vim.api.nvim_list_runtime_paths()) do
-    look_in(dir, root, list)
+  for _, name in ipairs(folder.files(FOLDER, '^[^_.].*%.py$')) do
+    local path = uv.fs_realpath(name)
+    if path and cache.stamp(path) then
+      table.insert(list, file_source(path, root))
+    end
   end
   return vim.tbl_filter(function(source)
     local first = not seen[source.key]

@@ -7,11 +7,14 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 
 from bridge.editor.memory import ToolContext
-from tests.support.served import STATELESS, Served, events, eventually, next_event, served
+from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
 
+CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 
 
@@ -93,6 +96,41 @@ async def test_parameter_headers(bridge: Served) -> None:
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"])
     async with await bridge.post_stateless("tools/call", params) as response:
         assert "result" in await response.json(), "a changed schema counts from then on"
+
+
+async def test_clients_that_share_a_connection(bridge: Served) -> None:
+    """Each request is its own client's, whoever spoke on that connection before."""
+    seen: list[tuple[str, str, Any]] = []
+
+    async def note(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        client = ctx.request.client
+        seen.append((client.name, client.version, ctx.request.capabilities))
+        return "noted"
+
+    bridge.editor.add_tool("note", note)
+    said: list[tuple[str, str, dict[str, Any]]] = [
+        ("one", "1", {}),
+        ("one", "1", {}),
+        ("two", "1", {}),
+        ("two", "2", {}),
+        ("two", "2", {"sampling": {}}),
+        ("huge" * 10_000, "2", {}),
+        ("one", "1", {}),
+    ]
+    async with aiohttp.TCPConnector(limit=1) as connector:
+        shared = aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {TOKEN}"})
+        usual, bridge.http = bridge.http, shared
+        try:
+            for name, version, capabilities in said:
+                meta = {CLIENT_INFO: {"name": name, "version": version}, CAPABILITIES: capabilities}
+                params = {"name": "nvim_note", "arguments": {}, "_meta": meta}
+                async with await bridge.post_stateless("tools/call", params) as response:
+                    assert response.status == 200
+                    await response.read()
+        finally:
+            bridge.http = usual
+            await shared.close()
+    assert seen == said
 
 
 async def test_notifications_are_dropped(bridge: Served) -> None:

@@ -112,6 +112,7 @@ def main(plugin: str, import_paths: list[str]) -> None:
     with contextlib.suppress(Exception, SystemExit):
         pynvim.start_host(own_session())
     for stream in (sys.stdout, sys.stderr):
+        # Last words: a tool may have closed it or put another there, and Neovim may be gone.
         with contextlib.suppress(Exception):
             stream.flush()
     end_all()

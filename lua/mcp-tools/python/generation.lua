@@ -65,7 +65,7 @@ function Generation:stop()
     return self:fail('the Python host was ended')
   end
   self:signal('sigterm')
-  pcall(vim.fn.jobstop, self.job)
+  pcall(vim.fn.jobstop, self.job) -- it throws when the process has ended just now, which `exited` is about to tell
 end
 
 --- Reaches the process and all that it has started: its group. There is none when it had no time to make one.

@@ -172,7 +172,7 @@ function M.gateway(count, path)
     register(trusted)
     assert(parts.gateway:trust(parts.registry:find_tool('trusted'), 'trusted'))
   end
-  local bare = require('mcp-tools.executor').new({
+  local bare = require('mcp-tools.call.executor').new({
     registry = parts.registry,
     gateway = YES,
     settings = parts.executor.settings,

@@ -75,12 +75,12 @@ local function other(file)
   }
 end
 
-local bundled = require('mcp-tools.bundled')
+local bundled = require('mcp-tools.discovery.bundled')
 
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
-  tools = vim.tbl_map(tool, require('mcp-tools.bundled').files('tools')),
+  tools = vim.tbl_map(tool, require('mcp-tools.discovery.bundled').files('tools')),
   resources = vim.tbl_map(other, bundled.files('resources')),
   prompts = vim.tbl_map(other, bundled.files('prompts')),
   prefix = require('mcp-tools.config').get('tool_prefix'),

@@ -1,5 +1,5 @@
 # ruff: noqa: D102 - the verbs are documented in Editor
-"""The verbs of lua/mcp-tools/wire.lua, typed: the only module that knows how they look on the wire.
+"""The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
 
 Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
 Does not know about: MCP, HTTP, what a call is waiting for.

@@ -13,7 +13,7 @@ M.schema = options
 ---@param candidates string[]
 ---@return string?
 local function nearest(word, candidates)
-  return require('mcp-tools.nearest')(word, candidates)
+  return require('mcp-tools.util.suggest')(word, candidates)
 end
 
 ---@type table<string, mcp-tools.Option>

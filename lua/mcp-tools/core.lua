@@ -35,30 +35,30 @@ end
 
 ---@return mcp-tools.Core
 local function build()
-  local registry = require('mcp-tools.registry').new({
+  local registry = require('mcp-tools.registry.store').new({
     prefix = function()
       return config.get().tool_prefix
     end,
     is_off = function(kind, entry)
       kind = kind == 'templates' and 'resources' or kind
-      local group = kind == 'tools' and require('mcp-tools.origin').group(entry) or nil
-      return require('mcp-tools.offer').verdict(kind, entry.name, group) == false
+      local group = kind == 'tools' and require('mcp-tools.registry.source').group(entry) or nil
+      return require('mcp-tools.discovery.selection').verdict(kind, entry.name, group) == false
     end,
   })
-  local gateway = require('mcp-tools.gateway').new({
-    ask = require('mcp-tools.approval').ask,
+  local gateway = require('mcp-tools.trust.gateway').new({
+    ask = require('mcp-tools.ui.approval').ask,
     root = root,
-    ledger = require('mcp-tools.ledger').new({ dir = require('mcp-tools.bridge.identity').state_dir }),
+    ledger = require('mcp-tools.trust.ledger').new({ dir = require('mcp-tools.bridge.identity').state_dir }),
   })
-  local executor = require('mcp-tools.executor').new({
+  local executor = require('mcp-tools.call.executor').new({
     registry = registry,
     gateway = gateway,
     settings = settings,
-    audit = require('mcp-tools.audit').record,
+    audit = require('mcp-tools.trust.audit').record,
   })
   registry:on_change(function(kind)
     M.texts = {}
-    local channels = package.loaded['mcp-tools.channels'] -- nobody is attached before it is loaded
+    local channels = package.loaded['mcp-tools.wire.channels'] -- nobody is attached before it is loaded
     if channels then
       channels.changed(kind)
     end
@@ -78,7 +78,7 @@ end
 ---@return mcp-tools.Core
 function M.get()
   core = core or build()
-  if require('mcp-tools.bundled').sync(core.registry) then
+  if require('mcp-tools.discovery.bundled').sync(core.registry) then
     core.registry:sift()
   end
   require('mcp-tools.discovery').use(core.registry)
@@ -94,10 +94,10 @@ end
 M.texts = {}
 
 local DEFINITIONS = {
-  tools = 'mcp-tools.definition',
-  resources = 'mcp-tools.definition.resource',
-  templates = 'mcp-tools.definition.resource',
-  prompts = 'mcp-tools.definition.prompt',
+  tools = 'mcp-tools.registry.definition.tool',
+  resources = 'mcp-tools.registry.definition.resource',
+  templates = 'mcp-tools.registry.definition.resource',
+  prompts = 'mcp-tools.registry.definition.prompt',
 }
 
 --- Definitions of a kind as clients get them: JSON text of a sorted list.
@@ -107,7 +107,7 @@ function M.published(kind)
   local prefix = config.get().tool_prefix
   local key = kind .. ' ' .. prefix
   if not M.texts[key] then
-    local json, published = require('mcp-tools.json'), require(DEFINITIONS[kind]).published
+    local json, published = require('mcp-tools.util.json'), require(DEFINITIONS[kind]).published
     local parts = {}
     for i, entry in ipairs(M.get().registry:list(kind)) do
       parts[i] = assert(json.encode(published(entry, prefix), entry.name))
@@ -132,7 +132,7 @@ local function instructions()
     'They see what files on disk do not show: unsaved buffers and the state of the editor.',
     'Lines and columns count from 1. A call may wait for the approval of the person at the editor.',
   }
-  if require('mcp-tools.offer').is_unset('tools') then
+  if require('mcp-tools.discovery.selection').is_unset('tools') then
     table.insert(
       lines,
       'Only tools registered by plugins are offered; setup({ tools = "recommended" }) would add the bundled ones.'
@@ -175,7 +175,7 @@ end
 ---@return mcp-tools.Failure[]
 function M.loader_failures()
   local registry = M.get().registry
-  local list = require('mcp-tools.bundled').failures(function(kind, name)
+  local list = require('mcp-tools.discovery.bundled').failures(function(kind, name)
     return #require('mcp-tools.groups').members(kind, name) > 0
   end)
   vim.list_extend(list, require('mcp-tools.discovery').failures())

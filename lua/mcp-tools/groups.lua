@@ -1,17 +1,17 @@
 --- What is offered, switched and loaded again while clients are connected: a group, or one thing of it.
 ---
 --- Receives: names, from the public API, `:McpTools tools` and the tool `bridge_refresh`.
---- Sends: options to offer.lua; orders to the loaders (bundled.lua, discovery.lua). Clients hear of it by the registry.
+--- Sends: options to discovery/selection.lua; orders to the loaders in discovery/. Clients hear of it by the registry.
 --- Does not know about: clients, files. Calls that run go on, with the definition that they began with.
 ---
 --- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
 
-local bundled = require('mcp-tools.bundled')
+local bundled = require('mcp-tools.discovery.bundled')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local errors = require('mcp-tools.errors')
-local offer = require('mcp-tools.offer')
-local origin = require('mcp-tools.origin')
+local offer = require('mcp-tools.discovery.selection')
+local origin = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -86,7 +86,7 @@ end
 ---@param what string
 ---@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
 local function find(what)
-  require('mcp-tools.check')('name', what, 'string')
+  require('mcp-tools.util.check')('name', what, 'string')
   for _, kind in ipairs({ 'resources', 'prompts' }) do
     local name = what:match('^' .. kind .. '/(.+)$')
     if name or what == kind then
@@ -108,7 +108,7 @@ end
 ---@return nil
 ---@return mcp-tools.Error
 local function unknown(what, candidates, text)
-  local near = require('mcp-tools.nearest')(what, candidates)
+  local near = require('mcp-tools.util.suggest')(what, candidates)
   return nil, errors.new('not_found', text:format(what) .. (near and ('; did you mean %s?'):format(near) or ''))
 end
 
@@ -203,7 +203,7 @@ end
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source
 function M.refresh(source, cb)
-  require('mcp-tools.check')('source', source, 'string', true)
+  require('mcp-tools.util.check')('source', source, 'string', true)
   if source and not vim.list_contains(discovery.SOURCES, source) then
     return unknown(source, discovery.SOURCES, "there is no source of tools '%s'")
   end

@@ -89,8 +89,8 @@ end
 --- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
 ---@param uri string as clients read it, the values of a template filled in
 function M.notify_resource(uri)
-  require('mcp-tools.check')('uri', uri, 'string')
-  local channels = package.loaded['mcp-tools.channels'] -- nobody can have subscribed before it is loaded
+  require('mcp-tools.util.check')('uri', uri, 'string')
+  local channels = package.loaded['mcp-tools.wire.channels'] -- nobody can have subscribed before it is loaded
   if channels then
     channels.updated(uri)
   end
@@ -131,7 +131,7 @@ end
 ---@return mcp-tools.Handle|any handle with `:cancel()`; without `cb` the result
 ---@return mcp-tools.Error? err
 function M.call(name, args, opts, cb)
-  local check = require('mcp-tools.check')
+  local check = require('mcp-tools.util.check')
   check('name', name, 'string')
   check('args', args, 'table', true)
   if type(opts) == 'function' then

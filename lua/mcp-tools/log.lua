@@ -1,7 +1,7 @@
 -- Receives lines from every part of the plugin and from the bridge's stderr. Sends them to one file, asynchronously.
 -- Does not know about notifications. Safe in fast callbacks: the file is only touched from the main loop.
 
-local append = require('mcp-tools.append')
+local append = require('mcp-tools.util.rotating_file')
 
 local uv = vim.uv
 

@@ -1,7 +1,7 @@
 """The remote plugin: runs tools that are written in Python.
 
-Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/generation.lua, by notification.
-Sends: `ready` to lua/mcp-tools/python/host.lua, what calls tell to lua/mcp-tools/remote.lua; notifications.
+Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/process.lua, by notification.
+Sends: `ready` to lua/mcp-tools/python/host.lua, what calls tell to lua/mcp-tools/call/remote.lua; notifications.
 Does not know about: tools (bridge/python_tools has all of that).
 
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;
@@ -16,7 +16,7 @@ import pynvim
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 READY = "pcall(require('mcp-tools.python.host').ready, ...)"
-POST = "require('mcp-tools.remote').receive(...)"
+POST = "require('mcp-tools.call.remote').receive(...)"
 
 
 class Editor:
@@ -26,7 +26,7 @@ class Editor:
         self.nvim = nvim
 
     def post(self, verb, *args):
-        """Tell lua/mcp-tools/remote.lua something, from any thread."""
+        """Tell lua/mcp-tools/call/remote.lua something, from any thread."""
 
         def send():
             try:

@@ -93,7 +93,7 @@ async def test_one_at_a_time_and_not_too_many(bridge: Bridge) -> None:
         first = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await asked(bridge)
         second = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await bridge.nvim.wait_for("return require('mcp-tools.approval').count() == 2")
+        await bridge.nvim.wait_for("return require('mcp-tools.ui.approval').count() == 2")
         third = error_of(await client.call_tool("nvim_risky", {}))
         assert third["code"] == "busy"
         assert await bridge.nvim.lua("return #Asked") == 1

@@ -38,7 +38,7 @@ vim.cmd.edit(path)
 _G.client = vim.lsp.start({ name = 'jedi', cmd = { server }, root_dir = vim.fs.dirname(path) })
 function _G.ask()
   _G.found, _G.answers = nil, 0
-  require('mcp-tools.material.symbols').of_buffer(0, function(symbols)
+  require('mcp-tools.editor.symbols').of_buffer(0, function(symbols)
     _G.found, _G.answers = symbols, answers + 1
   end)
 end

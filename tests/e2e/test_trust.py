@@ -29,13 +29,13 @@ vim.notify = function(text) table.insert(Notes, text) end
 function _G.Open()
   return vim.tbl_map(function(question)
     return { id = question.id, args = question.args, session = question.call.session }
-  end, require('mcp-tools.approval').list())
+  end, require('mcp-tools.ui.approval').list())
 end
 function _G.Answer(choice, n)
-  local ok, why = require('mcp-tools.approval').answer(Open()[n or 1].id, choice)
+  local ok, why = require('mcp-tools.ui.approval').answer(Open()[n or 1].id, choice)
   return ok and 'answered' or why
 end
-local core, audit = require('mcp-tools.core').get(), require('mcp-tools.audit')
+local core, audit = require('mcp-tools.core').get(), require('mcp-tools.trust.audit')
 mcp_tools.unregister('found')
 mcp_tools.setup({ approval = { timeout = 20000 }, limits = { approvals = 8 }, ui = { approval = 'float' } })
 core.gateway.grants:reset()
@@ -189,7 +189,7 @@ async def test_events(bridge: Bridge) -> None:
         assert event["files"][0].endswith("/x")
         assert event["choices"] == ["once", "deny", "session", "always", "never"]
         await bridge.nvim.lua("Events[2].args.path = '/etc/passwd'")
-        answer = "return { require('mcp-tools.approval').answer(...) }"
+        answer = "return { require('mcp-tools.ui.approval').answer(...) }"
         assert await bridge.nvim.lua(answer, event["id"], "perhaps") == [
             False,
             'this question cannot be answered by "perhaps"',

@@ -100,11 +100,11 @@ describe('config', function()
     local function selection(tools)
       config.reset()
       config.setup({ tools = tools })
-      return require('mcp-tools.offer').selection('tools')
+      return require('mcp-tools.discovery.selection').selection('tools')
     end
     t.eq(
       { names = {}, on = {}, off = {}, definitions = {}, mounts = {} },
-      require('mcp-tools.offer').selection('tools')
+      require('mcp-tools.discovery.selection').selection('tools')
     )
     t.eq({ 'recommended' }, selection('recommended').names)
     t.eq({ 'lsp', 'dap' }, selection({ 'lsp', 'dap' }).names)
@@ -135,7 +135,7 @@ describe('config', function()
 end)
 
 describe('nearest', function()
-  local nearest = require('mcp-tools.nearest')
+  local nearest = require('mcp-tools.util.suggest')
 
   it('finds the slip and leaves another word alone', function()
     t.eq('restart', nearest('restrat', { 'start', 'restart', 'status' }))

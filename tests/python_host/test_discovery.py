@@ -49,7 +49,7 @@ require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry,
   _G.looked = true
 end)
 """
-READ_ANY = "return package.loaded['mcp-tools.python.scan'] ~= nil"
+READ_ANY = "return package.loaded['mcp-tools.python.reader'] ~= nil"
 TOOL = '''
 from bridge.python_tools import mcp_tool
 
@@ -273,7 +273,7 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
     (plugin / "mcp_tools" / "hangs.py").write_text("import threading; threading.Event().wait()\n")
     write(plugin, "mcp_tools/later.py", "later")
 
-    nvim = await editor(init="require('mcp-tools.python.scan').TIMEOUT = 2000")
+    nvim = await editor(init="require('mcp-tools.python.reader').TIMEOUT = 2000")
     assert await looked(nvim) == ["later"]
     assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
 

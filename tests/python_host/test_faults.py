@@ -18,7 +18,7 @@ from tests.support.python_host import AT_WORK, INIT, Caller, Way, caller, host, 
 
 Start = Callable[..., Awaitable[Bridge]]
 
-QUICK = "require('mcp-tools.python.generation').GRACE = 100"
+QUICK = "require('mcp-tools.python.process').GRACE = 100"
 """ms that a function has to stop, for tests that wait for one that does not."""
 
 FAILED = "local f = require('mcp-tools.discovery').failures(); return #f > 0 and f"

@@ -18,7 +18,7 @@ Start = Callable[..., Awaitable[Bridge]]
 
 OUTSIDE = """
 local path = ...
-local remote = require('mcp-tools.remote')
+local remote = require('mcp-tools.call.remote')
 local target = remote.target({
   send = function(_, ...)
     vim.fn.McpToolsHost(...)

@@ -1,10 +1,10 @@
--- Receives start, stop and what the bridge says about itself (from wire.lua). Sends port, token, endpoint and status.
+-- Receives start, stop and what the bridge says about itself (from wire/). Sends port, token, endpoint and status.
 -- Does not know about MCP or tools. One bridge per editor; the parts it is put together from are beside this file.
 -- Longer than others by the list of what `status` tells.
 
 local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
-local arrival = require('mcp-tools.bridge.arrival')
+local arrival = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
 local install = require('mcp-tools.bridge.install')
@@ -57,7 +57,7 @@ local function ready()
   fault = nil
   notify.forget('bridge')
   local text = ('ready: %s'):format(launch.url(M.get_port()))
-  if require('mcp-tools.offer').is_unset('tools') then
+  if require('mcp-tools.discovery.selection').is_unset('tools') then
     text = text .. '; no bundled tools: setup({ tools = "recommended" })'
   end
   if request.announce or config.get('debug') then
@@ -223,7 +223,7 @@ function M.endpoint()
   return port and { url = launch.url(port), token = found.identity.token, port = port } or nil
 end
 
---- A bridge has attached (wire.lua, `hello`).
+--- A bridge has attached (wire/, `hello`).
 ---@param channel integer
 ---@param info mcp-tools.bridge.Hello
 ---@return { token?: string } answer a new token, when a stranger had our port and may have been sent the old one
@@ -244,7 +244,7 @@ function M.detached(channel)
   attachment:detach(channel)
 end
 
---- The bridge tells what it sees (wire.lua, `report`).
+--- The bridge tells what it sees (wire/, `report`).
 ---@param kind string
 ---@param data table
 function M.reported(kind, data)

@@ -2,7 +2,7 @@
 -- Does not know about processes. A client configured once goes on working because of this file.
 
 local config = require('mcp-tools.config')
-local files = require('mcp-tools.bridge.private_files')
+local files = require('mcp-tools.files.private')
 local log = require('mcp-tools.log')
 
 local M = {}

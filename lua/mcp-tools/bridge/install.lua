@@ -3,7 +3,7 @@
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local python = require('mcp-tools.bridge.python')
+local python = require('mcp-tools.bridge.interpreter')
 
 local M = {}
 

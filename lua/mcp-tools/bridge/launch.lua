@@ -4,7 +4,7 @@
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
 local instances = require('mcp-tools.bridge.instances')
-local python = require('mcp-tools.bridge.python')
+local python = require('mcp-tools.bridge.interpreter')
 
 local M = {}
 

@@ -2,7 +2,7 @@
 -- Does not know about Python, ports' owners or projects: a launcher hands it a ready command.
 
 local Process = require('mcp-tools.bridge.process')
-local Watchers = require('mcp-tools.bridge.watchers')
+local Watchers = require('mcp-tools.bridge.callbacks')
 local log = require('mcp-tools.log')
 
 local uv = vim.uv

@@ -42,7 +42,7 @@ local function approve_missed(choice)
     vim.ui.select(missed, {
       prompt = 'Which of these may run when it is tried again?',
       format_item = function(item)
-        return require('mcp-tools.visible').line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
+        return require('mcp-tools.ui.sanitize').line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
       end,
     }, function(item)
       if item then
@@ -57,10 +57,10 @@ return {
   description = '[once | session | always | look]: let the tool run that is asked for (or at its next try, when nobody'
     .. ' answered), or go to the window that asks',
   run = function(rest)
-    local approval = require('mcp-tools.approval')
+    local approval = require('mcp-tools.ui.approval')
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
-      return require('mcp-tools.ui.approval').focus()
+      return require('mcp-tools.ui.approval.float').focus()
     elseif not vim.list_contains(CHOICES, choice) then
       return notify().error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
     elseif approval.count() == 0 then

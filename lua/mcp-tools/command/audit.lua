@@ -4,7 +4,7 @@ local TAIL = 512 * 1024
 ---@param entry table
 ---@return string
 local function line_of(entry)
-  local visible = require('mcp-tools.visible')
+  local visible = require('mcp-tools.ui.sanitize')
   local who = entry.client or entry.host or '?'
   return ('%s  %-5s  %s  (%s)  %s in %.1f ms, for %s%s'):format(
     (tostring(entry.time):match('T(%d+:%d+:%d+)')),
@@ -22,7 +22,7 @@ end
 return {
   description = 'show the last calls, what was decided on them and what came of it',
   run = function()
-    local audit = require('mcp-tools.audit')
+    local audit = require('mcp-tools.trust.audit')
     audit.tail(TAIL, function(entries)
       local lines = vim.tbl_map(line_of, entries or {})
       if #lines == 0 then

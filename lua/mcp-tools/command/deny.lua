@@ -4,7 +4,7 @@ local CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
 return {
   description = '[always | session]: deny the tool that is asked for; from now on; all that its session asks for',
   run = function(rest)
-    local approval, notify = require('mcp-tools.approval'), require('mcp-tools.notify')
+    local approval, notify = require('mcp-tools.ui.approval'), require('mcp-tools.notify')
     local choice = CHOICES[rest]
     if not choice then
       return notify.error(('deny %s? :McpTools deny [always | session]'):format(rest))

@@ -17,7 +17,7 @@ end
 ---@param lines string[]
 local function add_tools(lines)
   local prefix = require('mcp-tools.config').get('tool_prefix')
-  local members, origin = {}, require('mcp-tools.origin')
+  local members, origin = {}, require('mcp-tools.registry.source')
   for _, tool in ipairs(registry():list('tools')) do
     local group = origin.group(tool)
     members[group] = members[group] or {}
@@ -188,7 +188,7 @@ return {
     end
     local action, notify = ACTIONS[word], require('mcp-tools.notify')
     if not action then
-      local near = require('mcp-tools.nearest')(word, actions())
+      local near = require('mcp-tools.util.suggest')(word, actions())
       local hint = near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(actions(), ', ')
       return notify.error(('there is no :McpTools tools %s; %s'):format(word, hint))
     elseif name == '' and not action.optional then

@@ -39,7 +39,7 @@ end
 
 ---@param lines string[]
 local function add_tools(lines)
-  local gateway, visible = core().gateway, require('mcp-tools.visible')
+  local gateway, visible = core().gateway, require('mcp-tools.ui.sanitize')
   local list = core().registry:list('tools')
   for _, definition in ipairs(list) do
     local level, why = gateway:level(definition)
@@ -54,8 +54,8 @@ end
 
 ---@param lines string[]
 local function add_questions(lines)
-  local visible = require('mcp-tools.visible')
-  local open, missed = require('mcp-tools.approval').list(), core().gateway.grants.unanswered
+  local visible = require('mcp-tools.ui.sanitize')
+  local open, missed = require('mcp-tools.ui.approval').list(), core().gateway.grants.unanswered
   if #open + #missed > 0 then
     vim.list_extend(lines, { '', 'questions' })
   end
@@ -78,7 +78,7 @@ local function add_silenced(lines)
     vim.list_extend(lines, { '', 'silenced sessions' })
   end
   for _, name in vim.spairs(silenced) do
-    table.insert(lines, '  calls itself ' .. require('mcp-tools.visible').line(name))
+    table.insert(lines, '  calls itself ' .. require('mcp-tools.ui.sanitize').line(name))
   end
 end
 
@@ -117,7 +117,7 @@ local function change(name, level)
     local names = vim.tbl_map(function(tool)
       return tool.name
     end, core().registry:list('tools'))
-    local near = require('mcp-tools.nearest')(name, names)
+    local near = require('mcp-tools.util.suggest')(name, names)
     local text = ('there is no tool %s%s'):format(name, near and ('; did you mean %s?'):format(near) or '')
     return require('mcp-tools.notify').error(text)
   elseif not vim.list_contains(LEVELS, level) then

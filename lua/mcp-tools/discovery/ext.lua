@@ -6,11 +6,11 @@
 ---
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
-local drop = require('mcp-tools.registry.drop')
-local folder = require('mcp-tools.discovery.folder')
+local drop = require('mcp-tools.registry.withdraw')
+local folder = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.origin')
-local paths = require('mcp-tools.paths')
+local origin = require('mcp-tools.registry.source')
+local paths = require('mcp-tools.files.paths')
 
 local api, uv = vim.api, vim.uv
 
@@ -58,7 +58,7 @@ end
 local function definitions(path)
   local text, fault
   if origin.lies_in(path, project()) then
-    text, fault = require('mcp-tools.trusted_file').read(path)
+    text, fault = require('mcp-tools.files.trusted').read(path)
   else
     local file
     file, fault = io.open(path, 'rb')

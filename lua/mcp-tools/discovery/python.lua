@@ -8,12 +8,12 @@
 
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
-local drop = require('mcp-tools.registry.drop')
+local drop = require('mcp-tools.registry.withdraw')
 local host = require('mcp-tools.python.host')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.origin')
-local module_files = require('mcp-tools.python.module_files')
-local runtime = require('mcp-tools.python.runtime')
+local origin = require('mcp-tools.registry.source')
+local module_files = require('mcp-tools.python.modules')
+local runtime = require('mcp-tools.python.command')
 
 local uv = vim.uv
 
@@ -48,7 +48,7 @@ local function handler(source, name)
   local tool = { key = source.key, name = name, source = place }
   return function(ctx, args)
     -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, require('mcp-tools.encode').shape(args, ctx.call.definition.input_schema))
+    host.call(ctx, tool, require('mcp-tools.call.result').shape(args, ctx.call.definition.input_schema))
   end
 end
 
@@ -202,7 +202,7 @@ function M.scan(registry, done)
     no_python = nil
     return done()
   end
-  require('mcp-tools.python.scan').read(unread, function(results, fault)
+  require('mcp-tools.python.reader').read(unread, function(results, fault)
     no_python = fault
     if results then
       take(registry, unread, results)

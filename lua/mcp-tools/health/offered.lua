@@ -26,7 +26,7 @@ end
 function M.tools()
   local groups, notes, count = {}, {}, 0
   for _, tool in ipairs(core().get().registry:list('tools')) do
-    local group = require('mcp-tools.origin').group(tool)
+    local group = require('mcp-tools.registry.source').group(tool)
     groups[group] = groups[group] or {}
     table.insert(groups[group], tool.name)
     count = count + 1
@@ -37,7 +37,7 @@ function M.tools()
   for group, names in vim.spairs(groups) do
     health.ok(('%s (%d): %s'):format(group, #names, table.concat(names, ', ')))
   end
-  if require('mcp-tools.offer').is_unset('tools') then
+  if require('mcp-tools.discovery.selection').is_unset('tools') then
     health[count == 0 and 'warn' or 'info'](
       'no bundled tools are on',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil

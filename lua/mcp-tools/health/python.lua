@@ -8,13 +8,13 @@ local M = {}
 --- What the Python lacks, when that can be told without running it.
 ---@return mcp-tools.bridge.PythonFault?
 local function fault_of()
-  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.python')
+  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
   return config.get('bridge.python') == nil and finder.environment_fault() or nil
 end
 
 ---@return string
 local function interpreter()
-  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.python')
+  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
   return config.get('bridge.python') or finder.interpreter(finder.environment_dir())
 end
 

@@ -4,7 +4,7 @@
 --- Sends: the call to the executor; its value or error back, as they are (nothing is encoded for the caller).
 --- Does not know about: the bridge.
 
-local Ctx = require('mcp-tools.ctx')
+local Ctx = require('mcp-tools.call.ctx')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 

@@ -1,7 +1,7 @@
 local content = require('mcp-tools.content')
-local paths = require('mcp-tools.path_completion')
-local sources = require('mcp-tools.material.sources')
-local symbols = require('mcp-tools.material.symbols')
+local paths = require('mcp-tools.editor.path_completion')
+local sources = require('mcp-tools.editor.excerpt')
+local symbols = require('mcp-tools.editor.symbols')
 
 --- Names of the outline that are shown.
 local MAX = 100

@@ -1,5 +1,5 @@
-local debugger = require('mcp-tools.material.debugger')
-local utf8 = require('mcp-tools.utf8')
+local debugger = require('mcp-tools.editor.debugger')
+local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'debug_stopped',

@@ -1,6 +1,6 @@
-local selection = require('mcp-tools.selection')
-local sources = require('mcp-tools.material.sources')
-local utf8 = require('mcp-tools.utf8')
+local selection = require('mcp-tools.editor.selection')
+local sources = require('mcp-tools.editor.excerpt')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines around the selection that are shown as well.
 local AROUND = 10

@@ -1,4 +1,4 @@
-local report = require('mcp-tools.material.report')
+local report = require('mcp-tools.editor.diagnostics_text')
 
 return {
   name = 'fix_diagnostics',

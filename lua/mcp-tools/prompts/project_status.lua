@@ -1,8 +1,8 @@
-local diagnostics = require('mcp-tools.diagnostics')
-local git = require('mcp-tools.material.git')
-local readable = require('mcp-tools.readable')
-local sources = require('mcp-tools.material.sources')
-local utf8 = require('mcp-tools.utf8')
+local diagnostics = require('mcp-tools.editor.diagnostics')
+local git = require('mcp-tools.editor.git')
+local readable = require('mcp-tools.files.access')
+local sources = require('mcp-tools.editor.excerpt')
+local utf8 = require('mcp-tools.util.utf8')
 
 ---@param root string
 ---@return string

@@ -1,9 +1,9 @@
 local content = require('mcp-tools.content')
-local git = require('mcp-tools.material.git')
-local paths = require('mcp-tools.path_completion')
-local readable = require('mcp-tools.readable')
-local sources = require('mcp-tools.material.sources')
-local utf8 = require('mcp-tools.utf8')
+local git = require('mcp-tools.editor.git')
+local paths = require('mcp-tools.editor.path_completion')
+local readable = require('mcp-tools.files.access')
+local sources = require('mcp-tools.editor.excerpt')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of a list that are shown.
 local MAX_NAMES = 50

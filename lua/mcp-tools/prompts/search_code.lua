@@ -1,7 +1,7 @@
-local paths = require('mcp-tools.path_completion')
-local readable = require('mcp-tools.readable')
-local search = require('mcp-tools.material.search')
-local sources = require('mcp-tools.material.sources')
+local paths = require('mcp-tools.editor.path_completion')
+local readable = require('mcp-tools.files.access')
+local search = require('mcp-tools.editor.grep')
+local sources = require('mcp-tools.editor.excerpt')
 
 --- Lines that are shown; where there are more, another word finds better.
 local MAX = 100

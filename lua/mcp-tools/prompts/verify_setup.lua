@@ -16,7 +16,7 @@ return {
       ),
       ('Tool names begin with "%s"'):format(config.get().tool_prefix),
     }
-    if require('mcp-tools.offer').is_unset('tools') then
+    if require('mcp-tools.discovery.selection').is_unset('tools') then
       table.insert(lines, 'No bundled tools are on: require("mcp-tools").setup({ tools = "recommended" }) adds them.')
     end
     if status.last_error then

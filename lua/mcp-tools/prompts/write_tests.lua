@@ -1,9 +1,9 @@
-local buffers = require('mcp-tools.buffers')
+local buffers = require('mcp-tools.editor.buffers')
 local content = require('mcp-tools.content')
-local paths = require('mcp-tools.path_completion')
-local readable = require('mcp-tools.readable')
-local sources = require('mcp-tools.material.sources')
-local symbols = require('mcp-tools.material.symbols')
+local paths = require('mcp-tools.editor.path_completion')
+local readable = require('mcp-tools.files.access')
+local sources = require('mcp-tools.editor.excerpt')
+local symbols = require('mcp-tools.editor.symbols')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
 local LINES = 60

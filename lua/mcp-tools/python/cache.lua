@@ -6,7 +6,7 @@
 
 local identity = require('mcp-tools.bridge.identity')
 local log = require('mcp-tools.log')
-local private = require('mcp-tools.bridge.private_files')
+local private = require('mcp-tools.files.private')
 
 local M = {}
 

@@ -4,11 +4,11 @@
 --- Sends: each call to the current process.
 --- Does not know about: definitions, schemas, files, how a process is talked to (generation.lua).
 
-local Generation = require('mcp-tools.python.generation')
+local Generation = require('mcp-tools.python.process')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local remote = require('mcp-tools.remote')
-local runtime = require('mcp-tools.python.runtime')
+local remote = require('mcp-tools.call.remote')
+local runtime = require('mcp-tools.python.command')
 
 local uv = vim.uv
 

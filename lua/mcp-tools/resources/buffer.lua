@@ -1,10 +1,10 @@
 --- The text of one open file, as the person has it.
 
-local buffers = require('mcp-tools.buffers')
-local complete = require('mcp-tools.path_completion')
-local mime = require('mcp-tools.mime')
-local resolver = require('mcp-tools.resolver')
-local watch = require('mcp-tools.watch')
+local buffers = require('mcp-tools.editor.buffers')
+local complete = require('mcp-tools.editor.path_completion')
+local mime = require('mcp-tools.files.mime')
+local resolver = require('mcp-tools.call.resolver')
+local watch = require('mcp-tools.editor.watch')
 
 return {
   name = 'buffer',

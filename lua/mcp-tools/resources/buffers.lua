@@ -1,9 +1,9 @@
 --- The person's buffers.
 
-local buffers = require('mcp-tools.buffers')
-local readable = require('mcp-tools.readable')
-local uri_template = require('mcp-tools.uri_template')
-local watch = require('mcp-tools.watch')
+local buffers = require('mcp-tools.editor.buffers')
+local readable = require('mcp-tools.files.access')
+local uri_template = require('mcp-tools.util.uri_template')
+local watch = require('mcp-tools.editor.watch')
 
 local TEXT = assert(uri_template.compile('nvim://buffer/{+path}'))
 

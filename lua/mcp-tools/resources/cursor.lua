@@ -1,9 +1,9 @@
 --- Where the person is.
 
-local buffers = require('mcp-tools.buffers')
-local position = require('mcp-tools.position')
-local readable = require('mcp-tools.readable')
-local watch = require('mcp-tools.watch')
+local buffers = require('mcp-tools.editor.buffers')
+local position = require('mcp-tools.editor.position')
+local readable = require('mcp-tools.files.access')
+local watch = require('mcp-tools.editor.watch')
 
 local api = vim.api
 

@@ -1,7 +1,7 @@
 --- Diagnostics of all files of the project.
 
-local diagnostics = require('mcp-tools.diagnostics')
-local watch = require('mcp-tools.watch')
+local diagnostics = require('mcp-tools.editor.diagnostics')
+local watch = require('mcp-tools.editor.watch')
 
 return {
   name = 'diagnostics',

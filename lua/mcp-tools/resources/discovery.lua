@@ -11,7 +11,7 @@ return {
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)
-    local bundled, core = require('mcp-tools.bundled'), require('mcp-tools.core')
+    local bundled, core = require('mcp-tools.discovery.bundled'), require('mcp-tools.core')
     local registry = core.get().registry
     local found, failures, ages = {}, {}, {}
     for _, kind in ipairs(KINDS) do

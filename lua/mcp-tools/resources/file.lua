@@ -1,11 +1,11 @@
 --- Files of the project, as they are on disk.
 
-local complete = require('mcp-tools.path_completion')
+local complete = require('mcp-tools.editor.path_completion')
 local core = require('mcp-tools.core')
-local files = require('mcp-tools.files')
-local mime = require('mcp-tools.mime')
-local resolver = require('mcp-tools.resolver')
-local watch = require('mcp-tools.watch')
+local files = require('mcp-tools.files.read')
+local mime = require('mcp-tools.files.mime')
+local resolver = require('mcp-tools.call.resolver')
+local watch = require('mcp-tools.editor.watch')
 
 return {
   name = 'file',

@@ -1,10 +1,10 @@
 --- Diagnostics of one file.
 
-local buffers = require('mcp-tools.buffers')
-local complete = require('mcp-tools.path_completion')
-local diagnostics = require('mcp-tools.diagnostics')
-local readable = require('mcp-tools.readable')
-local watch = require('mcp-tools.watch')
+local buffers = require('mcp-tools.editor.buffers')
+local complete = require('mcp-tools.editor.path_completion')
+local diagnostics = require('mcp-tools.editor.diagnostics')
+local readable = require('mcp-tools.files.access')
+local watch = require('mcp-tools.editor.watch')
 
 return {
   name = 'file_diagnostics',

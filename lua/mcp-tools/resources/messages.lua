@@ -1,7 +1,7 @@
 --- What the editor has said.
 
-local redact = require('mcp-tools.redact')
-local watch = require('mcp-tools.watch')
+local redact = require('mcp-tools.files.redact')
+local watch = require('mcp-tools.editor.watch')
 
 --- The end of a longer history is given.
 local MAX_BYTES = 64 * 1024

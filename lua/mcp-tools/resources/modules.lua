@@ -1,6 +1,6 @@
 --- What this editor is made of.
 
-local watch = require('mcp-tools.watch')
+local watch = require('mcp-tools.editor.watch')
 
 --- Folders of the runtime path that are no plugin.
 ---@param path string

@@ -1,7 +1,7 @@
 --- The quickfix list.
 
-local readable = require('mcp-tools.readable')
-local watch = require('mcp-tools.watch')
+local readable = require('mcp-tools.files.access')
+local watch = require('mcp-tools.editor.watch')
 
 --- More entries in one answer are no help.
 local MAX = 1000

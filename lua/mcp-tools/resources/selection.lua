@@ -1,7 +1,7 @@
 --- What the person has selected.
 
-local selection = require('mcp-tools.selection')
-local watch = require('mcp-tools.watch')
+local selection = require('mcp-tools.editor.selection')
+local watch = require('mcp-tools.editor.watch')
 
 return {
   name = 'selection',

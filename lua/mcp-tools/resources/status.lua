@@ -1,9 +1,9 @@
 --- The editor at a glance.
 
-local buffers = require('mcp-tools.buffers')
-local diagnostics = require('mcp-tools.diagnostics')
-local readable = require('mcp-tools.readable')
-local watch = require('mcp-tools.watch')
+local buffers = require('mcp-tools.editor.buffers')
+local diagnostics = require('mcp-tools.editor.diagnostics')
+local readable = require('mcp-tools.files.access')
+local watch = require('mcp-tools.editor.watch')
 
 ---@return { name: string, buffers: integer, root: string? }[]
 local function language_servers()

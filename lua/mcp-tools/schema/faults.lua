@@ -6,8 +6,8 @@
 --- Does not know about: references (refs.lua finds those that lead nowhere), values, tools.
 
 local keywords = require('mcp-tools.schema.keywords')
-local nearest = require('mcp-tools.nearest')
-local utf8 = require('mcp-tools.utf8')
+local nearest = require('mcp-tools.util.suggest')
+local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
 
 local M = {}

@@ -3,7 +3,7 @@
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
-local nearest = require('mcp-tools.nearest')
+local nearest = require('mcp-tools.util.suggest')
 local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
 

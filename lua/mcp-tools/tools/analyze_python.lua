@@ -1,10 +1,10 @@
 --- Structure and metrics of a Python file. The text is read here, so that unsaved changes count; Python only parses it.
 
-local buffers = require('mcp-tools.buffers')
+local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
-local files = require('mcp-tools.files')
-local readable = require('mcp-tools.readable')
-local utf8 = require('mcp-tools.utf8')
+local files = require('mcp-tools.files.read')
+local readable = require('mcp-tools.files.access')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Of Python text; larger files were not written by hand.
 local MAX_BYTES = 2 * 1024 * 1024

@@ -1,6 +1,6 @@
 local t = require('helpers')
 local config = require('mcp-tools.config')
-local files = require('mcp-tools.bridge.private_files')
+local files = require('mcp-tools.files.private')
 local identity = require('mcp-tools.bridge.identity')
 
 local function folder(...)

@@ -1,6 +1,6 @@
 --- The person's buffers.
 
-local utf8 = require('mcp-tools.utf8')
+local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_list',
@@ -19,7 +19,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   execute = function(ctx, args)
-    local current = require('mcp-tools.buffers').current()
+    local current = require('mcp-tools.editor.buffers').current()
     local buffers, total, lossy = {}, 0, false
     for _, info in ipairs(vim.fn.getbufinfo()) do
       local options = vim.bo[info.bufnr]

@@ -1,9 +1,9 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
-local buffers = require('mcp-tools.buffers')
+local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
-local files = require('mcp-tools.files')
-local utf8 = require('mcp-tools.utf8')
+local files = require('mcp-tools.files.read')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Text beyond this is cut at a line, so that one answer fits a model's context.
 local MAX_BYTES = 256 * 1024

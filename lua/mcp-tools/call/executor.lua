@@ -1,0 +1,300 @@
+--- Definition + arguments → Call: the one way on which every host runs a tool, or whatever else kinds/ has.
+---
+--- Receives: a name, arguments and who asks, from wire/, hosts/ and the registry's own `execute`.
+--- Sends: calls that may run to call/invoke.lua; the call's listener what happens.
+--- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
+---
+--- Order: not too late → not used before → room → known → arguments → gateway → handler.
+
+local Call = require('mcp-tools.call.call')
+local States = require('mcp-tools.call.session_state')
+local errors = require('mcp-tools.errors')
+local invoke = require('mcp-tools.call.invoke')
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+local M = {}
+
+--- What is particular to one kind of call; one file each in kinds/.
+---@class mcp-tools.CallKind
+---@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
+---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
+---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
+---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
+---@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
+---@field asks_nothing boolean? its handlers cannot ask the client for inputs
+
+---@type table<string, mcp-tools.CallKind>
+local KINDS = {
+  tool = require('mcp-tools.call.kinds.tool'),
+  resource = require('mcp-tools.call.kinds.resource'),
+  prompt = require('mcp-tools.call.kinds.prompt'),
+  completion = require('mcp-tools.call.kinds.completion'),
+}
+
+--- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
+local TOMBSTONES = 256
+
+---@class mcp-tools.Settings what the executor reads of the options
+---@field tool_timeout integer ms; 0 = none
+---@field max_calls integer
+---@field max_result integer bytes
+---@field max_resource integer bytes
+---@field result_ttl integer ms
+
+---@class mcp-tools.Executor
+---@field registry mcp-tools.Registry
+---@field calls table<string, mcp-tools.Call> running ones, and ended ones until acknowledged
+---@field active integer
+local Executor = {}
+Executor.__index = Executor
+
+--- Makes an executor over a registry.
+---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
+---  audit: fun(call: mcp-tools.Call)? } `audit` is told of calls that were decided on, when they end
+---@return mcp-tools.Executor
+function M.new(opts)
+  local self = setmetatable({
+    registry = opts.registry,
+    gateway = opts.gateway,
+    settings = opts.settings,
+    calls = {},
+    active = 0,
+    states = States.new(),
+    buried = {},
+    buried_order = {},
+    counter = 0,
+  }, Executor)
+  self.leave = function(call)
+    self.active = self.active - 1
+    if call.decision and opts.audit then
+      opts.audit(call)
+    end
+    if call.keep then
+      self:sweep_later()
+    else
+      self.calls[call.id] = nil
+    end
+  end
+  return self
+end
+
+--- A new id for a call of this editor (hosts that have none of their own).
+---@return string
+function Executor:next_id()
+  self.counter = self.counter + 1
+  return ('lua-%d'):format(self.counter)
+end
+
+---@class mcp-tools.ExecuteOptions
+---@field id string? the caller's id; never used twice
+---@field kind ('tool'|'resource'|'prompt'|'completion')? what the name is the name of (default a tool)
+---@field host string
+---@field start_by integer? ns; refused when it has passed
+---@field timeout integer? ms, for tools that set none; 0 = none
+---@field limit integer? ms, for every tool: it has no more than that
+---@field client table?
+---@field session string?
+---@field capabilities table?
+---@field listener mcp-tools.Listener?
+---@field exact_args boolean? empty tables among the arguments say whether they are arrays or objects
+---@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
+
+--- Runs a tool, or what else `opts.kind` says.
+---@param name string of a tool: published or bare
+---@param args table? owned by the call from now on
+---@param opts mcp-tools.ExecuteOptions
+---@return mcp-tools.Call call ended already when the tool answered at once
+function Executor:execute(name, args, opts)
+  local call = Call.new({
+    id = opts.id or self:next_id(),
+    name = name,
+    host = opts.host,
+    client = opts.client,
+    session = opts.session,
+    capabilities = opts.capabilities,
+    listener = opts.listener,
+  })
+  call.keep = opts.keep
+  local refused = self:refusal(call.id, opts.start_by)
+  if refused then
+    call:finish('fail', { error = refused })
+    return call
+  end
+  local settings = self.settings()
+  if self.active >= settings.max_calls then
+    call:fail(
+      'busy',
+      ('%d calls are in flight (option limits.calls); try again when one has ended'):format(self.active)
+    )
+    return call
+  end
+  local kind = KINDS[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
+  call.kind = kind
+  local definition, unknown = kind.find(self.registry, name, args)
+  if not definition then
+    call:finish('fail', { error = unknown })
+    return call
+  end
+  call.definition, call.name = definition, definition.name
+  local ms, limit = definition.timeout or opts.timeout or settings.tool_timeout, opts.limit
+  call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
+  self:enter(call)
+  local value, err = kind.arguments(definition, args, opts.exact_args)
+  if not value then
+    call:finish('fail', { error = err })
+    return call
+  end
+  call.args = value
+  kind.decide(self.gateway, call, function(allowed, denial)
+    if call:ended() then
+      return
+    end
+    if not allowed then
+      call:finish('fail', { error = denial })
+    elseif self:give_state(call) then
+      invoke.start(call, settings[kind.limit])
+    end
+  end)
+  return call
+end
+
+--- Why a call must not begin, if so.
+---@return mcp-tools.Error?
+function Executor:refusal(id, start_by)
+  if self.calls[id] or self.buried[id] then
+    return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
+  end
+  if start_by and uv.hrtime() > start_by then
+    return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
+  end
+end
+
+--- Takes a call into the table; `leave` takes it out again at its end.
+---@param call mcp-tools.Call
+function Executor:enter(call)
+  self.calls[call.id] = call
+  self.active = self.active + 1
+  call.leave = self.leave
+end
+
+--- Gives a call the `state` that its definition makes; fails the call when that throws.
+---@param call mcp-tools.Call
+---@return boolean ok
+function Executor:give_state(call)
+  if not call.definition.state then
+    return true
+  end
+  local ok, state = xpcall(self.states.get, debug.traceback, self.states, call.definition, call.session)
+  if not ok then
+    log.error('call %s (%s): its state() threw: %s', call.id, call.name, state)
+    call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
+    return false
+  end
+  call.session_state = state
+  return true
+end
+
+--- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.
+---@param id string
+---@param reason string
+---@return boolean cancelled
+function Executor:cancel(id, reason)
+  local call = self.calls[id]
+  if call then
+    return call:cancel(reason)
+  end
+  self:bury(id)
+  return false
+end
+
+function Executor:bury(id)
+  if self.buried[id] then
+    return
+  end
+  self.buried[id] = true
+  table.insert(self.buried_order, id)
+  if #self.buried_order > TOMBSTONES then
+    self.buried[table.remove(self.buried_order, 1)] = nil
+  end
+end
+
+---@param id string
+---@return mcp-tools.Call?
+function Executor:get(id)
+  return self.calls[id]
+end
+
+--- Forgets ended calls whose outcome has arrived.
+---@param ids string[]
+function Executor:acknowledge(ids)
+  for _, id in ipairs(ids) do
+    local call = self.calls[id]
+    if call and call:ended() then
+      self.calls[id] = nil
+    end
+  end
+end
+
+--- Forgets outcomes that nobody came for.
+function Executor:expire()
+  local oldest = uv.hrtime() - self.settings().result_ttl * 1e6
+  for id, call in pairs(self.calls) do
+    if call.ended_at and call.ended_at <= oldest then
+      self.calls[id] = nil
+    end
+  end
+end
+
+--- One timer for all kept outcomes, and none while there are none.
+function Executor:sweep_later()
+  if self.sweeper then
+    return
+  end
+  self.sweeper = vim.defer_fn(function()
+    self.sweeper = nil
+    self:expire()
+    if next(self.calls) then
+      self:sweep_later()
+    end
+  end, self.settings().result_ttl)
+end
+
+--- Forgets outcomes that nobody can come for any more.
+---@param match fun(call: mcp-tools.Call): boolean
+function Executor:forget_where(match)
+  for id, call in pairs(self.calls) do
+    if call:ended() and match(call) then
+      self.calls[id] = nil
+    end
+  end
+end
+
+--- Calls that have not ended, oldest first.
+---@return mcp-tools.Call[]
+function Executor:pending()
+  local list = {}
+  for _, call in pairs(self.calls) do
+    if not call:ended() then
+      list[#list + 1] = call
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.created_at < b.created_at
+  end)
+  return list
+end
+
+--- Cancels every call that `match` accepts.
+---@param match fun(call: mcp-tools.Call): boolean
+---@param reason string
+function Executor:cancel_where(match, reason)
+  for _, call in ipairs(self:pending()) do
+    if match(call) then
+      call:cancel(reason)
+    end
+  end
+end
+
+return M

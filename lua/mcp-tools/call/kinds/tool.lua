@@ -1,0 +1,26 @@
+--- What is particular to calling a tool.
+---
+--- Receives: a registry and a name; what the caller and the handler gave.
+--- Sends: the definition, arguments that fit, the decision, what crosses to the bridge.
+--- Does not know about: states, timeouts, channels.
+
+local arguments = require('mcp-tools.call.arguments')
+local encode = require('mcp-tools.call.result')
+local errors = require('mcp-tools.errors')
+
+---@type mcp-tools.CallKind
+return {
+  find = function(registry, name)
+    local definition = registry:find_tool(name)
+    if not definition then
+      return nil, errors.new('unknown_tool', ('Unknown tool: %s'):format(name))
+    end
+    return definition
+  end,
+  arguments = arguments.check,
+  decide = function(gateway, call, answer)
+    gateway:decide(call, answer)
+  end,
+  payload = encode.payload,
+  limit = 'max_result',
+}

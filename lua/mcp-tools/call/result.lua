@@ -1,0 +1,181 @@
+--- Results to text, once: what a tool gave becomes the `kind` + `text` that crosses to the bridge.
+---
+--- Receives: any Lua value, and the definition's output schema when there is one.
+--- Sends: an outcome's payload `{ kind, text, structured? }` or an error value that names the path of what cannot go.
+--- Does not know about: calls, channels, MCP messages.
+
+local content = require('mcp-tools.content')
+local errors = require('mcp-tools.errors')
+local json = require('mcp-tools.util.json')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- A copy of `value` in which empty tables are objects wherever `schema` says object.
+---@param value any
+---@param schema table|boolean|nil
+---@return any
+function M.shape(value, schema)
+  if type(value) ~= 'table' or type(schema) ~= 'table' then
+    return value
+  end
+  if next(value) == nil then
+    local wants_object = schema.type == 'object' or (schema.type == nil and schema.properties ~= nil)
+    return wants_object and vim.empty_dict() or value
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  for key, item in pairs(value) do
+    local child
+    if type(key) == 'number' then
+      child = type(schema.prefixItems) == 'table' and schema.prefixItems[key] or schema.items
+    else
+      child = type(schema.properties) == 'table' and schema.properties[key] or schema.additionalProperties
+    end
+    copy[key] = M.shape(item, child)
+  end
+  return copy
+end
+
+--- A content value as MCP has it.
+---@param block mcp-tools.Block
+---@return table mcp the block in MCP's shape
+---@return integer size bytes of its text or base64
+function M.block(block)
+  if block.type == 'text' then
+    return { type = 'text', text = block.text }, #block.text
+  end
+  if block.type == 'resource' then
+    local blob = block.bytes and vim.base64.encode(block.bytes)
+    local resource = { uri = block.resource.uri, mimeType = block.resource.mimeType, text = block.resource.text }
+    resource.blob = blob
+    return { type = 'resource', resource = resource }, #(blob or resource.text)
+  end
+  if block.bytes then
+    local data = vim.base64.encode(block.bytes)
+    return { type = block.type, data = data, mimeType = block.mimeType }, #data
+  end
+  local link = {}
+  for key, item in pairs(block) do
+    link[key] = item
+  end
+  return link, 0
+end
+
+---@class mcp-tools.Payload
+---@field kind 'text'|'json'|'content'|'empty'
+---@field text string?
+---@field structured true? the text is also the structured content
+
+--- What a definition promises of its results.
+---@class mcp-tools.OutputCheck
+---@field output_schema table?
+---@field check_output { check: fun(self, value): boolean, table[]? }?
+
+local function too_large(size, limit)
+  return errors.new(
+    'too_large',
+    ('the result has %d bytes, the limit is %d (option limits.tool_result): ask for less at a time'):format(size, limit)
+  )
+end
+
+---@param result mcp-tools.ContentResult
+---@param limit integer
+---@return mcp-tools.Payload?, mcp-tools.Error?
+local function content_payload(result, limit)
+  local blocks, size = {}, 0
+  for i, block in ipairs(result.content) do
+    local mcp, bytes = M.block(block)
+    blocks[i], size = mcp, size + bytes
+  end
+  if size > limit then
+    return nil, too_large(size, limit)
+  end
+  local text, err = json.encode({
+    content = blocks,
+    structuredContent = result.structured,
+    isError = result.is_error,
+    _meta = result.meta,
+  })
+  return text and { kind = 'content', text = text }, err
+end
+
+--- Turns a tool's result into what crosses to the bridge.
+---@param value any what the tool gave
+---@param promise mcp-tools.OutputCheck
+---@param limit integer bytes of content allowed
+---@return mcp-tools.Payload? payload
+---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
+function M.payload(value, promise, limit)
+  local result = content.as_result(value)
+  if promise.check_output and not (result and result.is_error) then
+    local data = value
+    if result then
+      data = result.structured
+    end
+    data = M.shape(data, promise.output_schema)
+    local ok, faults = promise.check_output:check(data == nil and vim.NIL or data)
+    if not ok then
+      return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
+    end
+    if result then
+      result = { content = result.content, structured = data, is_error = result.is_error, meta = result.meta }
+    else
+      value = data
+    end
+  end
+  if result then
+    return content_payload(result, limit)
+  end
+  if value == nil then
+    return { kind = 'empty' }
+  end
+  local payload
+  if type(value) == 'string' and not promise.check_output then
+    payload = { kind = 'text', text = value }
+  else
+    local text, err = json.encode(value)
+    if not text then
+      return nil, err
+    end
+    payload = { kind = 'json', text = text, structured = promise.check_output and true or nil }
+  end
+  if #payload.text > limit then
+    return nil, too_large(#payload.text, limit)
+  end
+  return payload
+end
+
+--- Where the first string that is not UTF-8 stands in a value (the bridge asks when it met such bytes).
+---@param value any
+---@param root? string
+---@return string? path
+function M.bad_bytes(value, root)
+  local keys, seen = {}, {}
+  local function search(item, depth)
+    if type(item) == 'string' then
+      return utf8.invalid_at(item) ~= nil
+    end
+    if type(item) ~= 'table' or seen[item] then
+      return false
+    end
+    seen[item] = true
+    for key, child in pairs(item) do
+      keys[depth] = key
+      if type(key) == 'string' and utf8.invalid_at(key) then
+        keys[depth] = utf8.repair(key)
+        return true
+      end
+      if search(child, depth + 1) then
+        return true
+      end
+      keys[depth] = nil
+    end
+    return false
+  end
+  if search(value, 1) then
+    return json.path(root or 'result', keys)
+  end
+  return nil
+end
+
+return M

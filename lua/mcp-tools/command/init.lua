@@ -1,0 +1,80 @@
+-- Receives `:McpTools …`. Sends it to command/<subcommand>.lua; a new subcommand is one more file there.
+-- Does not know about what a subcommand does.
+
+local M = {}
+
+---@class mcp-tools.Subcommand
+---@field description string
+---@field run fun(rest: string) what was typed after its name
+---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
+---@field arguments? integer how many are completed (default 1)
+
+local DEFAULT = 'status'
+
+local function folder()
+  return vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+end
+
+--- Names of all subcommands, sorted.
+---@return string[]
+function M.names()
+  local names = {}
+  for file in vim.fs.dir(folder()) do
+    local name = file:match('^(%w+)%.lua$')
+    if name ~= 'init' then
+      table.insert(names, name)
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+---@param name string
+---@return mcp-tools.Subcommand?
+local function find(name)
+  if vim.list_contains(M.names(), name) then
+    return require('mcp-tools.command.' .. name)
+  end
+end
+
+---@param args { args: string } as `nvim_create_user_command` gives them
+function M.run(args)
+  local name, rest = args.args:match('^%s*(%S+)%s*(.-)%s*$')
+  name = name or DEFAULT
+  local subcommand = find(name)
+  if subcommand then
+    return subcommand.run(rest or '')
+  end
+  local near = require('mcp-tools.util.suggest')(name, M.names())
+  require('mcp-tools.notify').error(
+    ('there is no :McpTools %s; %s'):format(
+      name,
+      near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(M.names(), ', ')
+    )
+  )
+end
+
+--- Candidates for the word under the cursor.
+---@param lead string
+---@param line string
+---@param position integer
+---@return string[]
+function M.complete(lead, line, position)
+  local typed = line:sub(1, position - #lead)
+  local _, name, rest = typed:match('^(.-McpT%w*!?)%s+(%S+)%s+(.*)$')
+  local candidates = {}
+  if not name then
+    candidates = M.names()
+  else
+    local subcommand = find(name)
+    local _, before = rest:gsub('%S+', '')
+    if subcommand and subcommand.complete and before < (subcommand.arguments or 1) then
+      candidates = subcommand.complete(lead, rest)
+    end
+  end
+  return vim.tbl_filter(function(candidate)
+    return vim.startswith(candidate, lead)
+  end, candidates)
+end
+
+return M

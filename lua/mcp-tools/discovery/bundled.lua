@@ -1,0 +1,221 @@
+--- What is bundled: finds the files of tools, resources and prompts and hands them to the registry, by the same door as
+--- everyone's.
+---
+--- Receives: what the options ask for (discovery/selection.lua).
+--- Sends: definitions to the registry.
+--- Does not know about: any of them. A file `tools/<group>/<name>.lua` returns one definition named `<group>_<name>`, a
+--- file `tools/<name>.lua` one that is a group of its own; resources/ and prompts/ likewise, without groups.
+
+local config = require('mcp-tools.config')
+local log = require('mcp-tools.log')
+local offer = require('mcp-tools.discovery.selection')
+
+local M = {}
+
+---@class mcp-tools.BundledKind
+---@field add 'add_tool'|'add_resource'|'add_prompt' the door of the registry
+---@field remove 'remove_tool'|'remove_resource'|'remove_prompt'
+---@field grouped boolean?
+
+---@type table<mcp-tools.OfferKind, mcp-tools.BundledKind>
+local KINDS = {
+  tools = { add = 'add_tool', remove = 'remove_tool', grouped = true },
+  resources = { add = 'add_resource', remove = 'remove_resource' },
+  prompts = { add = 'add_prompt', remove = 'remove_prompt' },
+}
+
+---@class mcp-tools.BundledFile
+---@field name string
+---@field group string? of tools
+---@field module string
+
+---@class mcp-tools.BundledEntry what was put into the registry
+---@field given table the definition as its file returned it
+---@field made table what the registry made of it
+
+---@class mcp-tools.Folder what is known of one folder
+---@field files mcp-tools.BundledFile[]?
+---@field read_at integer? ns, when the folder was read
+---@field applied any the option that is in force; `Folder` itself before the first time
+---@field ours table<string, mcp-tools.BundledEntry> by name
+---@field failures table<string, string> where → why it could not be loaded
+
+---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
+local folders = {}
+for kind in pairs(KINDS) do
+  local folder = { ours = {}, failures = {} }
+  folder.applied = folder
+  folders[kind] = folder
+end
+
+--- Every bundled file of a kind; the folder is read once.
+---@param kind mcp-tools.OfferKind
+---@return mcp-tools.BundledFile[]
+function M.files(kind)
+  local folder = folders[kind]
+  if folder.files then
+    return folder.files
+  end
+  folder.files, folder.read_at = {}, vim.uv.hrtime()
+  local here = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+  for path, type_ in vim.fs.dir(here .. '/' .. kind, { depth = 2 }) do
+    local stem = path:match('^(.*)%.lua$')
+    if type_ ~= 'directory' and stem then
+      table.insert(folder.files, {
+        name = (stem:gsub('/', '_')),
+        group = KINDS[kind].grouped and (stem:match('^([^/]+)/') or stem) or nil,
+        module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
+      })
+    end
+  end
+  table.sort(folder.files, function(a, b)
+    return a.name < b.name
+  end)
+  return folder.files
+end
+
+--- When the folder of a kind was read; nil when it was not yet.
+---@param kind mcp-tools.OfferKind
+---@return integer? ns
+function M.read_at(kind)
+  return folders[kind].read_at
+end
+
+--- Notes why something could not be loaded; the same reason is logged once.
+---@param folder mcp-tools.Folder
+---@param known table<string, string> what failed the last time
+---@param where string
+---@param why string? nil when it could be
+local function note(folder, known, where, why)
+  if why and known[where] ~= why then
+    log.error('%s could not be loaded: %s', where, why)
+  end
+  folder.failures[where] = why
+end
+
+---@param file mcp-tools.BundledFile
+---@return table? definition
+---@return string? fault
+local function load(file)
+  local ok, def = xpcall(require, debug.traceback, file.module)
+  if not ok then
+    return nil, tostring(def)
+  elseif type(def) ~= 'table' then
+    return nil, 'it returns no table'
+  elseif def.name ~= file.name then
+    return nil, ("its definition is named '%s', its path says '%s'"):format(tostring(def.name), file.name)
+  end
+  return def
+end
+
+--- Hands a definition to the registry, unless it has it already, or another in its place.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param def table
+---@param old mcp-tools.BundledEntry?
+---@param source mcp-tools.Source
+---@return mcp-tools.BundledEntry?
+---@return string? fault
+local function put(registry, kind, def, old, source)
+  local key = def.uri_template or def.uri or def.name
+  local holder = registry:known(def.uri_template and 'templates' or kind, key)
+  if holder and not (old and old.made == holder) then
+    return nil -- what somebody else has registered stays
+  elseif holder and old.given == def then
+    return old
+  end
+  local made, fault = registry[KINDS[kind].add](registry, def, source)
+  return made and { given = def, made = made } or old, fault
+end
+
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+local function apply(registry, kind)
+  local folder, now = folders[kind], {}
+  local before, failures = folder.ours, folder.failures
+  folder.applied, folder.failures = config.get()[kind], {}
+  for _, file in ipairs(#offer.selection(kind).names > 0 and M.files(kind) or {}) do
+    local verdict, old = offer.verdict(kind, file.name, file.group), before[file.name]
+    local def, fault
+    if verdict then
+      def, fault = load(file)
+    end
+    if def and (verdict == true or def.recommended) then
+      now[file.name], fault = put(registry, kind, def, old, { origin = 'bundled', group = file.group })
+    elseif fault then
+      now[file.name] = old -- as it was before it failed
+    end
+    note(folder, failures, file.module, fault)
+  end
+  for i, def in ipairs(offer.selection(kind).definitions) do
+    local name = tostring(def.name)
+    local entry, fault = put(registry, kind, def, before[name], { origin = 'registered' })
+    now[name] = entry
+    note(folder, failures, ('setup{tools}[%d]'):format(i), fault)
+  end
+  for name, entry in pairs(before) do
+    local key = entry.made.key or name
+    local kept = now[name] and (now[name].made.key or name) == key
+    if not kept and registry:known(entry.made.template and 'templates' or kind, key) == entry.made then
+      registry[KINDS[kind].remove](registry, key)
+    end
+  end
+  folder.ours = now
+  if #offer.selection(kind).mounts > 0 then
+    log.warn('setup{tools}: mounted servers are not there yet')
+  end
+end
+
+--- Makes the registry hold what the options ask for: adds what is new, takes out what is no longer wanted.
+---@param registry mcp-tools.Registry
+---@return boolean changed the options are others than last time
+function M.sync(registry)
+  local options, changed = config.get(), false
+  for kind, folder in pairs(folders) do
+    if folder.applied ~= options[kind] then
+      apply(registry, kind)
+      changed = true
+    end
+  end
+  return changed
+end
+
+--- Loads files again, and finds new ones.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param wanted fun(group: string?, name: string): boolean
+function M.reload(registry, kind, wanted)
+  folders[kind].files = nil
+  for _, file in ipairs(M.files(kind)) do
+    if wanted(file.group, file.name) then
+      package.loaded[file.module] = nil
+    end
+  end
+  apply(registry, kind)
+end
+
+--- Files that could not be loaded, and names in the options that nothing has.
+---@param is_known fun(kind: mcp-tools.OfferKind, name: string): boolean is a name that no file has one all the same?
+---@return mcp-tools.Failure[]
+function M.failures(is_known)
+  local list = {}
+  for kind, folder in vim.spairs(folders) do
+    for module, why in vim.spairs(folder.failures) do
+      table.insert(list, { source = module, error = why })
+    end
+    local known = { all = true, recommended = kind == 'tools' }
+    local selection = offer.selection(kind)
+    for _, file in ipairs(#selection.names > 0 and M.files(kind) or {}) do
+      known[file.name], known[file.group or file.name] = true, true
+    end
+    for _, name in ipairs(selection.names) do
+      if not known[name] and not is_known(kind, name) then
+        local what = KINDS[kind].grouped and "there is no group or tool '%s'" or "there is none named '%s'"
+        table.insert(list, { source = ('setup{%s}'):format(kind), error = what:format(name) })
+      end
+    end
+  end
+  return list
+end
+
+return M

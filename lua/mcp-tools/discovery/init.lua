@@ -1,0 +1,227 @@
+--- What is found rather than registered: tools that other plugins bring along, each kind of place a source.
+---
+--- Receives: word that the registry is about to be used; the wish to look again.
+--- Sends: each source the order to look, when it never did or when what it knows is too old; a report to people.
+--- Does not know about: files, languages, definitions. A source is one more name in `SOURCES`, and one file in
+--- discovery/.
+---
+--- There is no timer: who uses the registry finds out that it is time, and the look is taken in a later turn.
+
+local log = require('mcp-tools.log')
+
+local uv = vim.uv
+
+local M = {}
+
+---@class mcp-tools.DiscoverySource
+---@field scan fun(registry: mcp-tools.Registry, done: fun()) looks at its places and makes the registry hold what is
+---  there; loads only what is new, changed or failed; calls `done` once, now or later
+---@field found fun(): mcp-tools.Found[] what there is
+---@field failures fun(): mcp-tools.Failure[] what could not be loaded, until it can be or is gone
+---@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun())
+---  looks as `scan` does, and loads again what is wanted, changed or not; the group is that of registry/source.lua
+---@field age? fun(): integer? ns; of sources that keep what they know for longer than the editor lives
+
+---@class mcp-tools.Found one file or module
+---@field file string
+---@field tools string[] names, sorted
+---@field ms integer? that reading it took
+
+---@class mcp-tools.Failure
+---@field source string where: a file, a module, an option
+---@field error string
+
+--- In the order in which they are asked; of two tools with one name the first stays.
+M.SOURCES = { 'ext', 'python' }
+
+--- Seconds that what was found counts as known; the variable is there for people who write tools.
+local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
+
+---@class mcp-tools.Scan
+---@field at integer? ns, when the last look began
+---@field queue fun()[]? what is to be done after the look that is under way; nil when there is none
+---@field error string? why the last one broke off
+
+---@type table<string, mcp-tools.Scan>
+local scans = {}
+local listeners = {}
+local scheduled = false
+--- ns; until then nothing is to be done. Asked with each call, so it is one comparison.
+local due = 0
+
+---@param name string
+---@return mcp-tools.DiscoverySource
+local function source(name)
+  return require('mcp-tools.discovery.' .. name)
+end
+
+--- How long what was found counts as known. Of interest to sources with a cache of their own.
+---@return number seconds
+function M.ttl()
+  local seconds = tonumber(vim.env[TTL_VARIABLE])
+  return seconds and seconds >= 0 and seconds or TTL
+end
+
+local function plan()
+  due = math.huge
+  for _, name in ipairs(M.SOURCES) do
+    due = math.min(due, (scans[name] and scans[name].at or -math.huge) + M.ttl() * 1e9)
+  end
+end
+
+--- Has a source do something: one thing at a time, each exactly once.
+---@param name string
+---@param what fun(source: mcp-tools.DiscoverySource, done: fun())
+---@param cb fun()
+local function run(name, what, cb)
+  local scan = scans[name] or {}
+  scans[name] = scan
+  if scan.queue then
+    table.insert(scan.queue, function()
+      run(name, what, cb)
+    end)
+    return
+  end
+  scan.queue, scan.at, scan.error = {}, uv.hrtime(), nil
+  plan()
+  local over = false
+  local function done()
+    if over then
+      return
+    end
+    over = true
+    local queue = scan.queue
+    scan.queue = nil
+    cb()
+    for _, fn in ipairs(vim.list_extend(vim.list_slice(listeners), queue)) do
+      fn()
+    end
+  end
+  local ok, err = xpcall(function()
+    what(source(name), done)
+  end, debug.traceback)
+  if not ok then
+    scan.error = tostring(err)
+    log.error('looking for tools (%s): %s', name, err)
+    done()
+  end
+end
+
+---@param names string[]
+---@param what fun(source: mcp-tools.DiscoverySource, done: fun())
+---@param cb? fun()
+local function run_all(names, what, cb)
+  local left = #names
+  for _, name in ipairs(names) do
+    run(name, what, function()
+      left = left - 1
+      if left == 0 and cb then
+        cb()
+      end
+    end)
+  end
+end
+
+--- Before the registry is used: looks where nobody has looked yet, and plans a new look where that is long ago.
+---@param registry mcp-tools.Registry
+function M.use(registry)
+  if uv.hrtime() < due or not require('mcp-tools.config').is_setup() then
+    return
+  end
+  local function scan(each, done)
+    each.scan(registry, done)
+  end
+  local stale = {}
+  for _, name in ipairs(M.SOURCES) do
+    if not scans[name] then
+      run(name, scan, function() end)
+    elseif not scans[name].queue and uv.hrtime() >= scans[name].at + M.ttl() * 1e9 then
+      table.insert(stale, name)
+    end
+  end
+  if #stale > 0 and not scheduled then
+    scheduled = true
+    vim.schedule(function()
+      scheduled = false
+      run_all(stale, scan)
+    end)
+  end
+end
+
+--- Looks again, at one source or all.
+---@param registry mcp-tools.Registry
+---@param name? string a source
+---@param cb? fun()
+function M.refresh(registry, name, cb)
+  run_all(name and { name } or M.SOURCES, function(each, done)
+    each.scan(registry, done)
+  end, cb)
+end
+
+--- Has the sources load again what is wanted, changed or not.
+---@param registry mcp-tools.Registry
+---@param wanted fun(group: string, name: string): boolean
+---@param cb? fun()
+function M.reload(registry, wanted, cb)
+  run_all(M.SOURCES, function(each, done)
+    if each.reload then
+      each.reload(registry, wanted, done)
+    else
+      each.scan(registry, done)
+    end
+  end, cb)
+end
+
+--- Calls `fn` after each look.
+---@param fn fun()
+---@return fun() stop
+function M.on_look(fn)
+  table.insert(listeners, fn)
+  return function()
+    listeners = vim.tbl_filter(function(listener)
+      return listener ~= fn
+    end, listeners)
+  end
+end
+
+--- What could not be loaded, of all sources.
+---@return mcp-tools.Failure[]
+function M.failures()
+  local list = {}
+  for _, name in ipairs(M.SOURCES) do
+    if scans[name] then
+      vim.list_extend(list, source(name).failures())
+      if scans[name].error then
+        table.insert(list, { source = 'looking for tools: ' .. name, error = scans[name].error })
+      end
+    end
+  end
+  return list
+end
+
+---@class mcp-tools.SourceReport
+---@field name string
+---@field age_ms integer? since the last look
+---@field ttl_ms integer
+---@field found mcp-tools.Found[]
+---@field failures mcp-tools.Failure[]
+
+--- What each source has found, how long ago, and what failed.
+---@return mcp-tools.SourceReport[]
+function M.report()
+  local list = {}
+  for _, name in ipairs(M.SOURCES) do
+    local each, scan = source(name), scans[name]
+    local age = each.age and each.age() or scan and uv.hrtime() - scan.at
+    table.insert(list, {
+      name = name,
+      age_ms = age and math.floor(age / 1e6),
+      ttl_ms = math.floor(M.ttl() * 1000),
+      found = each.found(),
+      failures = each.failures(),
+    })
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,72 @@
+--- Buffers as clients name them: by path or by number.
+---
+--- Receives: `path` and `bufnr` arguments.
+--- Sends: buffer numbers, or an error value that says what to give.
+--- Does not know about: tools, approval.
+---
+--- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
+
+local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+---@return boolean
+local function is_file(bufnr)
+  return vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == ''
+end
+
+--- The buffer that the person looks at, or looked at last when the cursor is in a terminal, float or tool window.
+---@return integer? bufnr
+function M.current()
+  local here = vim.api.nvim_get_current_buf()
+  if is_file(here) then
+    return here
+  end
+  local infos = vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })
+  table.sort(infos, function(a, b)
+    return a.lastused > b.lastused
+  end)
+  for _, info in ipairs(infos) do
+    if is_file(info.bufnr) then
+      return info.bufnr
+    end
+  end
+end
+
+--- The loaded buffer of a file.
+---@param path string absolute and resolved
+---@return integer? bufnr
+function M.of_path(path)
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local name = vim.api.nvim_buf_get_name(bufnr)
+    if name ~= '' and is_file(bufnr) and (name == path or paths.resolve(name) == path) then
+      return bufnr
+    end
+  end
+end
+
+--- What `path` or `bufnr` names.
+---@param args { path: string?, bufnr: integer? } `bufnr` 0 is the current one
+---@return { bufnr: integer?, path: string? }? found a path without `bufnr` is not loaded
+---@return mcp-tools.Error? err
+function M.find(args)
+  if (args.path == nil) == (args.bufnr == nil) then
+    return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
+  end
+  if args.path then
+    local path = paths.resolve(args.path)
+    return { path = path, bufnr = M.of_path(path) }
+  end
+  local bufnr = args.bufnr == 0 and M.current() or args.bufnr
+  if bufnr == 0 or not vim.api.nvim_buf_is_valid(bufnr) then
+    return nil, errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(args.bufnr))
+  end
+  if not vim.api.nvim_buf_is_loaded(bufnr) then
+    local name = vim.api.nvim_buf_get_name(bufnr)
+    return { path = name ~= '' and name or nil, bufnr = nil }
+  end
+  return { bufnr = bufnr, path = vim.api.nvim_buf_get_name(bufnr) }
+end
+
+return M

@@ -1,0 +1,105 @@
+--- Completion of paths: of open buffers, and of files of the project, folder by folder as a shell does it.
+---
+--- Receives: what is typed so far.
+--- Sends: paths, relative to the project; nothing outside of it, nothing sensitive.
+--- Does not know about: which argument it is for.
+
+local readable = require('mcp-tools.files.access')
+
+local M = {}
+
+--- More entries than anyone picks from; a folder may hold any number.
+local MAX_ENTRIES = 1000
+
+--- Paths of open files that the prefix begins, or that hold it.
+---@param root string
+---@param prefix string
+---@return string[]
+local function open_files(root, prefix)
+  local first, rest, lower = {}, {}, prefix:lower()
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
+    local resolved = vim.bo[info.bufnr].buftype == '' and readable.path(info.name, root)
+    if resolved and readable.buffer(info.bufnr, root) then
+      local shown = readable.shown(resolved, root)
+      if vim.startswith(shown, prefix) then
+        table.insert(first, shown)
+      elseif shown:lower():find(lower, 1, true) then
+        table.insert(rest, shown)
+      end
+    end
+  end
+  table.sort(first)
+  table.sort(rest)
+  return vim.list_extend(first, rest)
+end
+
+--- Open files.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.buffers(ctx, prefix)
+  ctx(open_files(ctx.root, prefix))
+end
+
+--- Entries of one folder, without holding up the editor.
+---@param root string
+---@param prefix string relative to the root
+---@param cb fun(entries: string[])
+local function entries_of(root, prefix, cb)
+  local folder, stem = prefix:match('^(.*/)([^/]*)$')
+  folder, stem = folder or '', stem or prefix
+  local place = readable.path(folder == '' and '.' or folder, root)
+  if not place then
+    return cb({})
+  end
+  vim.uv.fs_scandir(
+    place,
+    vim.schedule_wrap(function(_, handle)
+      local found = {}
+      while handle and #found < MAX_ENTRIES do
+        local name, kind = vim.uv.fs_scandir_next(handle)
+        if not name then
+          break
+        elseif vim.startswith(name, stem) and name ~= '.git' and not name:find('%c') then
+          local path = folder .. name
+          if readable.path(path, root) then
+            table.insert(found, kind == 'directory' and path .. '/' or path)
+          end
+        end
+      end
+      table.sort(found)
+      cb(found)
+    end)
+  )
+end
+
+--- Files of the project, open ones first.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.project(ctx, prefix)
+  local values = open_files(ctx.root, prefix)
+  entries_of(ctx.root, prefix, function(found)
+    for _, path in ipairs(found) do
+      if not vim.list_contains(values, path) then
+        table.insert(values, path)
+      end
+    end
+    ctx(values)
+  end)
+end
+
+--- Files of the project as absolute paths, the first slash left out: what follows `file:///`.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.absolute(ctx, prefix)
+  local base = ctx.root:sub(2) .. '/'
+  if not vim.startswith(prefix, base) then
+    return ctx(vim.startswith(base, prefix) and { base } or {})
+  end
+  entries_of(ctx.root, prefix:sub(#base + 1), function(found)
+    ctx(vim.tbl_map(function(path)
+      return base .. path
+    end, found))
+  end)
+end
+
+return M

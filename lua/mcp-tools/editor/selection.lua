@@ -1,0 +1,95 @@
+--- What the person has selected, or selected last, in the file they look at.
+---
+--- Receives: the root of the project.
+--- Sends: where it is and its text, as far as that may be given.
+--- Does not know about: resources, prompts.
+
+local buffers = require('mcp-tools.editor.buffers')
+local position = require('mcp-tools.editor.position')
+local readable = require('mcp-tools.files.access')
+
+local api = vim.api
+
+local M = {}
+
+local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
+
+---@class mcp-tools.Selection
+---@field path string? relative to the root
+---@field bufnr integer
+---@field filetype string?
+---@field mode 'characters'|'lines'|'block'
+---@field active boolean it is selected right now
+---@field start_line integer
+---@field start_column integer
+---@field end_line integer
+---@field end_column integer of the last selected character
+---@field text string? nil when it is withheld
+---@field withheld mcp-tools.Unreadable?
+
+--- Both ends as getpos() has them, the earlier one first, and how it was selected.
+---@param bufnr integer
+---@return integer[]? from, integer[]? to, string? mode, boolean? active
+local function ends(bufnr)
+  local mode = vim.fn.mode()
+  if MODES[mode] and api.nvim_get_current_buf() == bufnr then
+    local a, b = vim.fn.getpos('v'), vim.fn.getpos('.')
+    if a[2] > b[2] or (a[2] == b[2] and a[3] > b[3]) then
+      a, b = b, a
+    end
+    return a, b, mode, true
+  end
+  local from, to, kind
+  api.nvim_buf_call(bufnr, function()
+    from, to, kind = vim.fn.getpos("'<"), vim.fn.getpos("'>"), vim.fn.visualmode()
+  end)
+  if from[2] == 0 or not MODES[kind] or to[2] > api.nvim_buf_line_count(bufnr) then
+    return nil
+  end
+  return from, to, kind, false
+end
+
+--- The selection.
+---@param root string
+---@return mcp-tools.Selection?
+function M.get(root)
+  local bufnr = buffers.current()
+  local from, to, kind, active = nil, nil, nil, nil
+  if bufnr then
+    from, to, kind, active = ends(bufnr)
+  end
+  if not from then
+    return nil
+  end
+  local first, last = from[2], to[2]
+  local lines = api.nvim_buf_get_lines(bufnr, first - 1, last, false)
+  local to_byte = math.min(to[3], math.max(#lines[#lines], 1))
+  local name = api.nvim_buf_get_name(bufnr)
+  local whole = kind == 'V'
+  local selection = {
+    path = name ~= '' and readable.shown(name, root) or nil,
+    bufnr = bufnr,
+    filetype = vim.bo[bufnr].filetype ~= '' and vim.bo[bufnr].filetype or nil,
+    mode = MODES[kind],
+    active = active,
+    start_line = first,
+    start_column = whole and 1 or position.column(bufnr, first - 1, from[3] - 1),
+    end_line = last,
+    end_column = whole and math.max(vim.fn.strchars(lines[#lines]), 1) or position.column(bufnr, last - 1, to_byte - 1),
+  }
+  local ok, why = readable.buffer(bufnr, root)
+  if not ok then
+    selection.withheld = why
+    return selection
+  end
+  if kind == 'V' then
+    selection.text = table.concat(lines, '\n')
+  else
+    api.nvim_buf_call(bufnr, function()
+      selection.text = table.concat(vim.fn.getregion(from, to, { type = kind }), '\n')
+    end)
+  end
+  return selection
+end
+
+return M

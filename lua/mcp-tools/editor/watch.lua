@@ -1,0 +1,167 @@
+--- Ways to hear of changes in the editor, each with a function that ends it. For the `watch` of resources.
+---
+--- Receives: what to watch, and a function to call.
+--- Sends: calls, as many as there are changes; whoever is called sees to it that they stay cheap.
+--- Does not know about: resources, subscribers.
+
+local paths = require('mcp-tools.files.paths')
+local readable = require('mcp-tools.files.access')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+--- Autocommands.
+---@param events string|string[]
+---@param fn fun(args: table)
+---@param opts? { pattern: string|string[]? }
+---@return fun() stop
+function M.events(events, fn, opts)
+  local id = api.nvim_create_autocmd(events, {
+    pattern = opts and opts.pattern,
+    desc = 'mcp-tools: a client has subscribed',
+    callback = function(args)
+      fn(args) -- what it returns must not delete the autocommand
+    end,
+  })
+  return function()
+    pcall(api.nvim_del_autocmd, id) -- `:autocmd!` may have been faster
+  end
+end
+
+--- What no event tells: asked for now and then, compared with the last time.
+---@param ms integer
+---@param probe fun(): any cheap; equal values are no change
+---@param changed fun()
+---@return fun() stop
+function M.poll(ms, probe, changed)
+  local last, timer = probe(), uv.new_timer()
+  timer:start(
+    ms,
+    ms,
+    vim.schedule_wrap(function()
+      if not timer:is_closing() then
+        local now = probe()
+        if now ~= last then
+          last = now
+          changed()
+        end
+      end
+    end)
+  )
+  return function()
+    timer:stop()
+    timer:close()
+  end
+end
+
+--- The text of one buffer, through reloads, until it goes or the watch ends.
+---@param bufnr integer loaded
+---@param changed fun()
+---@param gone fun()
+---@return fun() stop
+local function lines(bufnr, changed, gone)
+  local over = false
+  api.nvim_buf_attach(bufnr, false, {
+    on_lines = function()
+      if over then
+        return true -- detaches
+      end
+      changed()
+    end,
+    on_reload = function()
+      if not over then
+        changed()
+      end
+    end,
+    on_detach = function()
+      if not over then
+        over = true
+        gone()
+      end
+    end,
+  })
+  return function()
+    over = true
+  end
+end
+
+---@type { name: string?, at: integer?, path: string? }
+local looked = {}
+
+--- Where the file of a buffer really is. A thousand watches may ask that of one event.
+---@param bufnr integer
+---@return string?
+function M.path_of(bufnr)
+  local name, now = api.nvim_buf_get_name(bufnr), uv.now()
+  if looked.name ~= name or looked.at ~= now then
+    looked = { name = name, at = now, path = name ~= '' and paths.resolve(name) or nil }
+  end
+  return looked.path
+end
+
+--- The text of the buffer that has a file, also when it is opened, closed or renamed meanwhile.
+---@param path string resolved
+---@param changed fun()
+---@return fun() stop
+function M.text(path, changed)
+  local attached, stop_lines
+  local function follow()
+    local bufnr = require('mcp-tools.editor.buffers').of_path(path)
+    if bufnr == attached then
+      return
+    elseif stop_lines then
+      stop_lines()
+    end
+    attached = bufnr
+    stop_lines = bufnr
+      and lines(bufnr, changed, function()
+        attached, stop_lines = nil, nil
+        changed()
+      end)
+  end
+  follow()
+  local stop_events = M.events({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufWritePost' }, function(args)
+    if args.buf ~= attached and M.path_of(args.buf) ~= path then
+      return -- looking at every buffer would be much, for each of many watches
+    end
+    local before = attached
+    follow()
+    if attached ~= before then
+      changed()
+    end
+  end)
+  return function()
+    stop_events()
+    if stop_lines then
+      stop_lines()
+    end
+  end
+end
+
+--- A file on disk, written by whomever. Its folder is watched, since many programs write a new file and rename it.
+---@param path string resolved
+---@param changed fun()
+---@return fun() stop
+function M.file(path, changed)
+  local handle, name = uv.new_fs_event(), vim.fs.basename(path)
+  local ok = handle:start(vim.fs.dirname(path), {}, function(_, changed_name)
+    if changed_name == nil or changed_name == name then
+      changed()
+    end
+  end)
+  if not ok then
+    handle:close()
+    return M.events('BufWritePost', function(args)
+      if readable.path(args.match, vim.fs.dirname(path)) == path then
+        changed()
+      end
+    end)
+  end
+  return function()
+    handle:stop()
+    handle:close()
+  end
+end
+
+return M

@@ -1,0 +1,64 @@
+--- May the text of a file or buffer be given to a client that asked for no approval?
+---
+--- Receives: paths and buffer numbers; the root of the project.
+--- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.
+--- Does not know about: resources, prompts, decisions of people (the gateway asks those).
+
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+---@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'
+
+--- A file, wherever its symlinks lead.
+---@param path string absolute, or relative to the root
+---@param root string
+---@return string? resolved
+---@return mcp-tools.Unreadable? why
+function M.path(path, root)
+  if path == '' or path:find('%z') then
+    return nil, 'no path'
+  end
+  -- An absolute path, always: nothing in it is read as a scheme or a home.
+  local absolute = path:sub(1, 1) == '/' and path or root .. '/' .. path
+  local resolved = paths.resolve(absolute)
+  if not paths.inside(resolved, root) then
+    return nil, 'outside the project'
+  elseif paths.sensitive(resolved) or paths.sensitive(absolute) then
+    return nil, 'sensitive'
+  end
+  return resolved
+end
+
+--- A buffer: by its file, and by what the person said of it (`vim.b.sensitive`). One without a file is of the project.
+---@param bufnr integer
+---@param root string
+---@return boolean readable
+---@return mcp-tools.Unreadable? why
+function M.buffer(bufnr, root)
+  if vim.b[bufnr].sensitive == true then
+    return false, 'sensitive'
+  end
+  local name = vim.api.nvim_buf_get_name(bufnr)
+  if name == '' or vim.bo[bufnr].buftype ~= '' then
+    return true
+  end
+  local resolved, why = M.path(name, root)
+  return resolved ~= nil, why
+end
+
+--- How a path is shown: relative to the root where it is below.
+---@param path string absolute
+---@param root string
+---@return string
+function M.shown(path, root)
+  local real = paths.real_root(root)
+  for _, base in ipairs({ root, real }) do
+    if vim.startswith(path, base .. '/') then
+      return path:sub(#base + 2)
+    end
+  end
+  return path
+end
+
+return M

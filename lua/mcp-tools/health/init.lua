@@ -1,0 +1,241 @@
+-- Receives `:checkhealth mcp-tools`. Sends what is known of every part, each fault with the line that mends it.
+-- Does not know about how a part works; it starts no process and waits for nothing. Each section stands alone: one that
+-- throws says so in its own place.
+
+local health = vim.health
+
+local M = {}
+
+local function bridge_status()
+  return require('mcp-tools.bridge').status()
+end
+
+local function neovim()
+  local version = vim.version()
+  local text = ('Neovim %d.%d.%d'):format(version.major, version.minor, version.patch)
+  if vim.fn.has('nvim-0.10') == 1 then
+    health.ok(text)
+  else
+    health.error(text .. ': 0.10 or newer is needed', 'Install a newer Neovim')
+  end
+  local hindrance = require('mcp-tools.bridge.autostart').hindrance()
+  if hindrance then
+    local advice = require('mcp-tools.config').is_setup() and ':McpTools start'
+      or 'Put `require("mcp-tools").setup({ tools = "recommended" })` into your configuration'
+    health.info(('the bridge does not start by itself here: %s'):format(hindrance))
+    health.info(('to start it: %s'):format(advice))
+  end
+end
+
+---@param fault mcp-tools.bridge.PythonFault
+local function report_fault(fault)
+  health.error(fault.message, fault.advice)
+end
+
+local function python()
+  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
+  local install = require('mcp-tools.bridge.install')
+  local status = bridge_status()
+  local version = status.python_version and ('Python %s'):format(status.python_version)
+  if install.is_running() then
+    health.info('the environment is being installed')
+  elseif install.last_error() then
+    health.warn(
+      'the last installation failed: ' .. install.last_error(),
+      'See :McpTools log, then run :McpTools install'
+    )
+  end
+  if config.get('bridge.command') ~= nil then
+    health.info('bridge.command is set, the private Python environment is not used')
+  elseif config.get('bridge.python') ~= nil then
+    health.info('bridge.python: ' .. config.get('bridge.python'))
+  else
+    local fault = finder.environment_fault()
+    if fault then
+      return report_fault(fault)
+    end
+    local dir = finder.environment_dir()
+    health.ok('environment: ' .. dir)
+    version = version or ('Python %s'):format(finder.environment_version(dir) or 'of unknown version')
+  end
+  health.info(version or 'the version of Python is known once the bridge has started')
+end
+
+---@param status mcp-tools.bridge.Status
+local function report_port(status)
+  if status.wanted_port and status.wanted_port ~= status.port then
+    local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another program'
+    health.warn(('it listens on port %d; %d belongs to %s'):format(status.port, status.wanted_port, holder), {
+      ('Clients with a fixed configuration use port %d: it is taken over when it becomes free'):format(
+        status.wanted_port
+      ),
+      ('To see who has it: ss -ltnp "sport = :%d"'):format(status.wanted_port),
+    })
+  end
+end
+
+---@param versions table<string, string>
+local function report_versions(versions)
+  local parts = {}
+  for _, name in ipairs({ 'bridge', 'python', 'sdk', 'aiohttp', 'msgpack' }) do
+    if versions[name] then
+      table.insert(parts, ('%s %s'):format(name == 'sdk' and 'MCP SDK' or name, versions[name]))
+    end
+  end
+  if #parts > 0 then
+    health.info('versions: ' .. table.concat(parts, ', '))
+  end
+end
+
+---@type table<mcp-tools.bridge.State, fun(status: mcp-tools.bridge.Status)>
+local report_state = {
+  ready = function(status)
+    health.ok(('ready: %s'):format(status.url))
+    if not status.attached then
+      health.warn('it is not attached to this editor', 'Run :McpTools restart')
+    end
+    report_port(status)
+  end,
+  starting = function()
+    health.info('it is starting; run :checkhealth mcp-tools again in a moment')
+  end,
+  waiting = function(status)
+    health.warn(
+      ('it crashed and is started again (try %d): %s'):format(status.tries, status.last_error or 'unknown reason'),
+      'See :McpTools log'
+    )
+  end,
+  stopping = function()
+    health.info('it is stopping')
+  end,
+  stopped = function()
+    health.info('it does not run; :McpTools start starts it')
+  end,
+  failed = function(status)
+    local fault = status.fault or {}
+    health.error(
+      ('it does not run: %s'):format(status.last_error or fault.message or 'unknown reason'),
+      fault.advice or 'See :McpTools log; :McpTools start tries again'
+    )
+  end,
+}
+
+local function bridge()
+  local status = bridge_status()
+  report_state[status.state](status)
+  if status.root then
+    health.info('project: ' .. status.root)
+  end
+  report_versions(status.versions)
+  if status.state ~= 'failed' and status.state ~= 'waiting' and status.last_error then
+    health.warn('last error: ' .. status.last_error, 'See :McpTools log')
+  end
+  if status.note then
+    health.warn(status.note, 'Give clients with a fixed configuration the new token')
+  end
+  if status.blocked then
+    health.warn(
+      ('the editor kept a call waiting too long, in mode "%s"'):format(tostring(status.blocked.mode)),
+      'Press <Esc> or finish the pending key, then let the client try again'
+    )
+  end
+  local sessions = status.sessions
+  if sessions then
+    health.info(('sessions: %d'):format(sessions.count or 0))
+  end
+  health.info(('calls in flight: %d'):format(#require('mcp-tools.core').get().executor:pending()))
+end
+
+local function files()
+  local private, identity = require('mcp-tools.files.private'), require('mcp-tools.bridge.identity')
+  local log = require('mcp-tools.log')
+  local places = {
+    { identity.state_dir(), 'directory' },
+    { vim.fs.joinpath(identity.state_dir(), 'projects'), 'directory' },
+    { vim.fs.joinpath(identity.state_dir(), 'ledger'), 'directory' },
+    { require('mcp-tools.trust.audit').path(), 'file' },
+    { require('mcp-tools.bridge.instances').dir(), 'directory' },
+    { log.path(), 'file' },
+  }
+  local kept = bridge_status().identity_file
+  if kept then
+    table.insert(places, { kept, 'file' })
+  end
+  local faults = 0
+  for _, place in ipairs(places) do
+    local fault = private.fault(place[1], place[2])
+    if fault then
+      faults = faults + 1
+      local message, advice = fault:match('^(.-): (.*)$')
+      health.error(message or fault, advice)
+    end
+  end
+  if faults == 0 then
+    health.ok('only you can change the files of the plugin')
+  end
+  local gateway = require('mcp-tools.core').get().gateway
+  local _, ledger_fault = gateway.ledger:list(gateway:project())
+  if ledger_fault then
+    health.error(
+      'what was decided on tools cannot be known, every call is asked for: ' .. ledger_fault,
+      'Look at that file, then run :McpTools trust reset'
+    )
+  end
+  local audit = require('mcp-tools.trust.audit')
+  if audit.failure() then
+    health.warn(
+      ('the audit log cannot be written: %s'):format(audit.failure()),
+      'Look at the rights of ' .. audit.path()
+    )
+  end
+  if log.failure() then
+    health.warn(
+      ('the log cannot be written: %s'):format(log.failure()),
+      ('Look at the rights of %s'):format(log.path())
+    )
+  else
+    health.info('log: ' .. log.path())
+  end
+end
+
+--- What clients are offered has a file of its own.
+---@param part 'tools'|'resources_and_prompts'|'found'
+---@return fun()
+local function offered(part)
+  return function()
+    require('mcp-tools.health.offered')[part]()
+  end
+end
+
+---@type { title: string, run: fun() }[]
+local sections = {
+  { title = 'Neovim', run = neovim },
+  { title = 'Python environment', run = python },
+  { title = 'Bridge', run = bridge },
+  { title = 'Files', run = files },
+  { title = 'Tools', run = offered('tools') },
+  { title = 'Resources and prompts', run = offered('resources_and_prompts') },
+  { title = 'Tools of other plugins', run = offered('found') },
+  {
+    title = 'Tools written in Python',
+    run = function()
+      require('mcp-tools.health.python').check()
+    end,
+  },
+}
+
+function M.check()
+  for _, section in ipairs(sections) do
+    health.start('mcp-tools: ' .. section.title)
+    local ok, err = xpcall(section.run, debug.traceback)
+    if not ok then
+      require('mcp-tools.log').error('health: %s', err)
+      health.error(
+        ('this check failed: %s'):format(tostring(err):match('[^\n]*')),
+        'Report it with the text of :McpTools log'
+      )
+    end
+  end
+end
+
+return M

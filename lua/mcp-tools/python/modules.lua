@@ -1,0 +1,62 @@
+--- Where modules with tools are.
+---
+--- Receives: the option `python.modules`; the runtimepath.
+--- Sends: sources; those that are not to be read with the reason.
+--- Does not know about: what is in them.
+
+local cache = require('mcp-tools.python.cache')
+local config = require('mcp-tools.config')
+local folder = require('mcp-tools.files.runtimepath')
+local origin = require('mcp-tools.registry.source')
+local runtime = require('mcp-tools.python.command')
+
+local uv = vim.uv
+
+local M = {}
+
+local FOLDER = 'mcp_tools'
+
+---@class mcp-tools.python.Source
+---@field key string the path, or `module:<name>`
+---@field group string
+---@field path string?
+---@field module string?
+---@field sha256 string? that a file of the project must have
+---@field fault string? why it is not to be read
+
+---@param path string
+---@param root string resolved
+---@return mcp-tools.python.Source
+local function file_source(path, root)
+  local source = { key = path, path = path, group = vim.fs.basename(path):gsub('%.py$', '') }
+  if origin.lies_in(path, root) then
+    local text, why = require('mcp-tools.files.trusted').read(path)
+    source.sha256, source.fault = text and vim.fn.sha256(text), why
+  end
+  return source
+end
+
+--- Every place, in the order in which names are given away.
+---@return mcp-tools.python.Source[]
+function M.look()
+  local root, list, seen = runtime.project(), {}, {}
+  for _, name in ipairs(config.get('python.modules')) do
+    local fault = not ('.' .. name):match('^[%w_.]+$') and 'this is no name of a module'
+      or ('.' .. name):find('._', 1, true) and 'names that begin with an underscore are private'
+      or nil
+    table.insert(list, { key = 'module:' .. name, module = name, group = name, fault = fault })
+  end
+  for _, name in ipairs(folder.files(FOLDER, '^[^_.].*%.py$')) do
+    local path = uv.fs_realpath(name)
+    if path and cache.stamp(path) then
+      table.insert(list, file_source(path, root))
+    end
+  end
+  return vim.tbl_filter(function(source)
+    local first = not seen[source.key]
+    seen[source.key] = true
+    return first
+  end, list)
+end
+
+return M

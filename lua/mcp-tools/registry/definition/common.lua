@@ -1,0 +1,185 @@
+--- What definitions of tools, resources and prompts have in common: how their fields are looked at.
+---
+--- Receives: a definition, and the rules of its kind.
+--- Sends: faults (it cannot be used) and lint (it can, but should be changed), and the one text that names all faults.
+--- Does not know about: any kind's own fields.
+
+local nearest = require('mcp-tools.util.suggest')
+local schema_faults = require('mcp-tools.schema.faults')
+local utf8 = require('mcp-tools.util.utf8')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+--- Some clients cut descriptions here.
+local MAX_DESCRIPTION = 4096
+
+---@class mcp-tools.Findings
+---@field faults mcp-tools.Fault[]
+---@field lint mcp-tools.Fault[]
+
+---@return mcp-tools.Findings
+function M.findings()
+  return { faults = {}, lint = {} }
+end
+
+---@param list mcp-tools.Fault[]
+---@param field string
+---@param message string
+function M.note(list, field, message)
+  list[#list + 1] = { field = field, message = message }
+end
+
+-- Rules: each says why a value is wrong, or nothing ----------------------------------------------------------------
+
+function M.text(v)
+  if type(v) ~= 'string' then
+    return 'must be a string'
+  elseif utf8.invalid_at(v) then
+    return 'is not UTF-8'
+  end
+end
+
+function M.filled_text(v)
+  return M.text(v) or (not v:find('%S') and 'must not be empty') or nil
+end
+
+---@param ... type
+function M.of_type(...)
+  local kinds = { ... }
+  return function(v)
+    if not vim.list_contains(kinds, type(v)) then
+      return 'must be a ' .. table.concat(kinds, ' or a ')
+    end
+  end
+end
+
+function M.texts(v)
+  if not value.is_array(v) then
+    return 'must be a list of strings'
+  end
+  for i, item in ipairs(v) do
+    if type(item) ~= 'string' or utf8.invalid_at(item) then
+      return ('[%d] must be a string'):format(i)
+    end
+  end
+end
+
+function M.milliseconds(v)
+  if type(v) ~= 'number' or v ~= v or v < 0 or v == math.huge then
+    return 'must be a number of milliseconds, 0 or more (0 = none)'
+  end
+end
+
+-- Parts of definitions ---------------------------------------------------------------------------------------------
+
+--- Fields that are not given at all; null is not given.
+---@param def table
+---@return table
+function M.given(def)
+  local out = {}
+  for field, v in pairs(def) do
+    if v ~= vim.NIL then
+      out[field] = v
+    end
+  end
+  return out
+end
+
+--- Looks at every field by its rule.
+---@param def table
+---@param rules table<string, fun(v: any): string?>
+---@param required string[]
+---@param out mcp-tools.Findings
+function M.check_fields(def, rules, required, out)
+  for _, field in ipairs(required) do
+    if def[field] == nil then
+      M.note(out.faults, field, 'is required')
+    end
+  end
+  for _, field in ipairs(value.names(def)) do
+    local rule = rules[field]
+    if rule then
+      local message = rule(def[field])
+      if message then
+        M.note(out.faults, field, message)
+      end
+    else
+      local near = nearest(tostring(field), vim.tbl_keys(rules))
+      M.note(out.lint, tostring(field), 'unknown field' .. (near and (', did you mean %s?'):format(near) or ''))
+    end
+  end
+  if type(def.description) == 'string' and #def.description > MAX_DESCRIPTION then
+    M.note(out.lint, 'description', ('longer than %d bytes; some clients cut it there'):format(MAX_DESCRIPTION))
+  end
+end
+
+--- Exactly one of the handler `callback` and `run`.
+---@param def table
+---@param callback 'execute'|'read'|'get'
+---@param out mcp-tools.Findings
+function M.check_handler(def, callback, out)
+  if def[callback] ~= nil and def.run ~= nil then
+    M.note(out.faults, 'run', ('stands beside %s; give one of the two'):format(callback))
+  elseif def[callback] == nil and def.run == nil then
+    M.note(out.faults, callback, 'is required (or run)')
+  end
+end
+
+--- Extras for clients: `hosts.mcp.meta` and `hosts.mcp.icons`.
+---@param hosts any
+---@param out mcp-tools.Findings
+function M.check_hosts(hosts, out)
+  if type(hosts) ~= 'table' then
+    return
+  end
+  for _, name in ipairs(value.names(hosts)) do
+    if type(hosts[name]) ~= 'table' then
+      M.note(out.faults, 'hosts.' .. tostring(name), 'must be a table')
+    end
+  end
+  local mcp = type(hosts.mcp) == 'table' and hosts.mcp or {}
+  for key, is in pairs({ meta = value.is_object, icons = value.is_array }) do
+    local v = mcp[key]
+    local fault = v ~= nil and schema_faults.data(v)
+    if fault then
+      M.note(out.faults, 'hosts.mcp.' .. key, fault.message)
+    elseif v ~= nil and not is(v) then
+      M.note(out.faults, 'hosts.mcp.' .. key, key == 'meta' and 'must map names to data' or 'must be a list')
+    end
+  end
+end
+
+---@param list mcp-tools.Fault[]
+---@return string[]
+function M.lines(list)
+  local out = {}
+  for i, entry in ipairs(list) do
+    out[i] = ('%s: %s'):format(entry.field, entry.message)
+  end
+  return out
+end
+
+--- Every fault in one text, a line each: `resource 'nvim://x': mime_type: …`.
+---@param what string
+---@param name any
+---@param faults mcp-tools.Fault[]
+---@return string
+function M.report(what, name, faults)
+  local texts = M.lines(faults)
+  for i, line in ipairs(texts) do
+    texts[i] = ("%s '%s': %s"):format(what, type(name) == 'string' and name or '?', line)
+  end
+  return table.concat(texts, '\n')
+end
+
+--- Icons and metadata as clients get them.
+---@param def table normalised
+---@return table? icons, table? meta
+function M.extras(def)
+  local mcp = def.hosts and def.hosts.mcp or {}
+  local icons, meta = mcp.icons, mcp.meta
+  return icons and #icons > 0 and icons or nil, meta and next(meta) and meta or nil
+end
+
+return M

@@ -1,0 +1,182 @@
+--- Prompt definitions: taken in, checked as a whole, made ready for use and for clients.
+---
+--- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
+--- Sends: a normalised definition, or one text with every fault; and what clients see of it.
+--- Does not know about: the registry, calls, messages.
+
+local common = require('mcp-tools.registry.definition.common')
+local nearest = require('mcp-tools.util.suggest')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+--- Clients make commands of names, such as `/mcp__nvim-tools__<name>`.
+local MAX_NAME = 40
+
+---@class mcp-tools.PromptDefinition a normalised prompt
+---@field key string its name
+---@field name string
+---@field title string?
+---@field description string
+---@field args mcp-tools.PromptArgument[] in the order in which clients ask for them
+---@field timeout number? ms
+---@field hosts table<string, table>?
+---@field style 'execute'|'run'
+---@field handler function
+---@field lint string[]
+---@field repairs string[]
+
+---@class mcp-tools.PromptArgument
+---@field name string
+---@field title string?
+---@field description string?
+---@field required boolean
+---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>)
+
+local RULES = {
+  name = common.filled_text,
+  title = common.text,
+  description = common.filled_text,
+  args = common.of_type('table'),
+  timeout = common.milliseconds,
+  hosts = common.of_type('table'),
+  get = common.of_type('function'),
+  run = common.of_type('function'),
+}
+
+local ARG_RULES = {
+  name = common.filled_text,
+  title = common.text,
+  description = common.text,
+  required = common.of_type('boolean'),
+  complete = common.of_type('function'),
+}
+
+---@param name any
+---@param arg any
+---@param field string
+---@param out mcp-tools.Findings
+---@return mcp-tools.PromptArgument?
+local function take_arg(name, arg, field, out)
+  if type(name) ~= 'string' or not name:find('%S') then
+    common.note(out.faults, field .. '.name', 'must be a string with something in it')
+    return nil
+  elseif type(arg) ~= 'table' then
+    common.note(out.faults, field, 'must be a table such as { description = "…" }')
+    return nil
+  end
+  for _, key in ipairs(value.names(arg)) do
+    local rule = ARG_RULES[key]
+    local message = rule and rule(arg[key])
+    if message then
+      common.note(out.faults, field .. '.' .. key, message)
+    elseif not rule then
+      local near = nearest(tostring(key), vim.tbl_keys(ARG_RULES))
+      local hint = near and (', did you mean %s?'):format(near) or ''
+      common.note(out.lint, field .. '.' .. tostring(key), 'unknown field' .. hint)
+    end
+  end
+  return {
+    name = name,
+    title = arg.title,
+    description = arg.description,
+    required = arg.required == true,
+    complete = arg.complete,
+  }
+end
+
+--- Arguments in order: as listed; of a map, those that are required first, then by name.
+---@param args table
+---@param out mcp-tools.Findings
+---@return mcp-tools.PromptArgument[]
+local function take_args(args, out)
+  local list, seen = {}, {}
+  if args[1] ~= nil then
+    for i, arg in ipairs(args) do
+      local name = type(arg) == 'table' and arg.name or nil
+      local field = ('args[%d]'):format(i)
+      list[#list + 1] = take_arg(name, arg, field, out)
+      if name ~= nil and seen[name] then
+        common.note(out.faults, field .. '.name', 'stands there twice')
+      end
+      seen[name or false] = true
+    end
+    return list
+  end
+  for _, name in ipairs(value.names(args)) do
+    list[#list + 1] = take_arg(name, args[name], 'args.' .. tostring(name), out)
+  end
+  table.sort(list, function(a, b)
+    if a.required ~= b.required then
+      return a.required
+    end
+    return a.name < b.name
+  end)
+  return list
+end
+
+--- Takes in a definition.
+---@param def mcp-tools.Prompt
+---@return mcp-tools.PromptDefinition?
+---@return string? err every fault, a line each: `prompt 'x': args.topic.required: …`
+function M.normalise(def)
+  if type(def) ~= 'table' then
+    return nil, 'prompt: must be a table, got ' .. type(def)
+  end
+  def = common.given(def)
+  local out = common.findings()
+  common.check_fields(def, RULES, { 'name', 'description' }, out)
+  local args = take_args(type(def.args) == 'table' and def.args or {}, out)
+  common.check_handler(def, 'get', out)
+  common.check_hosts(def.hosts, out)
+  if type(def.name) == 'string' then
+    if #def.name > MAX_NAME then
+      common.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
+    end
+    if not def.name:find('^[%w_-]+$') then
+      common.note(out.lint, 'name', 'has characters other than A-Z, a-z, 0-9, - and _; clients make commands of names')
+    end
+  end
+  if #out.faults > 0 then
+    return nil, common.report('prompt', def.name, out.faults)
+  end
+  return {
+    key = def.name,
+    name = def.name,
+    title = def.title,
+    description = def.description,
+    args = args,
+    timeout = def.timeout,
+    hosts = def.hosts,
+    style = def.run and 'run' or 'execute',
+    handler = def.run or def.get,
+    lint = common.lines(out.lint),
+    repairs = {},
+  }
+end
+
+--- A definition as clients get it in `prompts/list`.
+---@param def mcp-tools.PromptDefinition
+---@return table prompt
+function M.published(def)
+  local icons, meta = common.extras(def)
+  local arguments = {}
+  for i, arg in ipairs(def.args) do
+    arguments[i] = {
+      name = arg.name,
+      title = arg.title,
+      description = arg.description,
+      required = arg.required or nil,
+    }
+  end
+  return {
+    name = def.name,
+    title = def.title,
+    description = def.description,
+    arguments = #arguments > 0 and arguments or nil,
+    icons = icons,
+    _meta = meta,
+  }
+end
+
+return M

@@ -1,0 +1,217 @@
+--- Resource definitions: taken in, checked as a whole, made ready for reads and for clients.
+---
+--- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
+--- Sends: a normalised definition, or one text with every fault; and what clients see of it.
+--- Does not know about: the registry, calls, how a URI finds its resource.
+
+local common = require('mcp-tools.registry.definition.common')
+local uri_template = require('mcp-tools.util.uri_template')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+---@class mcp-tools.ResourceDefinition a normalised resource
+---@field key string the URI, or the template's text
+---@field name string
+---@field uri string?
+---@field template mcp-tools.UriTemplate?
+---@field scheme string
+---@field title string?
+---@field description string?
+---@field mime_type string?
+---@field tags string[]?
+---@field annotations table?
+---@field complete table<string, function> variable → `fun(ctx, prefix, arguments)`
+---@field paths table<string, true> variables that name files of the project
+---@field watch? fun(changed: fun(), params: table): fun()?
+---@field bundled boolean? text of it is repaired instead of refused
+---@field timeout number? ms
+---@field hosts table<string, table>?
+---@field style 'execute'|'run'
+---@field handler function
+---@field lint string[]
+---@field repairs string[]
+
+local RULES = {
+  uri = common.filled_text,
+  uri_template = common.filled_text,
+  name = common.filled_text,
+  title = common.text,
+  description = common.filled_text,
+  mime_type = function(v)
+    if type(v) ~= 'string' or not v:find('^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+%s*;?[%w%s=";_.+-]*$') then
+      return 'must be a media type such as "text/plain"'
+    end
+  end,
+  tags = common.texts,
+  annotations = common.of_type('table'),
+  complete = common.of_type('table'),
+  paths = common.texts,
+  watch = common.of_type('function'),
+  timeout = common.milliseconds,
+  hosts = common.of_type('table'),
+  read = common.of_type('function'),
+  run = common.of_type('function'),
+}
+
+---@param annotations table
+---@param out mcp-tools.Findings
+local function check_annotations(annotations, out)
+  for _, key in ipairs(value.names(annotations)) do
+    local v, message = annotations[key], nil
+    if key == 'audience' then
+      local fits = value.is_array(v) and #v > 0
+      for _, who in ipairs(fits and v or {}) do
+        fits = fits and (who == 'user' or who == 'assistant')
+      end
+      message = not fits and 'must be a list of "user" and "assistant"' or nil
+    elseif key == 'priority' then
+      message = (type(v) ~= 'number' or v < 0 or v > 1) and 'must be a number from 0 to 1' or nil
+    elseif key == 'last_modified' then
+      message = common.filled_text(v)
+    else
+      common.note(out.lint, 'annotations.' .. tostring(key), 'unknown, not published')
+    end
+    if message then
+      common.note(out.faults, 'annotations.' .. key, message)
+    end
+  end
+end
+
+--- The scheme of a URI. One in capitals is none: nobody would find it.
+---@param uri string
+---@return string?
+local function scheme_of(uri)
+  return uri:match('^(%l[%l%d+.-]*):.')
+end
+
+---@param def table
+---@param out mcp-tools.Findings
+---@return mcp-tools.UriTemplate?
+local function check_place(def, out)
+  if def.uri ~= nil and def.uri_template ~= nil then
+    common.note(out.faults, 'uri_template', 'stands beside uri; give one of the two')
+  elseif def.uri == nil and def.uri_template == nil then
+    common.note(out.faults, 'uri', 'is required (or uri_template)')
+  end
+  local text = def.uri_template or def.uri
+  if type(text) ~= 'string' or not text:find('%S') then
+    return nil
+  end
+  local field = def.uri_template and 'uri_template' or 'uri'
+  if not scheme_of(text) then
+    common.note(out.faults, field, 'must begin with a scheme in lower case, such as "nvim://"')
+  end
+  if def.uri_template then
+    local template, fault = uri_template.compile(text)
+    if not template then
+      common.note(out.faults, field, fault)
+    end
+    return template
+  elseif text:find('[%s%c{}<>"\\^`|\128-\255]') then
+    common.note(out.faults, field, 'has characters that must be percent-encoded')
+  end
+end
+
+--- `complete` and `paths` are about variables that there are.
+---@param def table
+---@param template mcp-tools.UriTemplate?
+---@param out mcp-tools.Findings
+local function check_variables(def, template, out)
+  local names = template and template.names or {}
+  local judged = template ~= nil or def.uri_template == nil
+  for _, name in ipairs(type(def.complete) == 'table' and value.names(def.complete) or {}) do
+    local field = 'complete.' .. tostring(name)
+    if type(def.complete[name]) ~= 'function' then
+      common.note(out.faults, field, 'must be a function')
+    elseif judged and not vim.list_contains(names, name) then
+      common.note(out.faults, field, 'is not a variable of the uri_template')
+    end
+  end
+  for _, name in ipairs(value.is_array(def.paths) and def.paths or {}) do
+    if judged and not vim.list_contains(names, name) then
+      common.note(out.faults, 'paths', ("'%s' is not a variable of the uri_template"):format(tostring(name)))
+    end
+  end
+end
+
+--- Takes in a definition.
+---@param def mcp-tools.Resource
+---@return mcp-tools.ResourceDefinition?
+---@return string? err every fault, a line each: `resource 'nvim://x': mime_type: …`
+function M.normalise(def)
+  if type(def) ~= 'table' then
+    return nil, 'resource: must be a table, got ' .. type(def)
+  end
+  def = common.given(def)
+  local out = common.findings()
+  common.check_fields(def, RULES, { 'name' }, out)
+  local template = check_place(def, out)
+  check_variables(def, template, out)
+  common.check_handler(def, 'read', out)
+  common.check_hosts(def.hosts, out)
+  if type(def.annotations) == 'table' then
+    check_annotations(def.annotations, out)
+  end
+  if def.description == nil then
+    common.note(out.lint, 'description', 'is missing; a model chooses by it')
+  end
+  local key = def.uri_template or def.uri
+  if #out.faults > 0 then
+    return nil, common.report('resource', key or def.name, out.faults)
+  end
+  local paths = {}
+  for _, name in ipairs(def.paths or {}) do
+    paths[name] = true
+  end
+  return {
+    key = key,
+    name = def.name,
+    uri = def.uri,
+    template = template,
+    scheme = scheme_of(key),
+    title = def.title,
+    description = def.description,
+    mime_type = def.mime_type,
+    tags = value.copy(def.tags),
+    annotations = value.copy(def.annotations),
+    complete = vim.tbl_extend('force', {}, def.complete or {}),
+    paths = paths,
+    watch = def.watch,
+    timeout = def.timeout,
+    hosts = def.hosts,
+    style = def.run and 'run' or 'execute',
+    handler = def.run or def.read,
+    lint = common.lines(out.lint),
+    repairs = {},
+  }
+end
+
+--- A definition as clients get it in `resources/list` or `resources/templates/list`.
+---@param def mcp-tools.ResourceDefinition
+---@return table resource
+function M.published(def)
+  local icons, meta = common.extras(def)
+  local annotations = def.annotations or {}
+  local shown = {
+    audience = annotations.audience,
+    priority = annotations.priority,
+    lastModified = annotations.last_modified,
+  }
+  if def.tags and #def.tags > 0 then
+    meta = vim.tbl_extend('keep', meta or {}, { tags = def.tags })
+  end
+  return {
+    uri = def.uri,
+    uriTemplate = def.template and def.template.text,
+    name = def.name,
+    title = def.title,
+    description = def.description,
+    mimeType = def.mime_type,
+    annotations = next(shown) and shown or nil,
+    icons = icons,
+    _meta = meta,
+  }
+end
+
+return M

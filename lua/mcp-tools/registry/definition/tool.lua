@@ -1,0 +1,206 @@
+--- Tool definitions: taken in, checked as a whole, made ready for calls and for clients.
+---
+--- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
+--- Sends: a normalised definition, or one text with every fault; and what clients see of it.
+--- Does not know about: the registry, calls, channels. It logs nothing: `lint` and `repairs` are for the caller.
+
+local args_form = require('mcp-tools.registry.definition.args')
+local common = require('mcp-tools.registry.definition.common')
+local fields = require('mcp-tools.registry.definition.tool_fields')
+local prepare = require('mcp-tools.registry.definition.publish_schema')
+local keywords = require('mcp-tools.schema.keywords')
+local schema = require('mcp-tools.schema')
+local schema_faults = require('mcp-tools.schema.faults')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+---@class mcp-tools.Definition a normalised tool
+---@field name string
+---@field title string?
+---@field description string
+---@field args table<string, mcp-tools.Arg>? a copy of the short form, when that was given
+---@field input_schema table ready to be encoded
+---@field output_schema table? ready to be encoded
+---@field annotations mcp-tools.Annotations?
+---@field timeout number? ms
+---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
+---@field preview? fun(args: table): string
+---@field state? fun(): table
+---@field hosts table<string, table>?
+---@field recommended boolean?
+---@field style 'execute'|'run'
+---@field handler function
+---@field check mcp-tools.Validator of the arguments
+---@field check_output mcp-tools.Validator?
+---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
+---@field lint string[] what should be changed
+---@field repairs string[] what was changed before publishing
+
+--- A path below another.
+local function below(base, path)
+  if path == '(root)' or path == '' then
+    return base
+  end
+  return path:sub(1, 1) == '[' and base .. path or base .. '.' .. path
+end
+
+--- A path within a schema, as seen from the definition.
+local function place(field, path)
+  if field == 'args' and path:find('^properties') then
+    -- The short form leaves `properties` of the top out.
+    return 'args' .. path:sub(#'properties' + 1)
+  end
+  return below(field, path)
+end
+
+---@param list mcp-tools.Fault[]
+---@param field string
+---@param found mcp-tools.Fault[]
+local function add_all(list, field, found)
+  for _, fault in ipairs(found) do
+    list[#list + 1] = { field = place(field, fault.field), message = fault.message }
+  end
+end
+
+---@class mcp-tools.Intake
+---@field faults mcp-tools.Fault[]
+---@field lint mcp-tools.Fault[]
+---@field repairs mcp-tools.Fault[]
+---@field unchecked mcp-tools.Unchecked[]
+
+--- Checks and compiles one schema of a definition.
+---@param intake mcp-tools.Intake
+---@param field 'args'|'input_schema'|'output_schema'
+---@param raw table
+---@return table? published
+---@return mcp-tools.Validator?
+local function take_schema(intake, field, raw)
+  local found = schema_faults.find(raw)
+  add_all(intake.faults, field, found)
+  if raw.type ~= 'object' then
+    add_all(intake.faults, field, { { field = 'type', message = 'must be "object" at the top' } })
+  end
+  if #found > 0 then
+    return nil
+  end
+  local published, repairs = prepare(raw)
+  local validator, faults = schema.compile_sound(published)
+  if not validator then
+    add_all(intake.faults, field, faults or {})
+    return nil
+  end
+  add_all(intake.repairs, field, repairs)
+  add_all(intake.lint, field, validator:misfits())
+  for _, gap in ipairs(validator.unchecked) do
+    table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })
+  end
+  return published, validator
+end
+
+--- The schema of the arguments, from either form.
+---@param intake mcp-tools.Intake
+---@param def table
+---@return table? published
+---@return mcp-tools.Validator?
+local function take_arguments(intake, def)
+  if type(def.input_schema) == 'table' then
+    return take_schema(intake, 'input_schema', def.input_schema)
+  end
+  local args = type(def.args) == 'table' and def.args or {}
+  local broken = schema_faults.data(args)
+  if broken then
+    table.insert(intake.faults, { field = below('args', broken.field), message = broken.message })
+    return nil
+  end
+  if args[1] ~= nil then
+    table.insert(intake.faults, { field = 'args', message = 'must map names to tables, not be a list' })
+    return nil
+  end
+  local complete = true
+  for _, name in ipairs(value.names(args)) do
+    if type(args[name]) ~= 'table' then
+      local message = 'must be a table such as { type = "string" }'
+      table.insert(intake.faults, { field = keywords.join('args', name), message = message })
+      complete = false
+    end
+  end
+  if not complete then
+    return nil
+  end
+  return take_schema(intake, 'args', args_form.to_schema(args))
+end
+
+--- Takes in a definition.
+---@param def mcp-tools.Tool
+---@return mcp-tools.Definition?
+---@return string? err every fault, a line each: `tool 'x': args.n.type: …`
+function M.normalise(def)
+  if type(def) ~= 'table' then
+    return nil, 'tool: must be a table, got ' .. type(def)
+  end
+  def = common.given(def)
+  local checked = fields.check(def)
+  ---@type mcp-tools.Intake
+  local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
+  local input, check = take_arguments(intake, def)
+  local output, check_output
+  if type(def.output_schema) == 'table' then
+    output, check_output = take_schema(intake, 'output_schema', def.output_schema)
+  end
+  if #intake.faults > 0 then
+    return nil, common.report('tool', def.name, intake.faults)
+  end
+  return {
+    name = def.name,
+    title = def.title,
+    description = def.description,
+    args = value.copy(def.args),
+    input_schema = input,
+    output_schema = output,
+    annotations = value.copy(def.annotations),
+    timeout = def.timeout,
+    needs_approval = def.needs_approval,
+    preview = def.preview,
+    state = def.state,
+    hosts = def.hosts,
+    recommended = def.recommended,
+    style = def.run and 'run' or 'execute',
+    handler = def.run or def.execute,
+    check = check,
+    check_output = check_output,
+    unchecked = intake.unchecked,
+    lint = common.lines(intake.lint),
+    repairs = common.lines(intake.repairs),
+  }
+end
+
+--- The hints in MCP's names; nil when there are none.
+local function published_annotations(annotations)
+  local out = { title = annotations.title }
+  for ours, theirs in pairs(fields.HINTS) do
+    out[theirs] = annotations[ours]
+  end
+  return next(out) and out or nil
+end
+
+--- A definition as clients get it in `tools/list`: nothing null, nothing empty that need not be there, and empty
+--- tables in the form that JSON needs.
+---@param def mcp-tools.Definition
+---@param prefix string
+---@return table tool shares its schemas with the definition; not to be changed
+function M.published(def, prefix)
+  local icons, meta = common.extras(def)
+  return {
+    name = prefix .. def.name,
+    title = def.title,
+    description = def.description,
+    inputSchema = def.input_schema,
+    outputSchema = def.output_schema,
+    annotations = published_annotations(def.annotations or {}),
+    icons = icons,
+    _meta = meta,
+  }
+end
+
+return M

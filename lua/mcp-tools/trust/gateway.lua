@@ -1,0 +1,292 @@
+--- May this call run? One order of decision for every host.
+---
+--- Receives: a call with its definition and its checked arguments.
+--- Sends: yes, or an `access_denied` error that names what would allow it; questions to a person; what they said to the
+--- ledger (for good) and to trust/grants.lua (for a while).
+--- Does not know about: how a question is shown, what the tool does, who renders the error.
+---
+--- First that decides: (1) the person's rules, (2) hard limits on files, (3) what was decided before, (4) the
+--- definition's `needs_approval`, (5) its annotations, (6) `approval.default`. A "deny" of 1 to 3 wins wherever it
+--- stands. Whatever fails on the way denies.
+
+local Grants = require('mcp-tools.trust.grants')
+local canonical = require('mcp-tools.util.canonical_json')
+local errors = require('mcp-tools.errors')
+local judgement = require('mcp-tools.trust.rules')
+local levels = require('mcp-tools.trust.level')
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local named = require('mcp-tools.trust.targets')
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+---@class mcp-tools.Decision
+---@field action 'allow'|'ask'|'deny'
+---@field by string what decided, for the audit log: an option, "files", "ledger", …
+---@field reason string for the person, or for the client when denied
+---@field places mcp-tools.Place[]? what the arguments name
+
+---@class mcp-tools.Gateway
+---@field ask mcp-tools.Ask
+---@field root fun(): string
+---@field ledger mcp-tools.Ledger
+---@field grants mcp-tools.Grants
+local Gateway = {}
+Gateway.__index = Gateway
+
+--- Makes a gateway.
+---@param opts { ask: mcp-tools.Ask, root: (fun(): string), ledger: mcp-tools.Ledger }
+---@return mcp-tools.Gateway
+function M.new(opts)
+  return setmetatable({ ask = opts.ask, root = opts.root, ledger = opts.ledger, grants = Grants.new() }, Gateway)
+end
+
+--- The project that decisions are kept for now.
+---@return string root
+function Gateway:project()
+  return paths.real_root(self.root())
+end
+
+local NOTHING = {}
+
+--- What should happen to a call; asks nobody.
+---@param call mcp-tools.Call
+---@return mcp-tools.Decision
+function Gateway:judge(call)
+  local root = call.project or self:project()
+  local rules = judgement.by_rules(call)
+  if rules and rules.action == 'deny' then
+    return rules
+  end
+  local places = named.by(call.args)
+  local denial, outside = judgement.by_places(places, root)
+  if denial then
+    return denial
+  end
+  local verdict, fault = self.ledger:look(root, call.definition)
+  if verdict and verdict.level == 'denied' then
+    return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
+  end
+  local decision = rules
+    or judgement.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
+    or judgement.by_definition(call, root)
+  if fault and decision.action == 'allow' then
+    -- A "never" may stand where nobody can read it.
+    decision = { action = 'ask', by = 'ledger', reason = 'what you decided before cannot be known: ' .. fault }
+    decision.fault = fault
+  end
+  decision.places = places
+  return decision
+end
+
+--- The error of a call that may not run, with the line that would allow it.
+---@param call mcp-tools.Call
+---@param why string
+---@return mcp-tools.Error
+function M.denied(call, why)
+  local line = ('require("mcp-tools").setup({ approval = { tools = { %s = "allow" } } })'):format(call.name)
+  return errors.new('access_denied', ('%s was not run: %s. To allow it always: %s'):format(call.name, why, line))
+end
+
+--- What a person may answer.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@return mcp-tools.Choice[]
+function Gateway:choices(call, decision)
+  local choices = { 'once', 'deny' }
+  local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
+  if not decision.fault then
+    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect.
+    if not by_rule then
+      if call.session then
+        table.insert(choices, 'session')
+      end
+      table.insert(choices, 'always')
+    end
+    table.insert(choices, 'never')
+  end
+  if self.grants:is_tiresome(call) then
+    table.insert(choices, 'silence')
+  end
+  return choices
+end
+
+--- The files that a yes is for; nil when it is for the tool.
+---@param decision mcp-tools.Decision
+---@return string[]?
+local function files_of(decision)
+  return decision.by == 'files' and vim.tbl_map(function(place)
+    return place.path
+  end, decision.places) or nil
+end
+
+--- Keeps what the person said beyond this call.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param choice mcp-tools.Choice
+---@param root string
+function Gateway:remember(call, decision, choice, root)
+  local files = files_of(decision)
+  local ok, err = true, nil
+  if choice == 'session' and call.session then
+    self.grants:allow_session(call, files)
+  elseif choice == 'always' then
+    ok, err = self.ledger:set(root, call.definition, files and 'files' or 'trusted', files)
+  elseif choice == 'never' then
+    ok, err = self.ledger:set(root, call.definition, 'denied')
+  elseif choice == 'silence' then
+    self.grants:silence(call)
+  end
+  if not ok then
+    notify.error(('what you decided on %s counts for this call only: %s'):format(call.name, err))
+  end
+end
+
+--- Runs a step of a decision; one that fails denies.
+---@param call mcp-tools.Call
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+---@param step fun()
+local function closed(call, finish, step)
+  local ok, fault = xpcall(step, debug.traceback)
+  if not ok then
+    log.error('deciding on %s failed, so it is denied: %s', call.name, fault)
+    finish(false, 'error', M.denied(call, 'the decision failed (see :McpTools log)'))
+  end
+end
+
+local YES = { once = true, session = true, always = true }
+--- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
+---@type table<mcp-tools.Choice, true>
+M.FROM_CLIENT = { once = true, session = true, deny = true }
+
+--- Is a call that was allowed still what the person saw?
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@return string? why_not
+function Gateway:has_changed(call, decision)
+  local now = self:judge(call)
+  if now.action == 'deny' then
+    return now.reason
+  end
+  for i = 1, math.max(#decision.places, #now.places) do
+    local before, after = decision.places[i], now.places[i]
+    if not before or not after or before.path ~= after.path then
+      return 'a file that it names has moved since the question was asked'
+    end
+  end
+end
+
+--- Does what the person said, or their client in their name.
+---@param asked mcp-tools.Asked
+---@param decision mcp-tools.Decision
+---@param choice mcp-tools.Choice
+---@param who 'person'|'client'
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:answered(asked, decision, choice, who, finish)
+  local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
+  if not vim.list_contains(asked.choices, choice) or from_client and not M.FROM_CLIENT[choice] then
+    return finish(false, 'error', M.denied(call, ('"%s" is no answer to this question'):format(choice)))
+  end
+  if not YES[choice] then
+    self:remember(call, decision, choice, asked.root)
+    if from_client then
+      return finish(false, by, M.denied(call, 'the client said no'))
+    elseif self.grants:denied(call) == Grants.PATIENCE then
+      notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
+    end
+    return finish(false, by, M.denied(call, 'the person at the editor said no'))
+  end
+  call.args = asked.args -- whoever else had them
+  local changed = self:has_changed(call, decision)
+  if changed then
+    return finish(false, by, M.denied(call, changed))
+  end
+  self:remember(call, decision, choice, asked.root)
+  self.grants:allowed(call)
+  self.grants:forget_unanswered(call)
+  finish(true, by)
+end
+
+--- Asks the person and does what they say.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:question(call, decision, finish)
+  local asked = {
+    call = call,
+    args = vim.deepcopy(call.args),
+    reason = decision.reason,
+    places = decision.places,
+    choices = self:choices(call, decision),
+    root = call.project,
+  }
+  self.ask(asked, function(choice, err, by)
+    closed(call, finish, function()
+      if choice and (call.decision or call:ended()) then
+        return -- said twice, or too late: it counts for nothing
+      elseif choice then
+        return self:answered(asked, decision, choice, by or 'person', finish)
+      elseif by == 'timeout' then
+        self.grants:missed(call, decision.places, asked.choices, files_of(decision))
+      end
+      finish(false, by or 'nobody', err)
+    end)
+  end)
+end
+
+--- Decides on a call whose arguments are noted.
+---@param call mcp-tools.Call
+---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
+function Gateway:settle(call, finish)
+  call.project = self:project()
+  local decision = self:judge(call)
+  if decision.action == 'allow' then
+    return finish(true, decision.by)
+  elseif decision.action == 'deny' then
+    return finish(false, decision.by, M.denied(call, decision.reason))
+  elseif self.grants:redeem(call, decision.places) then
+    return finish(true, 'person: before')
+  elseif self.grants:is_silenced(call) then
+    return finish(false, 'person: silence', M.denied(call, 'the person at the editor wants no more such questions'))
+  end
+  self:question(call, decision, finish)
+end
+
+--- Decides, asking the person where that is the decision.
+---@param call mcp-tools.Call
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?) called exactly once, at once unless a person is asked
+function Gateway:decide(call, answer)
+  local function finish(allowed, by, err)
+    if not call.decision then
+      call.decision = { allowed = allowed, by = by }
+      answer(allowed, err)
+    end
+  end
+  local taken, snapshot = pcall(canonical.snapshot, call.args)
+  call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
+  closed(call, finish, function()
+    self:settle(call, finish)
+  end)
+end
+
+-- For people ---------------------------------------------------------------------------------------------------------
+
+--- How far a tool is trusted now.
+---@param definition mcp-tools.Definition
+---@return 'trusted'|'verified'|'untrusted'|'denied' level
+---@return string why
+function Gateway:level(definition)
+  local root = self:project()
+  return levels.of(root, definition, self.ledger:look(root, definition))
+end
+
+--- Changes how far a tool is trusted in this project.
+---@param definition mcp-tools.Definition
+---@param level 'trusted'|'verified'|'untrusted'|'denied'
+---@return boolean ok, string? err
+function Gateway:trust(definition, level)
+  return self.ledger:set(self:project(), definition, level ~= 'untrusted' and level or nil)
+end
+
+return M

@@ -1,0 +1,39 @@
+--- How far a tool is trusted, in a word for people.
+---
+--- Receives: a definition, and what the ledger has of it.
+--- Sends: a level and its reason.
+--- Does not know about: calls, sessions, how a level is shown.
+
+local judgement = require('mcp-tools.trust.rules')
+local origin = require('mcp-tools.registry.source')
+
+local M = {}
+
+local NOTHING = {}
+
+--- The level of a tool whose arguments are not known yet.
+---@param root string
+---@param definition mcp-tools.Definition
+---@param verdict mcp-tools.Verdict?
+---@param fault string? why there is no verdict
+---@return 'trusted'|'verified'|'untrusted'|'denied' level
+---@return string why
+function M.of(root, definition, verdict, fault)
+  local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
+  local option = judgement.by_options(definition)
+  if option and option.action == 'deny' then
+    return 'denied', option.reason
+  elseif verdict and verdict.level == 'denied' then
+    return 'denied', 'you denied it always'
+  elseif not verdict or fault then
+    return 'untrusted', 'what you decided before cannot be known'
+  elseif verdict.level == 'trusted' and not option then
+    return 'trusted', 'you trust it'
+  elseif not option and type(definition.needs_approval) == 'function' and origin.is_believed(definition, root) then
+    return 'untrusted', 'it depends on its arguments'
+  end
+  local decision = option or judgement.by_memory(call, verdict, NOTHING, nil, {}) or judgement.by_definition(call, root)
+  return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
+end
+
+return M

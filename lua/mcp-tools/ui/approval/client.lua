@@ -1,0 +1,65 @@
+-- Receives a question for approval. Sends it to the client of the call, as a form (elicitation), and its answer back.
+-- Does not know about eras and streams, what an answer means. What a client says may be said by nobody: it is offered
+-- no answer that outlives its session.
+
+local approval = require('mcp-tools.ui.approval')
+local gateway = require('mcp-tools.trust.gateway')
+local inputs = require('mcp-tools.call.inputs')
+local text = require('mcp-tools.ui.approval.text')
+
+local M = { serial = false }
+
+---@type table<mcp-tools.Question, table<string, mcp-tools.Input>>
+local asked = setmetatable({}, { __mode = 'k' })
+
+---@param message string
+---@param choices table[]
+---@return table<string, mcp-tools.Input>, string key
+local function form(message, choices)
+  local names, titles = {}, {}
+  for _, choice in ipairs(choices) do
+    table.insert(names, choice.name)
+    table.insert(titles, choice.long)
+  end
+  local answer = { type = 'string', title = 'Answer', enum = names, enumNames = titles, default = 'deny' }
+  local schema = { type = 'object', properties = { answer = answer }, required = { 'answer' } }
+  -- The key cannot be known before the question was seen, so that none is answered in advance.
+  local key = 'approval_' .. vim.text.hexencode(assert(vim.uv.random(16)))
+  return { [key] = { method = 'elicitation/create', params = { message = message, requestedSchema = schema } } }, key
+end
+
+--- Why the client of a call cannot be asked.
+---@param call mcp-tools.Call
+---@return string?
+function M.missing(call)
+  local err = inputs.missing(call, (form('', {})))
+  return err and 'its client cannot ask a person (it offers no elicitation)' or nil
+end
+
+---@param question mcp-tools.Question
+function M.show(question)
+  local choices = vim.tbl_filter(function(choice)
+    return gateway.FROM_CLIENT[choice.name]
+  end, text.choices(question))
+  local message = 'May this run in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
+  local requests, key = form(message, choices)
+  asked[question] = requests
+  inputs.ask(question.call, requests, function(results, err)
+    asked[question] = nil
+    if err then
+      return approval.give_up(question, M, 'its client did not ask: ' .. err.message)
+    end
+    local result = results[key]
+    approval.answer(question.id, result.action == 'accept' and result.content.answer or 'deny', 'client')
+  end)
+end
+
+---@param question mcp-tools.Question
+function M.hide(question)
+  if asked[question] then
+    inputs.withdraw(question.call, asked[question])
+    asked[question] = nil
+  end
+end
+
+return M

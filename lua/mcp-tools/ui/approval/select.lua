@@ -1,0 +1,45 @@
+-- Receives a question for approval. Sends it to `vim.ui.select`, for people whose picker is better than our window.
+-- Does not know about what the answer means. The one that comes with Neovim holds the editor until it is answered.
+
+local approval = require('mcp-tools.ui.approval')
+local text = require('mcp-tools.ui.approval.text')
+local visible = require('mcp-tools.ui.sanitize')
+
+local M = { serial = true }
+
+local MAX_ARGS = 200
+
+--- Arguments for the eye: one line, not endless.
+---@param args table
+---@return string
+local function summary(args)
+  local all = visible.line(vim.inspect(args, { newline = ' ', indent = '' }))
+  return vim.fn.strcharlen(all) > MAX_ARGS and vim.fn.strcharpart(all, 0, MAX_ARGS) .. '…' or all
+end
+
+---@param question mcp-tools.Question
+function M.show(question)
+  local call = question.call
+  local who = call.client.name and 'A client that ' .. text.client(call, true) or 'The host ' .. visible.line(call.host)
+  local prompt = ('%s wants to run %s %s (%s)'):format(
+    who,
+    visible.line(call.name),
+    summary(question.args),
+    visible.line(question.reason)
+  )
+  local choices = text.choices(question)
+  vim.ui.select(choices, {
+    prompt = prompt,
+    kind = 'mcp-tools-approval',
+    format_item = function(choice)
+      return choice.long
+    end,
+  }, function(choice)
+    approval.answer(question.id, choice and choice.name or 'deny') -- closed is no
+  end)
+end
+
+--- A picker cannot be closed from here; an answer that comes later is dropped.
+function M.hide() end
+
+return M

@@ -1,0 +1,100 @@
+--- Text from strangers, so that what is shown is what is there.
+---
+--- Receives: any bytes.
+--- Sends: text without characters that hide, reorder or imitate others; each of them becomes `<U+202E>`, a byte that is
+--- not UTF-8 `<FF>`.
+--- Does not know about: where it is shown.
+
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- A pattern (of Vim's regular expressions) for what stands in their place.
+M.PATTERN = [[<U+\x\{4,6}>\|<\x\x>]]
+
+--- First and last of each range: what has no width, sets a direction, joins, is blank without being a space, or
+--- selects a variant of the character before it.
+local HIDDEN = {
+  { 0x00, 0x1f }, -- controls
+  { 0x7f, 0xa0 }, -- more of them, and the space that does not break
+  { 0xad, 0xad }, -- soft hyphen
+  { 0x034f, 0x034f }, -- grapheme joiner
+  { 0x061c, 0x061c }, -- Arabic letter mark
+  { 0x115f, 0x1160 }, -- Hangul fillers
+  { 0x1680, 0x1680 },
+  { 0x17b4, 0x17b5 }, -- Khmer vowels without a form
+  { 0x180b, 0x180f }, -- Mongolian selectors
+  { 0x2000, 0x200f }, -- spaces, zero width, direction
+  { 0x2028, 0x202f }, -- separators, embeddings and overrides
+  { 0x205f, 0x206f }, -- joiners, isolates
+  { 0x2800, 0x2800 }, -- blank Braille
+  { 0x3000, 0x3000 },
+  { 0x3164, 0x3164 },
+  { 0xfe00, 0xfe0f }, -- variation selectors
+  { 0xfeff, 0xfeff },
+  { 0xffa0, 0xffa0 },
+  { 0xfff0, 0xfffb }, -- annotations
+  { 0xfffe, 0xffff },
+  { 0x1bca0, 0x1bca3 },
+  { 0x1d173, 0x1d17a },
+  { 0xe0000, 0xe0fff }, -- tags, more variation selectors
+  { 0x100000, 0x10ffff }, -- private, for nobody here
+}
+
+---@param code integer
+---@return boolean
+local function is_hidden(code)
+  for _, range in ipairs(HIDDEN) do
+    if code < range[1] then
+      return false
+    elseif code <= range[2] then
+      return true
+    end
+  end
+  return false
+end
+
+local function mark(code)
+  return ('<U+%04X>'):format(code)
+end
+
+local function control(char)
+  return mark(char:byte())
+end
+
+---@param char string one character of several bytes
+local function shown(char)
+  local code = vim.fn.char2nr(char, true)
+  return is_hidden(code) and mark(code) or char
+end
+
+--- One line of it.
+---@param text string
+---@return string
+function M.line(text)
+  if not text:find('[^\32-\126]') then
+    return text
+  end
+  local out, from = {}, 1
+  while from <= #text do
+    local bad = utf8.invalid_at(text, from)
+    local good = text:sub(from, bad and bad - 1):gsub('[%z\1-\31\127]', control)
+    out[#out + 1] = good:gsub('[\194-\244][\128-\191]+', shown)
+    out[#out + 1] = bad and ('<%02X>'):format(text:byte(bad)) or nil
+    from = bad and bad + 1 or #text + 1
+  end
+  return table.concat(out)
+end
+
+--- Its lines: breaks and tabs are what they are, as in a file.
+---@param text string
+---@return string[]
+function M.lines(text)
+  local lines = vim.split(text, '\n', { plain = true })
+  for i, line in ipairs(lines) do
+    lines[i] = M.line((line:gsub('\t', '    ')))
+  end
+  return lines
+end
+
+return M

@@ -1,0 +1,139 @@
+--- One attached bridge, or program that calls tools: the listener of every call that it makes.
+---
+--- Receives: what happens to a call; other events from wire/channels.lua.
+--- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel; a note where that is enough.
+--- Does not know about: verbs, other channels, whether the bridge still lives.
+
+local core = require('mcp-tools.core')
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
+local marker = require('mcp-tools.wire.started_file')
+
+local uv = vim.uv
+
+local M = {}
+
+--- A reply up to this size rides in the wake-up itself.
+local WAKE_MAX = 64 * 1024
+
+---@class mcp-tools.Channel: mcp-tools.Listener
+---@field id integer
+---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
+---@field marker mcp-tools.Marker?
+---@field role 'bridge'|'client'|nil
+local Channel = {}
+Channel.__index = Channel
+
+--- Makes the listener of a bridge.
+---@param id integer its channel
+---@param marker_path any the file that it made for notes, if any
+---@return mcp-tools.Channel
+function M.new(id, marker_path)
+  return setmetatable({ id = id, answering = {}, marker = marker.open(marker_path) }, Channel)
+end
+
+--- Lets go of what belongs to it.
+function Channel:close()
+  if self.marker then
+    self.marker:close()
+  end
+end
+
+--- Sends an event. A closed channel is found by the watch; here it only goes unheard.
+function Channel:emit(event, ...)
+  local ok, err = pcall(vim.rpcnotify, self.id, event, ...)
+  if not ok then
+    log.debug('channel %d: %s did not go out: %s', self.id, event, err)
+  end
+end
+
+--- Inside `execute` a note is enough: the reply follows; when the tool holds up the editor, the bridge looks for it.
+function Channel:started(call)
+  local noted = self.marker and self.answering[call.id] == 'execute' and self.marker:note(call.id, call.deadline)
+  if not noted then
+    self:emit('started', call.id, call.deadline)
+  end
+end
+
+function Channel:log(call, level, data)
+  local text, err = json.encode(data, 'data')
+  self:emit('log', call.id, level, text or json.encode(('(not shown: %s)'):format(err.message)))
+end
+
+--- An intermediate state is progress with the state as its message; one that is no string goes along as it is, too.
+function Channel:state(call, state)
+  local last, text, value = call.latest, state, nil
+  if type(state) ~= 'string' then
+    value = json.encode(state, 'state')
+    text = value or vim.inspect(state)
+  end
+  call:progress(last and last.done + 1 or 1, last and last.total, text, value)
+end
+
+--- What is known of a call, as it crosses: the answer to `execute` and `get_result`, and what rides in a wake-up.
+---@param call mcp-tools.Call
+---@return table reply
+function M.reply_of(call)
+  local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
+  if not reply.done then
+    reply.state = call.state
+    reply.inputs, reply.withdrawn = call.inputs, call.withdrawn
+    reply.deadline = call.deadline
+    if call.state == 'waiting_approval' then
+      reply.deadline = call.answer_by
+    end
+    return reply
+  end
+  local outcome = call.outcome
+  if outcome.error then
+    local bound = call.definition and call.definition.output_schema and true or nil
+    reply.result = { state = outcome.state, error = outcome.error, schema_bound = bound }
+  else
+    local payload = outcome.payload
+    reply.result = { state = 'done', kind = payload.kind, text = payload.text, structured = payload.structured }
+  end
+  return reply
+end
+
+function Channel:wake(call)
+  if self.answering[call.id] then
+    return -- the reply to `execute` is about to say it
+  end
+  local payload = call.outcome and call.outcome.payload
+  local text = payload and payload.text or call.inputs and call.inputs.json
+  if text and #text > WAKE_MAX then
+    self:emit('wake', call.id)
+  else
+    self:emit('wake', call.id, M.reply_of(call))
+  end
+end
+
+Channel.done = Channel.wake
+Channel.inputs = Channel.wake
+
+--- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
+function Channel:progress(call)
+  local rate = core.limits().progress_rate
+  local now = uv.hrtime()
+  local bucket = call.bucket
+  if not bucket then
+    bucket = { tokens = rate, at = now }
+    call.bucket = bucket
+  end
+  bucket.tokens = math.min(rate, bucket.tokens + (now - bucket.at) / 1e9 * rate)
+  bucket.at = now
+  if bucket.tokens >= 1 then
+    bucket.tokens = bucket.tokens - 1
+    self:emit('wake', call.id, M.reply_of(call))
+  elseif not bucket.waiting then
+    bucket.waiting = true
+    vim.defer_fn(function()
+      bucket.waiting = false
+      if not call:ended() then
+        self:progress(call)
+      end
+    end, math.ceil(1000 / rate))
+  end
+end
+
+return M

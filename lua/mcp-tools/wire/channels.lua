@@ -1,0 +1,144 @@
+--- Who is attached: bridges, and programs that only call or provide tools, each by its channel.
+---
+--- Receives: channels from wire/; changes of the registry and of resources.
+--- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
+--- Does not know about: verbs, what a reply holds.
+
+local core = require('mcp-tools.core')
+
+local uv = vim.uv
+
+local M = {}
+
+--- How often lost channels are looked for.
+local WATCH_MS = 1000
+
+--- By the number of the channel. A field, not a function: every call looks here.
+---@type table<integer, mcp-tools.Channel>
+M.attached = {}
+
+local attached = M.attached
+
+---@type mcp-tools.Subscriptions?
+local subscriptions
+
+--- What the channels have subscribed to.
+---@return mcp-tools.Subscriptions
+function M.subscriptions()
+  subscriptions = subscriptions
+    or require('mcp-tools.wire.subscriptions').new({
+      find = function(uri)
+        return require('mcp-tools.call.resolver').find(core.get().registry, uri, require('mcp-tools.bridge').root)
+      end,
+      send = function(id, uri)
+        if attached[id] then
+          attached[id]:emit('updated', uri)
+        end
+      end,
+    })
+  return subscriptions
+end
+
+--- A resource has changed: whoever subscribed to it is told.
+---@param uri string
+function M.updated(uri)
+  if subscriptions then
+    subscriptions:notify(uri)
+  end
+end
+
+local watch
+
+---@param id integer
+local function is_open(id)
+  return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
+end
+
+local function look()
+  for id in pairs(attached) do
+    if not is_open(id) then
+      M.lost(id)
+    end
+  end
+  local provided = package.loaded['mcp-tools.wire.provided']
+  local watched = core.get().executor.active > 0
+    or (subscriptions and subscriptions:any())
+    or (provided and provided.any())
+  if next(attached) == nil or not watched then
+    watch:stop()
+    watch:close()
+    watch = nil
+  end
+end
+
+--- Looks once a second while a call is pending or something is subscribed to or provided; else there is no timer.
+function M.keep_watch()
+  if watch then
+    return
+  end
+  watch = uv.new_timer()
+  watch:start(
+    WATCH_MS,
+    WATCH_MS,
+    vim.schedule_wrap(function()
+      if watch then
+        look()
+      end
+    end)
+  )
+end
+
+--- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
+---@param id integer
+function M.lost(id)
+  local channel = attached[id]
+  if not channel then
+    return
+  end
+  attached[id] = nil
+  channel:close()
+  if subscriptions then
+    subscriptions:release(id)
+  end
+  local function is_its(call)
+    return call.listener == channel
+  end
+  local executor = core.get().executor
+  executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
+  executor:forget_where(is_its)
+  local provided = package.loaded['mcp-tools.wire.provided'] -- nobody provides anything before it is loaded
+  if provided then
+    provided.lost(id)
+  end
+  require('mcp-tools.bridge').detached(id)
+end
+
+---@type table<mcp-tools.Kind, true>? of which nobody has been told yet
+local pending
+
+--- Tells everyone who is attached of a change, once per turn of the event loop.
+---@param kind mcp-tools.Kind
+function M.changed(kind)
+  if subscriptions and (kind == 'resources' or kind == 'templates') then
+    subscriptions:refresh()
+  end
+  if pending then
+    pending[kind] = true
+    return
+  end
+  if next(attached) == nil then
+    return
+  end
+  pending = { [kind] = true }
+  vim.schedule(function()
+    local kinds = pending or {}
+    pending = nil
+    for changed in pairs(kinds) do
+      for _, channel in pairs(attached) do
+        channel:emit('changed', changed, core.get().registry.revisions[changed])
+      end
+    end
+  end)
+end
+
+return M

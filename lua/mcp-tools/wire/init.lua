@@ -1,0 +1,246 @@
+--- The bridge's only door: the verbs that it may call.
+---
+--- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes, and from
+--- programs that only call or provide tools.
+--- Sends: replies as plain values. What comes later than a reply is sent by wire/channel.lua.
+--- Does not know about: MCP, HTTP, what a tool does, how a lost channel is noticed (wire/channels.lua).
+---
+--- A wake-up only makes the bridge's poll immediate; losing all of them loses nothing. Times are `vim.uv.hrtime`.
+
+local Channel = require('mcp-tools.wire.channel')
+local channels = require('mcp-tools.wire.channels')
+local core = require('mcp-tools.core')
+local encode = require('mcp-tools.call.result')
+
+local uv = vim.uv
+
+local M = {}
+
+--- The version of these verbs. Raised when an old bridge could not work with them.
+M.PROTOCOL = 1
+
+--- Names this life of the editor.
+M.boot = ('%s-%x'):format(vim.fn.getpid(), uv.hrtime() % 2 ^ 48)
+
+local attached = channels.attached
+
+--- A channel that says so itself is gone.
+M.lost = channels.lost
+
+---@param id integer
+---@return mcp-tools.Channel
+local function channel_of(id)
+  return attached[id] or error(('channel %s is not attached; say hello first'):format(tostring(id)))
+end
+
+--- Attaches a bridge, or a program that only calls tools; that one says with `lost` that it goes.
+---@param id integer its channel
+---@param info table `{ protocol, role, pid, port, wanted_port, port_holder, versions }`, of a client without ports
+---@return table hello versions, settings, revisions, clock
+function M.hello(id, info)
+  if info.protocol ~= M.PROTOCOL then
+    error(
+      ('this plugin speaks protocol %d, the bridge %s: run :McpTools install, then :McpTools restart'):format(
+        M.PROTOCOL,
+        tostring(info.protocol)
+      )
+    )
+  end
+  local channel = Channel.new(id, info.marker)
+  channel.role = info.role
+  attached[id] = channel
+  local answer = {}
+  if info.role == 'client' then
+    channels.keep_watch() -- they come and go, and one that was killed has not said so
+  else
+    answer = require('mcp-tools.bridge').attached(id, info) or {}
+  end
+  return {
+    protocol = M.PROTOCOL,
+    boot = M.boot,
+    clock = uv.hrtime(),
+    revision = core.get().registry.revisions,
+    versions = { nvim = tostring(vim.version()), plugin = core.VERSION },
+    token = answer.token,
+    marker = channel.marker ~= nil,
+    settings = core.bridge_settings(),
+  }
+end
+
+--- Definitions of a kind, as the JSON text that clients get.
+---@param kind mcp-tools.Kind
+---@param revision? integer the one that the bridge has
+---@return { clock: integer, revision: integer, unchanged: true?, json: string? }
+function M.list(kind, revision)
+  local current = core.get().registry.revisions[kind]
+  if not current then
+    error(("unknown kind '%s'"):format(tostring(kind)))
+  end
+  local reply = { clock = uv.hrtime(), revision = current }
+  if revision == current then
+    reply.unchanged = true
+  else
+    reply.json = core.published(kind)
+  end
+  return reply
+end
+
+--- A value of the client: as it is, or as JSON text when it nests too deep for a message.
+---@param value table|string|nil
+---@return table?
+local function unpacked(value)
+  if type(value) == 'string' then
+    return vim.json.decode(value)
+  end
+  return value
+end
+
+--- Runs a tool; a result that is there at once comes in the reply.
+---@param name string
+---@param args table|string
+---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
+---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
+---  ack: string[]? }
+---@return table reply
+function M.execute(name, args, opts)
+  local channel = channel_of(opts.channel)
+  local executor = core.get().executor
+  if opts.ack then
+    executor:acknowledge(opts.ack)
+  end
+  channel.answering[opts.call_id] = 'execute'
+  local call = executor:execute(name, unpacked(args), {
+    id = opts.call_id,
+    kind = opts.kind,
+    host = opts.host or 'mcp',
+    start_by = opts.start_by,
+    timeout = opts.timeout,
+    limit = opts.limit,
+    client = opts.client,
+    session = opts.session,
+    capabilities = unpacked(opts.capabilities),
+    listener = channel,
+    exact_args = true,
+    keep = true,
+  })
+  channel.answering[opts.call_id] = nil
+  if not call:ended() then
+    channels.keep_watch()
+  end
+  return Channel.reply_of(call)
+end
+
+--- What a call has come to. Repeated until acknowledged.
+---@param id string
+---@return table reply
+function M.get_result(id)
+  local call = core.get().executor:get(id)
+  if call then
+    return Channel.reply_of(call)
+  end
+  local text = ('unknown or expired task: %s'):format(tostring(id))
+  return {
+    clock = uv.hrtime(),
+    done = true,
+    result = { state = 'failed', error = { code = 'not_found', message = text } },
+  }
+end
+
+--- The client's answers to what a call waits for. Those to another question than the open one change nothing.
+---@param id string
+---@param seq integer of the question
+---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
+---@return table reply with `stale = true` when nothing came of it
+function M.answer(id, seq, text)
+  local call = core.get().executor:get(id)
+  local answering = call and call.listener.answering
+  if not answering or call:ended() then
+    return M.get_result(id)
+  end
+  answering[id] = 'answer'
+  local taken = require('mcp-tools.call.inputs').answer(call, seq, text)
+  answering[id] = nil
+  local reply = Channel.reply_of(call)
+  reply.stale = not taken or nil
+  return reply
+end
+
+--- Cancels a call; the tool's hooks run.
+---@param id string
+---@param reason string
+function M.cancel_task(id, reason)
+  return { cancelled = core.get().executor:cancel(id, reason or 'client') }
+end
+
+--- The results of these calls have arrived.
+---@param ids string[]
+function M.acknowledge(ids)
+  core.get().executor:acknowledge(ids)
+end
+
+--- Where in a result the bytes stand that are not UTF-8.
+---@param id string
+---@return { path: string, message: string }
+function M.explain(id)
+  local call = core.get().executor:get(id)
+  local outcome = call and call.outcome
+  local path = outcome and encode.bad_bytes(outcome.value) or 'result'
+  return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
+end
+
+--- From now on the channel gets `updated(uri)` when the resource has changed. As often as it says so, it must
+--- unsubscribe.
+---@param id integer
+---@param uri string
+---@return { clock: integer, error: mcp-tools.Error? }
+function M.subscribe(id, uri)
+  channel_of(id)
+  local err = channels.subscriptions():subscribe(id, uri)
+  if not err then
+    channels.keep_watch()
+  end
+  return { clock = uv.hrtime(), error = err }
+end
+
+---@param id integer
+---@param uri string
+---@return { clock: integer, unsubscribed: boolean }
+function M.unsubscribe(id, uri)
+  return { clock = uv.hrtime(), unsubscribed = channels.subscriptions():unsubscribe(id, uri) }
+end
+
+--- Offers tools that the caller runs itself, until it takes them back or its channel closes. Their calls come to it as
+--- `remote_call(call_id, tool, args, info)`, `remote_cancel(call_id, reason)` and `remote_answer(call_id, ask, …)`.
+---@param id integer
+---@param provider string
+---@param definitions table[]|string a list, or JSON text of one
+---@return { clock: integer, refused: string[] }
+function M.provide(id, provider, definitions)
+  channel_of(id)
+  local reply = require('mcp-tools.wire.provided').provide(id, provider, unpacked(definitions) --[[@as table[] ]])
+  channels.keep_watch()
+  reply.clock = uv.hrtime()
+  return reply
+end
+
+---@param id integer
+---@param provider string
+function M.withdraw(id, provider)
+  require('mcp-tools.wire.provided').withdraw(id, provider)
+end
+
+for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remote_ask' }) do
+  --- What a process tells of a call that it runs; see call/remote.lua.
+  M[verb] = function(...)
+    require('mcp-tools.call.remote').receive(verb, ...)
+  end
+end
+
+--- News from the bridge, for people.
+---@param kind 'listening'|'sessions'|'blocked'
+---@param data table
+function M.report(kind, data)
+  require('mcp-tools.bridge').reported(kind, data)
+end
+
+return M

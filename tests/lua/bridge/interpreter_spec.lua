@@ -1,0 +1,176 @@
+local notifications = require('notifications')
+local t = require('helpers')
+local config = require('mcp-tools.config')
+local install = require('mcp-tools.bridge.install')
+local python = require('mcp-tools.bridge.interpreter')
+
+local function resolve()
+  local got
+  python.resolve(function(runtime, fault)
+    got = { runtime, fault }
+  end)
+  t.wait(function()
+    return got
+  end, 6000)
+  return got[1], got[2]
+end
+
+--- Puts an environment there that looks finished.
+local function make_environment(stamp)
+  local dir = python.environment_dir()
+  vim.fn.mkdir(dir .. '/bin', 'p')
+  local lock = table.concat(vim.fn.readfile(python.plugin_root() .. '/requirements.lock', 'b'), '\n')
+  vim.fn.writefile({ stamp or vim.fn.sha256(lock) }, dir .. '/.lock-hash')
+  vim.fn.writefile({ 'home = /usr/bin', 'version = 3.12.1' }, dir .. '/pyvenv.cfg')
+  vim.uv.fs_symlink(vim.fn.exepath('python3'), dir .. '/bin/python')
+  return dir
+end
+
+local function program(lines)
+  local path = vim.fn.tempname()
+  vim.fn.writefile(lines, path)
+  vim.uv.fs_chmod(path, tonumber('755', 8))
+  return path
+end
+
+describe('python', function()
+  before_each(function()
+    config.reset()
+    vim.fn.delete(python.environment_dir(), 'rf')
+  end)
+
+  it('knows the folder of the plugin', function()
+    t.ok(vim.uv.fs_stat(python.plugin_root() .. '/lua/mcp-tools/config.lua'))
+  end)
+
+  it('asks for :McpTools install when the environment is missing', function()
+    local runtime, fault = resolve()
+    t.eq(nil, runtime)
+    t.matches('not installed', fault.message)
+    t.eq('Run :McpTools install', fault.advice)
+    t.eq(true, fault.needs_install)
+  end)
+
+  it('asks for it when the environment belongs to another lock', function()
+    make_environment(('0'):rep(64))
+    local _, fault = resolve()
+    t.matches('another version of the plugin', fault.message)
+    t.eq(true, fault.needs_install)
+  end)
+
+  it('asks for it when the interpreter behind the environment is gone', function()
+    local dir = make_environment()
+    vim.uv.fs_unlink(dir .. '/bin/python')
+    vim.uv.fs_symlink('/nonexistent/python3.11', dir .. '/bin/python')
+    local _, fault = resolve()
+    t.matches('is gone', fault.message)
+  end)
+
+  it('runs the bridge with the environment that fits, and reads its version from its notes', function()
+    local dir = make_environment()
+    local runtime = resolve()
+    t.eq({ dir .. '/bin/python', '-m', 'bridge' }, runtime.command)
+    t.eq('environment', runtime.source)
+    t.eq('3.12.1', runtime.version)
+  end)
+
+  it('takes bridge.command as it is', function()
+    config.setup({ bridge = { command = { 'my-bridge', '--x y' } } })
+    t.eq({ command = { 'my-bridge', '--x y' }, source = 'command' }, (resolve()))
+    config.setup({ bridge = { command = 'my bridge' } })
+    t.eq({ 'my bridge' }, resolve().command)
+  end)
+
+  it('asks bridge.python for its version', function()
+    config.setup({ bridge = { python = program({ '#!/bin/sh', 'echo 3.13.2' }) } })
+    local runtime = resolve()
+    t.eq('3.13.2', runtime.version)
+    t.eq('python', runtime.source)
+    t.eq({ '-m', 'bridge' }, { runtime.command[2], runtime.command[3] })
+  end)
+
+  it('says that bridge.python is too old, missing or broken, and what to do', function()
+    for _, case in ipairs({
+      { program({ '#!/bin/sh', 'echo 3.10.12' }), 'is Python 3%.10%.12, too old: the bridge needs 3%.11 or newer' },
+      { '/nonexistent/python', 'is no program' },
+      { program({ '#!/bin/sh', 'echo no such version >&2; exit 127' }), 'does not run: no such version' },
+    }) do
+      config.reset()
+      config.setup({ bridge = { python = case[1] } })
+      local runtime, fault = resolve()
+      t.eq(nil, runtime)
+      t.matches(case[2], fault.message)
+      t.matches('Set bridge.python to Python 3.11 or newer', fault.advice)
+    end
+  end)
+end)
+
+describe('install', function()
+  before_each(function()
+    notifications.collect()
+  end)
+
+  after_each(function()
+    notifications.restore()
+  end)
+
+  local function run(lines)
+    local ended, err
+    install.run({ command = { program(lines) } }, function(fault)
+      ended, err = true, fault
+    end)
+    t.ok(install.is_running())
+    t.wait(function()
+      return ended
+    end, 5000)
+    t.ok(not install.is_running())
+    return err
+  end
+
+  it('shows the progress and says when it is done', function()
+    t.eq(nil, run({ '#!/bin/sh', 'echo step one', 'echo step two' }))
+    t.eq(nil, install.last_error())
+    t.matches('step one', table.concat(require('mcp-tools.log').lines(5), '\n'))
+    notifications.wait('is ready')
+  end)
+
+  it('fails with the last line of stderr', function()
+    local err = run({ '#!/bin/sh', 'echo noise >&2', 'echo "no route to the index: check the proxy" >&2', 'exit 1' })
+    t.eq('no route to the index: check the proxy', err)
+    t.eq(err, install.last_error())
+    notifications.wait('check the proxy')
+  end)
+
+  it('takes the first Python on PATH that runs', function()
+    local dir, path = vim.fn.tempname(), vim.env.PATH
+    vim.fn.mkdir(dir)
+    for name, lines in pairs({
+      python3 = { '#!/bin/sh', 'echo "no such version is switched on" >&2; exit 127' },
+      ['python3.11'] = { '#!/bin/sh', '[ "$1" = -c ] || { echo "asked $0" >&2; exit 1; }' },
+    }) do
+      vim.uv.fs_rename(program(lines), vim.fs.joinpath(dir, name))
+    end
+    local err
+    vim.env.PATH = dir
+    install.run({}, function(fault)
+      err = fault
+    end)
+    t.wait(function()
+      return err
+    end, 5000)
+    vim.env.PATH = path
+    t.eq(('asked %s/python3.11'):format(dir), err)
+  end)
+
+  it('does not run twice at a time', function()
+    local ended
+    install.run({ command = { program({ '#!/bin/sh', 'sleep 0.2' }) } }, function()
+      ended = true
+    end)
+    install.run()
+    notifications.wait('under way already')
+    t.wait(function()
+      return ended
+    end)
+  end)
+end)

@@ -1,0 +1,230 @@
+local notifications = require('notifications')
+local t = require('helpers')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+
+local FOLDER = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
+
+local function window_text(name)
+  local buffer = t.wait(function()
+    local found = vim.fn.bufnr('^mcp-tools://' .. name .. '$')
+    return found > 0 and found
+  end, 3000, 'window ' .. name)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+end
+
+local function completions(line)
+  return vim.fn.getcompletion(line, 'cmdline')
+end
+
+describe('plugin', function()
+  it('defines the command and loads nothing', function()
+    local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
+    local before = vim.tbl_keys(package.loaded)
+    vim.g.loaded_mcp_tools = nil
+    vim.cmd.source(path)
+    t.eq(before, vim.tbl_keys(package.loaded))
+    t.eq(2, vim.fn.exists(':McpTools'))
+  end)
+end)
+
+describe(':McpTools', function()
+  before_each(function()
+    config.reset()
+    config.setup({ bridge = { command = { 'python3', FIXTURE, 'ready' } } })
+    notifications.collect()
+    core.get().registry:clear('tools')
+    core.get().registry:add_tool({
+      name = 'echo',
+      description = 'gives back what it got',
+      args = { text = { type = 'string', required = true } },
+      annotations = { read_only = true },
+      execute = function(ctx, args)
+        ctx({ said = args.text })
+      end,
+    })
+    core.get().registry:add_tool({
+      name = 'wait',
+      description = 'never answers',
+      annotations = { read_only = true },
+      execute = function() end,
+    })
+  end)
+
+  after_each(function()
+    notifications.restore()
+    local stopped
+    require('mcp-tools.bridge').stop(function()
+      stopped = true
+    end)
+    t.wait(function()
+      return stopped
+    end, 5000)
+    vim.cmd('silent! only | enew')
+  end)
+
+  it('completes subcommands and their arguments', function()
+    t.eq(
+      { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
+      vim.tbl_filter(function(name)
+        return vim.list_contains(
+          { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },
+          name
+        )
+      end, completions('McpTools '))
+    )
+    t.eq({ 'start', 'status', 'stop' }, completions('McpTools st'))
+    t.eq({ 'echo', 'wait' }, completions('McpTools call '))
+    t.eq({ 'wait' }, completions('McpTools call w'))
+    t.eq({ 'all' }, completions('McpTools cancel '))
+    t.eq({}, completions('McpTools call echo '))
+    t.eq({}, completions('McpTools stop '))
+  end)
+
+  it('names the nearest subcommand for one that is not there', function()
+    vim.cmd('McpTools stauts')
+    notifications.wait('there is no :McpTools stauts; did you mean status?')
+  end)
+
+  it('starts, shows, restarts and stops the bridge', function()
+    vim.cmd('McpTools start')
+    notifications.wait('ready: http://127.0.0.1:')
+    local port = require('mcp-tools.bridge').get_port()
+    vim.cmd('McpTools start')
+    notifications.wait(('runs already, on port %d'):format(port))
+    notifications.collect()
+    vim.cmd('McpTools restart')
+    notifications.wait(('ready: http://127.0.0.1:%d/mcp'):format(port))
+    vim.cmd('McpTools stop')
+    notifications.wait('the bridge has stopped')
+  end)
+
+  it('shows the state of everything, without the token', function()
+    vim.cmd('McpTools')
+    t.matches('^bridge: stopped', window_text('status'))
+    vim.cmd('McpTools start')
+    notifications.wait('ready: ')
+    require('mcp-tools.bridge').reported('sessions', {
+      count = 1,
+      calls = 1,
+      clients = { { name = 'some-client', version = '2', transport = 'http' } },
+    })
+    vim.cmd('McpTools call wait')
+    vim.cmd('McpTools status')
+    local text = window_text('status')
+    t.matches('bridge: ready', text)
+    t.matches('endpoint +http://127%.0%.0%.1:%d+/mcp', text)
+    t.matches('clients +some%-client 2 http', text)
+    t.matches('calls +1 in flight\n +%S+  wait  running', text)
+    t.ok(not text:find(require('mcp-tools.bridge').get_auth_token(), 1, true))
+    vim.cmd('McpTools cancel all')
+    notifications.wait('cancelled wait')
+    t.matches('Error %(cancelled%)', window_text('call wait'))
+  end)
+
+  it('runs a tool with JSON arguments and shows its result', function()
+    vim.cmd('McpTools call echo {"text": "a | b"}')
+    t.matches('said = "a | b"', window_text('call echo'))
+    t.eq('lua', vim.bo[vim.fn.bufnr('^mcp-tools://call echo$')].filetype)
+    vim.cmd('normal q')
+    t.eq(-1, vim.fn.bufnr('^mcp-tools://call echo$'))
+  end)
+
+  it('shows what is wrong with a call', function()
+    vim.cmd('McpTools call echo')
+    t.matches('Error %(validation_error%).*\n  text: ', window_text('call echo'))
+    vim.cmd('McpTools call')
+    notifications.wait('which tool?')
+    vim.cmd('McpTools call echo [1]')
+    t.matches('^The arguments are no JSON object: .*\n  %[1%]$', window_text('call echo'))
+    vim.cmd('McpTools call echo {nope')
+    t.matches('^The arguments are no JSON object: Expected .*\n  {nope$', window_text('call echo'))
+  end)
+
+  it('shows everything in one window, and a late result without taking the cursor', function()
+    local windows = #vim.api.nvim_list_wins()
+    local here = vim.api.nvim_get_current_win()
+    vim.cmd('McpTools tools')
+    vim.cmd('McpTools')
+    vim.cmd('McpTools call echo {"text": "x"}')
+    t.eq(windows + 1, #vim.api.nvim_list_wins())
+    t.ok(vim.api.nvim_get_current_win() ~= here)
+    vim.cmd('McpTools call wait')
+    vim.api.nvim_set_current_win(here)
+    vim.cmd('McpTools cancel')
+    t.matches('Error %(cancelled%)', window_text('call wait'))
+    t.eq(here, vim.api.nvim_get_current_win())
+    t.eq(windows + 1, #vim.api.nvim_list_wins())
+  end)
+
+  it('lets the last window go', function()
+    vim.cmd('McpTools tools')
+    vim.cmd('only')
+    vim.cmd('normal q')
+    t.eq('', vim.api.nvim_buf_get_name(0))
+  end)
+
+  it('cancels one call by its id', function()
+    vim.cmd('McpTools cancel')
+    notifications.wait('no call is in flight')
+    vim.cmd('McpTools call wait')
+    local id = core.get().executor:pending()[1].id
+    t.eq({ id, 'all' }, completions('McpTools cancel '))
+    vim.cmd('McpTools cancel nope')
+    notifications.wait('no call in flight has the id nope')
+    vim.cmd('McpTools cancel ' .. id)
+    notifications.wait(('cancelled wait (%s)'):format(id))
+    t.eq(0, #core.get().executor:pending())
+  end)
+
+  it('lists the tools by group', function()
+    vim.cmd('McpTools tools')
+    t.matches('registered\n  nvim_echo +gives back what it got\n  nvim_wait', window_text('tools'))
+    t.matches('\nresources\n  nvim://buffers +Open buffers\n', window_text('tools'))
+    t.matches('\nresource templates\n  file:///{%+path}', window_text('tools'))
+    t.matches('\nprompts\n  analyze_module', window_text('tools'))
+  end)
+
+  it('loads one thing again, and tells of what has failed in it alone', function()
+    local plugin = vim.fn.tempname()
+    local function write(name, text)
+      vim.fn.mkdir(plugin .. '/lua/mcp-tools/ext', 'p')
+      vim.fn.writefile({ text }, ('%s/lua/mcp-tools/ext/%s.lua'):format(plugin, name))
+    end
+    local good = "return { name = 'shipped', description = 'x', execute = function(ctx) ctx(1) end }"
+    write('broken', 'return {')
+    write('good', good)
+    vim.opt.runtimepath:append(plugin)
+    vim.cmd('McpTools tools refresh')
+    notifications.wait('ext/broken.lua')
+    for _, name in ipairs({ 'shipped', 'nvim_shipped', 'good' }) do
+      notifications.collect()
+      vim.cmd('McpTools tools reload ' .. name)
+      notifications.wait('loaded again')
+    end
+    write('good', 'return {')
+    for _, name in ipairs({ 'shipped', 'nvim_shipped', 'good' }) do
+      notifications.collect()
+      vim.cmd('McpTools tools reload ' .. name)
+      notifications.wait('ext/good.lua')
+    end
+    vim.opt.runtimepath:remove(plugin)
+    vim.cmd('McpTools tools refresh')
+    vim.fn.delete(plugin, 'rf')
+  end)
+
+  it('shows the end of the log in one window', function()
+    local function shows(text)
+      require('mcp-tools.log').warn('%s', text)
+      t.wait(function()
+        vim.cmd('McpTools log')
+        return window_text('log'):find(text, 1, true)
+      end)
+    end
+    shows('something to read')
+    local windows = #vim.api.nvim_list_wins()
+    shows('more to read')
+    t.eq(windows, #vim.api.nvim_list_wins())
+  end)
+end)

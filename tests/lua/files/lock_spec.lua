@@ -1,0 +1,56 @@
+local lock_file = require('mcp-tools.files.lock')
+local t = require('helpers')
+
+local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/lock-spec'
+local path = base .. '/x.lock'
+
+local function age(seconds)
+  local at = os.time() - seconds
+  vim.uv.fs_utime(path, at, at)
+end
+
+before_each(function()
+  vim.fn.mkdir(base, 'p')
+end)
+
+after_each(function()
+  vim.fn.delete(base, 'rf')
+end)
+
+describe('a lock', function()
+  it('is had by one at a time', function()
+    local mine = t.ok(lock_file.take(path))
+    t.eq({ nil, nil }, { lock_file.take(path) })
+    t.eq(true, mine:is_held())
+    mine:release()
+    t.eq(nil, vim.uv.fs_stat(path))
+    t.ok(lock_file.take(path))
+  end)
+
+  it('that its owner left behind is taken away, the next time it can be had', function()
+    for _, seconds in ipairs({ 10, -10 }) do
+      local dead = t.ok(lock_file.take(path))
+      age(seconds)
+      t.eq(nil, (lock_file.take(path)))
+      local mine = t.ok(lock_file.take(path))
+      t.eq({ false, true }, { dead:is_held(), mine:is_held() })
+      dead:release() -- it slept, and has nothing to give back
+      t.eq(true, mine:is_held())
+      mine:release()
+    end
+    t.eq({}, vim.fn.readdir(base))
+  end)
+
+  it('in use is left alone', function()
+    local mine = t.ok(lock_file.take(path))
+    age(1)
+    lock_file.take(path)
+    t.eq(true, mine:is_held())
+  end)
+
+  it('in a folder that is not there says so', function()
+    local lock, err = lock_file.take(base .. '/nowhere/x.lock')
+    t.eq(nil, lock)
+    t.matches('cannot write', err)
+  end)
+end)

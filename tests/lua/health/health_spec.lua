@@ -1,0 +1,162 @@
+local notifications = require('notifications')
+local t = require('helpers')
+local bridge = require('mcp-tools.bridge')
+local config = require('mcp-tools.config')
+
+local FOLDER = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
+
+local function use(behaviour)
+  config.reset()
+  config.setup({ tools = {}, bridge = { command = { 'python3', FIXTURE, behaviour } } })
+end
+
+local function report()
+  vim.cmd('silent checkhealth mcp-tools')
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  vim.cmd('bwipeout!')
+  t.ok(not text:find('this check failed', 1, true), text)
+  t.ok(not text:find('Failed to run healthcheck', 1, true), text)
+  return text
+end
+
+local function reach(state)
+  t.wait(function()
+    return bridge.status().state == state
+  end, 15000, 'state ' .. state)
+end
+
+describe('health', function()
+  before_each(function()
+    config.reset()
+    notifications.collect() -- not what is tested here, and kept from the output
+    vim.env.XDG_RUNTIME_DIR = nil
+  end)
+
+  after_each(function()
+    bridge.stop()
+    reach('stopped')
+    notifications.restore()
+  end)
+
+  it('says what to do before anything is set up', function()
+    local text = report()
+    t.matches('OK.- Neovim %d+%.%d+%.%d+', text)
+    t.matches('setup%(%) was not called', text)
+    t.matches('environment of the bridge is not installed\n.*ADVICE.*\n.*Run :McpTools install', text)
+    t.matches('setup%({ tools = "recommended" }%)', text)
+  end)
+
+  it('works while the bridge is stopped, starting, ready and stopping', function()
+    use('slow')
+    t.matches('it does not run; :McpTools start', report())
+    bridge.start()
+    t.matches('it is starting', report())
+    reach('ready')
+    bridge.attached(5, {
+      pid = bridge.status().pid,
+      port = bridge.get_port(),
+      wanted_port = bridge.get_port() + 1,
+      port_holder = 'ours',
+      versions = { bridge = '1.0', python = '3.11.7', sdk = '2.3.0', aiohttp = '3.14', msgpack = '1.2' },
+    })
+    bridge.reported('blocked', { mode = 'r', at = 1 })
+    bridge.reported('sessions', { count = 3, calls = 2, clients = {} })
+    local text = report()
+    t.matches('ready: http://127%.0%.0%.1:%d+/mcp', text)
+    t.matches('MCP SDK 2%.3%.0', text)
+    t.matches('Python 3%.11%.7', text)
+    t.matches('belongs to another editor of yours', text)
+    t.matches('kept a call waiting too long, in mode "r"', text)
+    t.matches('sessions: 3', text)
+    t.matches('only you can change the files', text)
+    t.ok(not text:find(bridge.get_auth_token(), 1, true))
+    bridge.stop()
+    t.matches('it is stopping', report())
+  end)
+
+  it('shows the crash and, when it is given up, the reason and what to do', function()
+    use('fails')
+    bridge.start()
+    reach('waiting')
+    t.matches('it crashed and is started again %(try %d%): .*MCP_PORT is no number', report())
+    bridge.stop()
+    config.setup({ bridge = { command = { '/nonexistent/bridge' } } })
+    bridge.start()
+    reach('failed')
+    t.matches('it does not run: cannot run /nonexistent/bridge.*\n.*ADVICE.*\n.*:McpTools log', report())
+  end)
+
+  it('names a file that others can write, with the command that mends it', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local path = bridge.status().identity_file
+    vim.uv.fs_chmod(path, tonumber('666', 8))
+    t.matches('can be written by other users\n.*ADVICE.*\n.*run `rm ', report())
+    vim.uv.fs_unlink(path)
+  end)
+
+  it('lists groups, lint, what is not checked, and definitions that did not load', function()
+    use('ready')
+    config.setup({ tools = { 'test', 'tset', { name = 'broken one' } } })
+    require('mcp-tools').register({
+      name = 'odd-name',
+      description = 'has a pattern that the editor cannot check',
+      args = { text = { type = 'string', pattern = '(?<=a)b' } },
+      execute = function() end,
+    })
+    local text = report()
+    t.matches('tool odd%-name: [^\n]*pattern is not checked', text)
+    local _, notes = text:gsub('tool odd%-name: ', '')
+    t.ok(notes >= 2, 'the name is noted as well')
+    t.matches('test %(%d+%): test_', text)
+    t.matches("there is no group or tool 'tset'", text)
+    t.matches('broken one', text)
+    t.matches('resources %(%d+%): nvim://buffers', text)
+    t.matches('prompts %(%d+%): analyze_module', text)
+  end)
+
+  it('shows what plugins ship, and what of it cannot be loaded until it is mended', function()
+    local plugin = ('%s/plugin-%d'):format(vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())), vim.uv.hrtime())
+    local folder = plugin .. '/lua/mcp-tools/ext'
+    vim.fn.mkdir(folder, 'p')
+    local function write(name, text)
+      vim.fn.writefile({ text }, ('%s/%s.lua'):format(folder, name))
+    end
+    local good = "return { name = '%s', description = 'x', execute = function() end }"
+    write('good', good:format('good'))
+    write('syntax', 'return {')
+    write('throws', "error('on purpose')")
+    write('table', 'return { name = 5 }')
+    vim.opt.runtimepath:append(plugin)
+    use('ready')
+    require('mcp-tools').refresh()
+    local text = report()
+    t.matches('ext: 4 files, looked 0 s ago', text)
+    t.matches('ext/good.lua: good\n', text)
+    t.matches('ext/syntax.lua could not be loaded: [^\n]*syntax.lua:%d+:', text)
+    t.matches('ext/throws.lua could not be loaded: [^\n]*on purpose', text)
+    t.matches('ext/table.lua could not be loaded: [^\n]*description: is required', text)
+    t.matches(':McpTools tools reload', text)
+    for _, name in ipairs({ 'syntax', 'throws', 'table' }) do
+      write(name, good:format(name))
+    end
+    require('mcp-tools').reload()
+    text = report()
+    t.ok(not text:find('could not be loaded', 1, true), text)
+    t.matches('syntax %(1%): syntax\n', text)
+    vim.opt.runtimepath:remove(plugin)
+    require('mcp-tools').refresh()
+  end)
+
+  it('lists resources and prompts that were not taken in', function()
+    config.setup({ prompts = { 'verify_setup', 'no_such' } })
+    pcall(require('mcp-tools').register_resource, { uri = 'x://broken' })
+    local text = report()
+    t.matches('prompts %(1%): verify_setup', text)
+    t.matches("setup{prompts} could not be loaded: there is none named 'no_such'", text)
+    t.matches("resource 'x://broken' could not be loaded: [^\n]*name: is required", text)
+    require('mcp-tools.core').get().registry.refused["resource 'x://broken'"] = nil
+  end)
+end)

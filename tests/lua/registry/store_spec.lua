@@ -1,0 +1,288 @@
+local Registry = require('mcp-tools.registry.store')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local t = require('helpers')
+
+local function tool(name, more)
+  return vim.tbl_extend('force', { name = name, description = 'x', execute = function() end }, more or {})
+end
+
+describe('a registry', function()
+  it('is one of many', function()
+    local a, b = Registry.new(), Registry.new()
+    assert(a:add_tool(tool('x')))
+    t.eq(nil, b:get('x'))
+    t.eq('x', a:get('x').name)
+  end)
+
+  it('counts revisions and tells who listens', function()
+    local registry, heard = Registry.new(), {}
+    registry:on_change(function(kind, revision)
+      table.insert(heard, { kind, revision })
+    end)
+    registry:add_tool(tool('x'))
+    registry:add_tool(tool('x'))
+    registry:remove_tool('x')
+    registry:remove_tool('x')
+    t.eq({ { 'tools', 1 }, { 'tools', 2 }, { 'tools', 3 } }, heard)
+  end)
+
+  it('lists by name', function()
+    local registry = Registry.new()
+    for _, name in ipairs({ 'b', 'c', 'a' }) do
+      registry:add_tool(tool(name))
+    end
+    t.eq(
+      { 'a', 'b', 'c' },
+      vim.tbl_map(function(entry)
+        return entry.name
+      end, registry:list('tools'))
+    )
+  end)
+
+  it('refuses a bad definition with every fault at once, and keeps the old one', function()
+    local registry = Registry.new()
+    registry:add_tool(tool('x', { title = 'old' }))
+    local _, fault = registry:add_tool({ name = 'x', args = { n = { type = 5 } }, timeout = -1 })
+    t.matches("tool 'x': args%.n%.type", fault)
+    t.matches("tool 'x': description", fault)
+    t.matches("tool 'x': timeout", fault)
+    t.matches('execute', fault)
+    t.eq('old', registry:get('x').title)
+    t.eq(fault, registry.refused.x)
+    registry:add_tool(tool('x'))
+    t.eq(nil, registry.refused.x)
+  end)
+
+  it('refuses two names that clients cannot tell apart', function()
+    local registry = Registry.new()
+    assert(registry:add_tool(tool('a_b')))
+    local _, fault = registry:add_tool(tool('a-b'))
+    t.matches("cannot tell it from 'a_b'", fault)
+    registry:remove_tool('a_b')
+    t.ok(registry:add_tool(tool('a-b')))
+  end)
+
+  it('knows the file of a handler', function()
+    local registry = Registry.new()
+    t.matches('store_spec%.lua$', registry:add_tool(tool('x')).source.file)
+  end)
+end)
+
+describe("guill's functions", function()
+  local registry = require('mcp-tools.registry')
+
+  before_each(function()
+    config.setup({ approval = { default = 'allow' } })
+    registry.clear()
+  end)
+
+  after_each(function()
+    registry.clear_pending()
+    registry.clear()
+    config.reset()
+  end)
+
+  it('register, list, get, has, count, unregister', function()
+    registry.register(tool('x', { args = { n = { type = 'number' } } }))
+    t.eq({ name = 'x', description = 'x', args = { n = { type = 'number' } } }, registry.list().x)
+    t.eq({ true, 1, 'x' }, { registry.has('x'), registry.count(), registry.get('x').name })
+    t.raises('description', function()
+      registry.register({ name = 'y', execute = function() end })
+    end)
+    registry.unregister('x')
+    t.eq({ false, 0 }, { registry.has('x'), registry.count() })
+  end)
+
+  it('execute answers at once or with a task to ask for', function()
+    local held
+    registry.register(tool('now', {
+      execute = function(cb)
+        cb({ 1 })
+      end,
+    }))
+    registry.register(tool('bad', {
+      execute = function(cb)
+        cb(nil, 'no')
+      end,
+    }))
+    registry.register(tool('later', {
+      timeout = 700,
+      execute = function(cb)
+        held = cb
+      end,
+    }))
+    t.eq({ done = true, result = { 1 } }, registry.execute('now', {}))
+    t.eq({ done = true, error = 'no' }, registry.execute('bad', {}))
+    t.eq({ done = true, error = 'Unknown tool: nope' }, registry.execute('nope', {}))
+    local reply = registry.execute('later', {})
+    t.eq({ true, 700 }, { reply.pending, reply.timeout })
+    t.eq({ done = false }, registry.get_result(reply.task_id))
+    t.eq(1, registry.pending_count())
+    held('there')
+    t.eq({ done = true, result = 'there' }, registry.get_result(reply.task_id))
+    t.eq({ done = true, result = 'there' }, registry.get_result(reply.task_id))
+    t.matches('Unknown or expired task', registry.get_result('x').error)
+  end)
+
+  it('cancel_task tells the tool and says whether there was one', function()
+    local told
+    registry.register(tool('later', {
+      execute = function(ctx)
+        ctx:on_cancel(function(reason)
+          told = reason
+        end)
+      end,
+    }))
+    local reply = registry.execute('later', {})
+    t.eq({ cancelled = true }, registry.cancel_task(reply.task_id))
+    t.eq({ cancelled = false }, registry.cancel_task(reply.task_id))
+    t.eq('user', told)
+    t.eq(0, registry.pending_count())
+  end)
+end)
+
+describe('bundled tools', function()
+  after_each(function()
+    config.reset()
+    core.get()
+  end)
+
+  it('come and go with the option, and leave those of others alone', function()
+    local registry = core.get().registry
+    registry:add_tool(tool('buffer_read', { title = 'mine' }))
+    config.setup({ tools = { 'buffer', 'test_echo' } })
+    core.get()
+    t.eq({ true, true, false }, {
+      registry:get('buffer_list') ~= nil,
+      registry:get('test_echo') ~= nil,
+      registry:get('test_progress') ~= nil,
+    })
+    t.eq('mine', registry:get('buffer_read').title)
+    config.setup({ tools = { 'test' } })
+    core.get()
+    t.eq({ nil, 'mine' }, { registry:get('buffer_list'), registry:get('buffer_read').title })
+    registry:clear('tools')
+  end)
+
+  it('are named by their path, and each has all that it needs', function()
+    config.setup({ tools = 'all' })
+    local registry = core.get().registry
+    local files = require('mcp-tools.discovery.bundled').files('tools')
+    t.ok(#files >= 6)
+    for _, file in ipairs(files) do
+      local entry = t.ok(registry:get(file.name), file.name)
+      t.eq('bundled', entry.source.origin)
+      t.eq(file.group, entry.source.group)
+      t.eq({ file.name, {} }, { file.name, entry.lint })
+    end
+    t.eq({}, core.loader_failures())
+    registry:clear('tools')
+  end)
+
+  it('in "recommended" are few and small when published', function()
+    config.setup({ tools = 'recommended' })
+    local registry = core.get().registry
+    t.ok(#registry:list('tools') <= 25)
+    t.ok(#core.published('tools') <= 16 * 1024)
+    registry:clear('tools')
+  end)
+
+  it('that cannot be found are told in health', function()
+    config.setup({ tools = { 'no_such' } })
+    core.get()
+    t.matches("no group or tool 'no_such'", core.loader_failures()[1].error)
+  end)
+end)
+
+describe('call()', function()
+  local mcp_tools = require('mcp-tools')
+
+  before_each(function()
+    config.setup({ approval = { default = 'allow' } })
+  end)
+
+  after_each(function()
+    core.get().registry:clear('tools')
+    config.reset()
+  end)
+
+  it('gives value or error to a callback, after it has returned its handle', function()
+    mcp_tools.register(tool('x', {
+      execute = function(ctx, args)
+        ctx(args.fail and nil or { value = print }, args.fail)
+      end,
+    }))
+    local _, err = nil, nil
+    local got
+    mcp_tools.call('x', { fail = 'no' }, function(...)
+      got, err = ...
+    end)
+    t.eq({ nil, { code = 'tool_error', message = 'no' } }, { got, err })
+  end)
+
+  it('waits in a coroutine, also in that of a run tool', function()
+    mcp_tools.register(tool('inner', {
+      execute = function(ctx, args)
+        vim.defer_fn(function()
+          ctx(args.n * 2)
+        end, 5)
+      end,
+      args = { n = { type = 'number' } },
+    }))
+    local def = tool('outer', {
+      run = function(ctx)
+        local sum = 0
+        for i = 1, 3 do
+          sum = sum + mcp_tools.call('inner', { n = i })
+          ctx:await(vim.schedule)
+        end
+        return sum
+      end,
+    })
+    def.execute = nil
+    mcp_tools.register(def)
+    local result
+    coroutine.wrap(function()
+      result = { mcp_tools.call('outer', {}) }
+    end)()
+    t.wait(function()
+      return result
+    end)
+    t.eq({ 12 }, result)
+    local outside
+    vim.schedule(function() -- whatever runs the spec may be a coroutine itself
+      outside = { pcall(mcp_tools.call, 'inner', { n = 1 }) }
+    end)
+    t.wait(function()
+      return outside
+    end)
+    t.matches('works in a coroutine only', outside[2])
+  end)
+
+  it('hands on progress and states and can be cancelled', function()
+    local seen = {}
+    local def = tool('steps', {
+      run = function(ctx)
+        ctx:progress(1, 2, 'half')
+        coroutine.yield({ at = 'middle' })
+        ctx:await(function() end)
+      end,
+    })
+    def.execute = nil
+    mcp_tools.register(def)
+    local handle = mcp_tools.call('steps', {}, {
+      on_progress = function(progress)
+        table.insert(seen, progress.message)
+      end,
+      on_state = function(state)
+        table.insert(seen, state.at)
+      end,
+    }, function(_, err)
+      table.insert(seen, err.code)
+    end)
+    vim.wait(20)
+    t.eq(true, handle:cancel())
+    t.eq({ 'half', 'middle', 'cancelled' }, seen)
+  end)
+end)

@@ -1,0 +1,480 @@
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local namespace = vim.api.nvim_create_namespace('resources-spec')
+
+local function refused(uri)
+  t.eq({ code = 'not_found', message = 'Resource not found' }, project.run('resource', uri).error)
+end
+
+--- How often a resource says that it has changed, from a subscription on.
+local function watched(uri)
+  local resolver = require('mcp-tools.call.resolver')
+  local located = assert(resolver.find(core.get().registry, uri, function()
+    return project.root
+  end))
+  local heard = { count = 0 }
+  heard.stop = located.resource.watch(function()
+    heard.count = heard.count + 1
+  end, located.params)
+  --- Waits for the next one that comes because of `fn`.
+  function heard.after(fn)
+    local before = heard.count
+    fn()
+    t.wait(function()
+      return heard.count > before
+    end, 3000, 'a change of ' .. uri)
+  end
+  return heard
+end
+
+before_each(project.open)
+after_each(project.close)
+
+describe('nvim://buffers', function()
+  it('lists what is open, with the URI of what may be read', function()
+    vim.cmd.edit(project.write('sub/a b.lua', 'one\ntwo\n'))
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'ONE' })
+    vim.bo.filetype = 'lua'
+    vim.cmd('split ' .. project.write('.env', 'KEY=hidden'))
+    vim.cmd('split ' .. project.write(project.base .. '/outside.txt', 'x'))
+    vim.cmd.wincmd('p')
+    local by_path = {}
+    for _, buffer in ipairs(project.data('nvim://buffers').buffers) do
+      by_path[buffer.path or ''] = buffer
+    end
+    local a = by_path[project.root .. '/sub/a b.lua']
+    t.eq({ 'nvim://buffer/sub/a%20b.lua', true, true, 2, 'lua' }, { a.uri, a.modified, a.visible, a.lines, a.filetype })
+    t.eq('ONE\ntwo\n', project.contents(a.uri).text)
+    t.eq(nil, by_path[project.root .. '/.env'].uri)
+    t.eq(nil, by_path[project.base .. '/outside.txt'].uri)
+    t.eq(true, by_path[project.root .. '/.env'].current)
+  end)
+
+  it('hears of buffers that come, go and change', function()
+    local heard = watched('nvim://buffers')
+    heard.after(function()
+      vim.cmd.edit(project.write('a.txt', 'x'))
+    end)
+    heard.after(function()
+      vim.cmd('silent! bwipeout!')
+    end)
+    heard.stop()
+    local before = heard.count
+    vim.cmd.edit(project.write('b.txt', 'x'))
+    t.eq(before, heard.count)
+  end)
+end)
+
+describe('nvim://buffer/{+path}', function()
+  it('is the text as the person has it, with the last line ending as it is', function()
+    local path = project.write('a.lua', 'one\ntwo\n')
+    vim.cmd.edit(path)
+    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'unsaved é' })
+    local contents = project.contents('nvim://buffer/a.lua')
+    t.eq(
+      { 'one\nunsaved é\n', 'text/x-lua', 'nvim://buffer/a.lua' },
+      { contents.text, contents.mimeType, contents.uri }
+    )
+    t.eq(contents.text, project.contents('nvim://buffer/' .. path).text)
+    vim.cmd.edit(project.write('no-end.txt', 'last'))
+    t.eq('last', project.contents('nvim://buffer/no-end.txt').text)
+  end)
+
+  it('repairs bytes that are not UTF-8 and says so', function()
+    vim.cmd('edit ++enc=latin1 ++bad=keep ' .. project.write('x.txt', 'x'))
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'a\255b' })
+    local contents = project.contents('nvim://buffer/x.txt')
+    t.eq({ 'a\239\191\189b', { lossy = true } }, { vim.trim(contents.text), contents._meta })
+  end)
+
+  it('is not there for what is not open, sensitive or elsewhere', function()
+    project.write('a.lua', 'x')
+    refused('nvim://buffer/a.lua')
+    refused('nvim://buffer/none.lua')
+    vim.cmd.edit(project.write('.env', 'KEY=hidden'))
+    refused('nvim://buffer/.env')
+    vim.cmd.edit(project.write(project.base .. '/outside.txt', 'x'))
+    refused('nvim://buffer/' .. project.base .. '/outside.txt')
+    vim.cmd.edit(project.root .. '/a.lua')
+    t.ok(project.contents('nvim://buffer/a.lua'))
+    vim.b.sensitive = true
+    refused('nvim://buffer/a.lua')
+  end)
+
+  it('hears of every edit, through reload, close and open again', function()
+    local path = project.write('a.lua', 'one\n')
+    local heard = watched('nvim://buffer/a.lua')
+    heard.after(function()
+      vim.cmd.edit(path)
+    end)
+    heard.after(function()
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'two' })
+    end)
+    heard.after(function()
+      vim.cmd('edit!')
+    end)
+    heard.after(function()
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'three' })
+    end)
+    heard.after(function()
+      vim.cmd('bwipeout!')
+    end)
+    heard.after(function()
+      vim.cmd.edit(path)
+    end)
+    heard.after(function()
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'four' })
+    end)
+    heard.stop()
+    local before = heard.count
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'five' })
+    vim.cmd('edit!')
+    t.eq(before, heard.count)
+  end)
+
+  it('hears when a buffer is renamed to it or away, or has it by a link; not of other files', function()
+    local path = project.write('a.lua', 'one\n')
+    vim.uv.fs_symlink(path, project.root .. '/link.lua')
+    local heard = watched('nvim://buffer/a.lua')
+    vim.cmd.edit(project.write('b.lua', 'x'))
+    vim.cmd('silent write')
+    t.eq(0, heard.count)
+    heard.after(function()
+      vim.cmd('silent file ' .. project.root .. '/link.lua')
+    end)
+    heard.after(function()
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'two' })
+    end)
+    heard.after(function()
+      vim.cmd('silent file ' .. project.root .. '/c.lua')
+    end)
+    local before = heard.count
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'three' })
+    t.eq(before, heard.count)
+    heard.stop()
+  end)
+
+  it('completes open files that may be read', function()
+    for _, name in ipairs({ 'lua/b.lua', 'lua/a.lua', 'other.txt', '.env' }) do
+      vim.cmd.edit(project.write(name, 'x'))
+    end
+    project.write('lua/closed.lua', 'x')
+    local ref = { type = 'resource', uri = 'nvim://buffer/{+path}' }
+    t.eq({ 'lua/a.lua', 'lua/b.lua' }, project.complete(ref, 'path', 'lua/'))
+    t.eq({ 'lua/a.lua', 'lua/b.lua', 'other.txt' }, project.complete(ref, 'path', ''))
+    t.eq({ 'lua/b.lua' }, project.complete(ref, 'path', 'B.L'))
+  end)
+end)
+
+describe('nvim://diagnostics', function()
+  local function set(name, text, list)
+    vim.cmd.edit(project.write(name, text))
+    vim.diagnostic.set(namespace, 0, list)
+    return vim.api.nvim_get_current_buf()
+  end
+
+  it('lists all, the worst of each file first, counted as clients count', function()
+    set('a.lua', 'é = x\nok\n', {
+      { lnum = 1, col = 0, severity = vim.diagnostic.severity.HINT, message = 'mild' },
+      {
+        lnum = 0,
+        col = 3,
+        end_col = 4,
+        severity = vim.diagnostic.severity.ERROR,
+        message = 'bad',
+        source = 's',
+        code = 'E1',
+      },
+    })
+    set('b.lua', 'x', { { lnum = 0, col = 0, severity = vim.diagnostic.severity.WARN, message = 'hm' } })
+    local view = project.data('nvim://diagnostics')
+    t.eq({ error = 1, warning = 1, hint = 1 }, view.counts)
+    local first = view.diagnostics[1]
+    first.bufnr = nil
+    t.eq({
+      path = 'a.lua',
+      line = 1,
+      column = 3,
+      end_line = 1,
+      end_column = 4,
+      severity = 'error',
+      message = 'bad',
+      source = 's',
+      code = 'E1',
+    }, first)
+    t.eq({ 3, 'mild', 'b.lua' }, { view.total, view.diagnostics[2].message, view.diagnostics[3].path })
+    local one = project.data('nvim://diagnostics/b.lua')
+    t.eq({ 'b.lua', 1, 'hm' }, { one.path, one.total, one.diagnostics[1].message })
+    t.eq(
+      { 0, false },
+      { project.data('nvim://diagnostics/none.lua').total, project.data('nvim://diagnostics/none.lua').open }
+    )
+  end)
+
+  it('tells of sensitive and foreign files only how many there are', function()
+    set('.env', 'KEY=hidden', { { lnum = 0, col = 0, message = 'unused value hidden' } })
+    set(project.base .. '/outside.txt', 'x', { { lnum = 0, col = 0, message = 'elsewhere' } })
+    local contents = project.contents('nvim://diagnostics')
+    t.ok(not contents.text:find('hidden') and not contents.text:find('elsewhere'))
+    local view = vim.json.decode(contents.text)
+    t.eq({ 0, 2 }, { view.total, #view.withheld })
+    t.eq({ '.env', 1, 'sensitive' }, { view.withheld[1].path, view.withheld[1].count, view.withheld[1].why })
+    refused('nvim://diagnostics/.env')
+    refused('nvim://diagnostics/' .. project.base .. '/outside.txt')
+  end)
+
+  it('hears of changes, of one file only of its own', function()
+    local a, b = set('a.lua', 'x', {}), set('b.lua', 'x', {})
+    local all, one = watched('nvim://diagnostics'), watched('nvim://diagnostics/a.lua')
+    all.after(function()
+      vim.diagnostic.set(namespace, b, { { lnum = 0, col = 0, message = 'x' } })
+    end)
+    t.eq(0, one.count)
+    one.after(function()
+      vim.diagnostic.set(namespace, a, { { lnum = 0, col = 0, message = 'x' } })
+    end)
+    all.stop()
+    one.stop()
+  end)
+end)
+
+describe('nvim://selection', function()
+  local function selection()
+    return project.data('nvim://selection').selection
+  end
+
+  it('is what was selected, by characters, lines or as a block', function()
+    vim.cmd.edit(project.write('a.txt', 'aé bc\ndef\nghi\n'))
+    t.eq(vim.NIL, selection())
+    vim.cmd('normal! 1G0lvlj\27')
+    local got = selection()
+    t.eq({ 'é bc\ndef', 'characters', 'a.txt', false }, { got.text, got.mode, got.path, got.active })
+    t.eq({ 1, 2, 2, 3 }, { got.start_line, got.start_column, got.end_line, got.end_column })
+    vim.cmd('normal! 2GVj\27')
+    got = selection()
+    t.eq({ 'def\nghi', 'lines', 1, 3 }, { got.text, got.mode, got.start_column, got.end_column })
+    vim.cmd('normal! 2G0l\22jl\27')
+    got = selection()
+    t.eq({ 'ef\nhi', 'block' }, { got.text, got.mode })
+  end)
+
+  it('is what is selected right now', function()
+    vim.cmd.edit(project.write('a.txt', 'abc\ndef\n'))
+    vim.cmd('normal! 2G$vh')
+    local got = selection()
+    t.eq({ 'ef', true, 2, 3 }, { got.text, got.active, got.start_column, got.end_column })
+    vim.cmd('normal! \27')
+  end)
+
+  it('keeps its text when that may not be given', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden'))
+    vim.cmd('normal! V\27')
+    local got = selection()
+    t.eq({ '.env', nil, 'sensitive' }, { got.path, got.text, got.withheld })
+    vim.cmd.edit(project.write(project.base .. '/outside.txt', 'x'))
+    vim.cmd('normal! V\27')
+    t.eq({ nil, 'outside the project' }, { selection().text, selection().withheld })
+  end)
+end)
+
+describe('nvim://cursor', function()
+  it('says where the person is, beside a terminal too', function()
+    vim.cmd.edit(project.write('a.txt', 'one\naé b\n'))
+    vim.api.nvim_win_set_cursor(0, { 2, 3 })
+    local function place()
+      local cursor = project.data('nvim://cursor').cursor
+      return { cursor.path, cursor.line, cursor.column, cursor.text }
+    end
+    t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
+    vim.cmd('new | terminal cat')
+    t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
+  end)
+
+  it('keeps the text of a sensitive line', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden'))
+    local cursor = project.data('nvim://cursor').cursor
+    t.eq({ '.env', nil, 'sensitive' }, { cursor.path, cursor.text, cursor.withheld })
+  end)
+end)
+
+describe('nvim://quickfix', function()
+  it('lists entries, without the text of what may not be read', function()
+    vim.fn.setqflist({}, ' ', {
+      title = 'search',
+      items = {
+        { filename = project.write('a.lua', 'x'), lnum = 3, col = 2, text = 'here', type = 'E' },
+        { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },
+        { text = 'just a note' },
+      },
+    })
+    local list = project.data('nvim://quickfix')
+    t.eq({ 'search', 3, 1 }, { list.title, list.total, list.current })
+    t.eq({ path = 'a.lua', line = 3, column = 2, kind = 'error', text = 'here' }, list.entries[1])
+    t.eq({ path = '.env', line = 1, withheld = 'sensitive' }, list.entries[2])
+    t.eq({ text = 'just a note' }, list.entries[3])
+  end)
+
+  it('hears of setqflist, which has no event', function()
+    local heard = watched('nvim://quickfix')
+    heard.after(function()
+      vim.fn.setqflist({ { text = 'new' } })
+    end)
+    heard.stop()
+  end)
+end)
+
+describe('nvim://messages', function()
+  it('is the history without secrets, and shows nothing', function()
+    vim.cmd.edit(project.write('.env', 'PIN_CODE=778899\n'))
+    vim.cmd('messages clear')
+    vim.cmd('echomsg "hello there"')
+    vim.cmd('echomsg "my token=abcdef123 and ghp_abcdefghijklmnopqrstuvwxyz0123456789"')
+    vim.cmd('echomsg "line was PIN_CODE=778899"')
+    local text = project.contents('nvim://messages').text
+    t.matches('hello there', text)
+    t.matches('my token=%[secret%] and %[secret%]', text)
+    t.ok(not text:find('778899'))
+    t.eq('n', vim.api.nvim_get_mode().mode)
+  end)
+
+  it('gives the end when there is much', function()
+    vim.cmd('messages clear')
+    for i = 1, 100 do
+      vim.cmd(("echomsg '%d %s'"):format(i, ('x'):rep(700)))
+    end
+    local text = project.contents('nvim://messages').text
+    t.ok(#text <= 64 * 1024 + 10)
+    t.matches('^…\n', text)
+    t.matches('100 x+$', text)
+  end)
+end)
+
+describe('nvim://status, modules, discovery', function()
+  it('show the editor', function()
+    vim.cmd.edit(project.write('a.txt', 'x'))
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'y' })
+    local status = project.data('nvim://status')
+    t.eq({ project.root, 'a.txt', { 'a.txt' } }, { status.root, status.current, status.modified })
+    t.eq(#core.get().registry:list('prompts'), status.offered.prompts)
+    t.eq('stopped', status.bridge.state)
+  end)
+
+  it('name plugins and modules', function()
+    vim.fn.mkdir(project.base .. '/pack/some-plugin.nvim', 'p')
+    vim.opt.runtimepath:append(project.base .. '/pack/some-plugin.nvim')
+    local modules = project.data('nvim://modules')
+    vim.opt.runtimepath:remove(project.base .. '/pack/some-plugin.nvim')
+    t.ok(vim.list_contains(modules.modules, 'mcp-tools.registry.store'))
+    local names = vim.tbl_map(function(plugin)
+      return plugin.name
+    end, modules.plugins)
+    t.ok(vim.list_contains(names, 'some-plugin.nvim'))
+    t.ok(not vim.list_contains(names, 'runtime'))
+  end)
+
+  it('say what was found, and what was not taken in', function()
+    core.get().registry:add_prompt({ name = 'broken' })
+    local found = project.data('nvim://discovery')
+    core.get().registry.refused["prompt 'broken'"] = nil
+    t.eq('bundled', found.resources[1].origin)
+    t.matches('resources/', found.resources[1].file)
+    local failure = found.failures[#found.failures]
+    t.eq("prompt 'broken'", failure.source)
+    t.ok(not failure.error:find('\n'))
+    t.ok(found.cache_age_ms.resources >= 0)
+  end)
+
+  it('hear of new definitions', function()
+    local heard = watched('nvim://discovery')
+    local registry = core.get().registry
+    heard.after(function()
+      registry:add_prompt({ name = 'spec', description = 'x', get = print })
+    end)
+    heard.stop()
+    local before = heard.count
+    registry:remove_prompt('spec')
+    t.eq(before, heard.count)
+  end)
+end)
+
+describe('file:///{+path}', function()
+  local function uri(name)
+    return 'file://' .. project.root .. '/' .. name
+  end
+
+  it('is the file on disk, as text or bytes', function()
+    local path = project.write('a.json', '{"é":1}')
+    vim.cmd.edit(path)
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
+    local contents = project.contents(uri('a.json'))
+    t.eq({ '{"é":1}', 'application/json', uri('a.json') }, { contents.text, contents.mimeType, contents.uri })
+    project.write('a.bin', '\0\1\2')
+    contents = project.contents(uri('a.bin'))
+    t.eq({ 'AAEC', 'application/octet-stream' }, { contents.blob, contents.mimeType })
+    project.write('bad.txt', 'a\255')
+    t.eq(
+      { 'a\239\191\189', { lossy = true } },
+      { project.contents(uri('bad.txt')).text, project.contents(uri('bad.txt'))._meta }
+    )
+    project.write('empty', '')
+    t.eq('', project.contents(uri('empty')).text)
+  end)
+
+  it('misses all alike', function()
+    project.write('.env', 'KEY=hidden')
+    project.write('folder/x', 'x')
+    vim.uv.fs_symlink('/etc/passwd', project.root .. '/link')
+    vim.system({ 'mkfifo', project.root .. '/pipe' }):wait()
+    project.write('locked', 'x')
+    vim.uv.fs_chmod(project.root .. '/locked', 0)
+    local names = { '.env', 'folder', 'link', 'none', 'pipe', '../outside.txt' }
+    if vim.uv.getuid() ~= 0 then
+      table.insert(names, 'locked')
+    end
+    for _, name in ipairs(names) do
+      refused(uri(name))
+    end
+  end)
+
+  it('is too large at a byte beyond the limit, without reading it', function()
+    require('mcp-tools').setup({ limits = { resource = 2048 } })
+    project.write('fits', ('x'):rep(2048))
+    t.eq(2048, #project.contents(uri('fits')).text)
+    project.write('big', ('x'):rep(2049))
+    t.eq('too_large', project.run('resource', uri('big')).error.code)
+    local fd = assert(vim.uv.fs_open(project.root .. '/huge', 'w', 420))
+    vim.uv.fs_ftruncate(fd, 2 ^ 40)
+    vim.uv.fs_close(fd)
+    t.eq('too_large', project.run('resource', uri('huge')).error.code)
+    project.write('blob.png', ('\0'):rep(1537)) -- 2 052 bytes as base64
+    t.eq('too_large', project.run('resource', uri('blob.png')).error.code)
+    project.write('.env', ('x'):rep(3000))
+    refused(uri('.env'))
+  end)
+
+  it('hears of writes by others, also by rename', function()
+    local path = project.write('a.txt', 'x')
+    local heard = watched(uri('a.txt'))
+    heard.after(function()
+      project.write('a.txt', 'y')
+    end)
+    heard.after(function()
+      vim.uv.fs_rename(project.write('a.tmp', 'z'), path)
+    end)
+    heard.stop()
+  end)
+
+  it('completes what is in the project', function()
+    project.write('lua/a.lua', 'x')
+    project.write('lua/b/c.lua', 'x')
+    project.write('lua/.env', 'x')
+    local ref = { type = 'resource', uri = 'file:///{+path}' }
+    local base = project.root:sub(2) .. '/'
+    t.eq({ base }, project.complete(ref, 'path', ''))
+    t.eq({ base .. 'lua/a.lua', base .. 'lua/b/' }, project.complete(ref, 'path', base .. 'lua/'))
+    t.eq({}, project.complete(ref, 'path', 'etc/'))
+    t.eq({}, project.complete(ref, 'path', base .. '../'))
+  end)
+end)

@@ -1,0 +1,223 @@
+local Call = require('mcp-tools.call.call')
+local Gateway = require('mcp-tools.trust.gateway')
+local Ledger = require('mcp-tools.trust.ledger')
+local approval = require('mcp-tools.ui.approval')
+local config = require('mcp-tools.config')
+local paths = require('mcp-tools.files.paths')
+local t = require('helpers')
+
+local root = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/gateway-root'
+local outside = root .. '-outside'
+
+local function write(path, text)
+  vim.fn.mkdir(vim.fs.dirname(path), 'p')
+  local file = assert(io.open(path, 'w'))
+  file:write(text or 'x')
+  file:close()
+end
+
+local state = root .. '-state'
+
+local function new_gateway(ask)
+  return Gateway.new({
+    ask = ask or function() end,
+    root = function()
+      return root
+    end,
+    ledger = Ledger.new({
+      dir = function()
+        return state
+      end,
+    }),
+  })
+end
+
+local gateway = new_gateway()
+
+local function judge(definition, args)
+  local call = Call.new({ id = 'x', name = 'x', host = 'test', client = { name = 'c' } })
+  call.definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition)
+  call.args = args or {}
+  local decision = gateway:judge(call)
+  return decision.action, decision.reason
+end
+
+before_each(function()
+  config.reset()
+  write(root .. '/in.txt')
+  write(outside .. '/out.txt')
+  write(root .. '/.env')
+  vim.uv.fs_symlink(outside, root .. '/link')
+end)
+
+after_each(function()
+  config.reset()
+  vim.fn.delete(root, 'rf')
+  vim.fn.delete(outside, 'rf')
+  vim.fn.delete(state, 'rf')
+end)
+
+describe('the order of decision', function()
+  it('ends with the default, which asks', function()
+    t.eq('ask', judge({}))
+    config.setup({ approval = { default = 'allow' } })
+    t.eq('allow', judge({}))
+  end)
+
+  it('lets annotations decide before the default', function()
+    t.eq('allow', judge({ annotations = { read_only = true } }))
+    config.setup({ approval = { default = 'allow' } })
+    t.eq('ask', judge({ annotations = { destructive = true } }))
+  end)
+
+  it('lets needs_approval decide before annotations', function()
+    t.eq('ask', judge({ needs_approval = true, annotations = { read_only = true } }))
+    t.eq('allow', judge({ needs_approval = false, annotations = { destructive = true } }))
+    local action, reason = judge({ needs_approval = 'it costs money' })
+    t.eq({ 'ask', 'it costs money' }, { action, reason })
+    local by_args = function(args)
+      return args.n > 1 and 'more than one'
+    end
+    t.eq('allow', judge({ needs_approval = by_args }, { n = 1 }))
+    t.eq('ask', judge({ needs_approval = by_args }, { n = 2 }))
+  end)
+
+  it('asks when needs_approval throws', function()
+    t.eq(
+      'ask',
+      judge({
+        needs_approval = function()
+          error('x')
+        end,
+        annotations = { read_only = true },
+      })
+    )
+  end)
+
+  it("puts the person's rules first: function, tool, group", function()
+    local read_only = { annotations = { read_only = true }, source = { group = 'g', origin = 'bundled' } }
+    config.setup({ approval = { groups = { g = 'ask' } } })
+    t.eq('ask', judge(read_only))
+    config.setup({ approval = { tools = { x = 'allow' } } })
+    t.eq('allow', judge(read_only))
+    config.setup({
+      approval = {
+        rule = function(tool, args, ctx)
+          return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil
+        end,
+      },
+    })
+    t.eq('ask', judge(read_only, { n = 1 }))
+    t.eq('allow', judge(read_only, { n = 2 }))
+  end)
+
+  it('lets a deny anywhere win', function()
+    config.setup({ approval = { tools = { x = 'allow' }, groups = { g = 'deny' } } })
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }))
+    config.setup({ approval = { groups = { g = 'allow' } } })
+    t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }, { path = root .. '/.env' }))
+  end)
+
+  it('denies when a rule throws or says nonsense', function()
+    config.setup({
+      approval = {
+        rule = function()
+          error('x')
+        end,
+      },
+    })
+    t.eq('deny', judge({ annotations = { read_only = true } }))
+    config.setup({
+      approval = {
+        rule = function()
+          return 'perhaps'
+        end,
+      },
+    })
+    t.eq('deny', judge({ annotations = { read_only = true } }))
+  end)
+end)
+
+describe('files', function()
+  local reader = { annotations = { read_only = true } }
+
+  it('inside the project run, outside ask, however they are written', function()
+    t.eq('allow', judge(reader, { path = root .. '/in.txt' }))
+    t.eq('allow', judge(reader, { path = root .. '/new/file.txt' }))
+    for _, path in ipairs({
+      outside .. '/out.txt',
+      root .. '/../' .. vim.fs.basename(outside) .. '/out.txt',
+      root .. '/link/out.txt',
+      root .. '/link/new.txt',
+      root .. '/none/../../' .. vim.fs.basename(outside) .. '/out.txt',
+      'file://' .. outside .. '/out.txt',
+      root .. '-other',
+    }) do
+      t.eq({ path, 'ask' }, { path, (judge(reader, { path = path })) })
+    end
+    t.eq('ask', judge(reader, { paths = { root .. '/in.txt', outside .. '/out.txt' } }))
+  end)
+
+  it('that are sensitive are denied, in any letter case and through a link', function()
+    vim.uv.fs_symlink(root .. '/.env', root .. '/harmless.txt')
+    for _, path in ipairs({ '/.env', '/.ENV', '/sub/.env.local', '/key.PEM', '/harmless.txt', '/.ssh/config' }) do
+      t.eq({ path, 'deny' }, { path, (judge(reader, { path = root .. path })) })
+    end
+    t.eq('deny', judge(reader, { path = root .. '/in.txt\0.env' }))
+  end)
+
+  it('are judged by their buffer too', function()
+    vim.cmd.edit(root .. '/.env')
+    local bufnr = vim.api.nvim_get_current_buf()
+    t.eq('deny', judge(reader, { bufnr = bufnr }))
+    t.eq('deny', judge(reader, { bufnr = 0 }))
+    vim.cmd.edit(root .. '/in.txt')
+    t.eq('allow', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
+    vim.b.sensitive = true
+    t.eq('deny', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
+    t.eq('deny', judge(reader, { path = root .. '/in.txt' }))
+    t.eq('deny', judge(reader, { path = root .. '/sub/../in.txt' }))
+    t.eq('allow', judge(reader, { path = root .. '/other.txt' }))
+    t.eq('allow', judge(reader, { bufnr = 9999 }))
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are judged by the file beside a terminal or float, which a tool may take for the current one', function()
+    vim.cmd.edit(root .. '/.env')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('deny', judge(reader, { bufnr = 0 }))
+    t.eq('deny', judge(reader, { bufnrs = { 0 } }))
+    vim.cmd('%bwipeout!')
+    vim.cmd.edit(root .. '/in.txt')
+    vim.cmd.new()
+    vim.bo.buftype = 'nofile'
+    t.eq('allow', judge(reader, { bufnr = 0 }))
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('are resolved to where they would really land', function()
+    t.eq(outside .. '/a/b', paths.resolve(root .. '/link/a/b'))
+    t.eq(root .. '/b', paths.resolve(root .. '/a/../b'))
+    t.eq('/', paths.resolve('/../..'))
+  end)
+end)
+
+describe('asking', function()
+  local function waiting_call()
+    local call = Call.new({ id = 'x', name = 'x', host = 'test' })
+    call.args = {}
+    return call
+  end
+
+  it('is refused where there is no UI, with the line that would allow it', function()
+    local answer
+    approval.ask({ call = waiting_call(), reason = 'because' }, function(choice, err, by)
+      answer = { choice, err, by }
+    end)
+    t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
+    t.eq('access_denied', answer[2].code)
+    t.matches('approval = { tools = { x = "allow" } }', answer[2].message)
+    t.eq(0, approval.count())
+  end)
+end)

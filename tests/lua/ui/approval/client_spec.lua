@@ -1,0 +1,201 @@
+local Executor = require('mcp-tools.call.executor')
+local Gateway = require('mcp-tools.trust.gateway')
+local Ledger = require('mcp-tools.trust.ledger')
+local Registry = require('mcp-tools.registry.store')
+local approval = require('mcp-tools.ui.approval')
+local config = require('mcp-tools.config')
+local inputs = require('mcp-tools.call.inputs')
+local t = require('helpers')
+
+local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/approval-client'
+
+--- One call of a tool that has to be asked for, by a client that is asked; and what it was sent.
+local function ask(opts)
+  opts = opts or {}
+  local registry = Registry.new()
+  local tool = {
+    name = 'x',
+    description = 'does x',
+    annotations = { destructive = true },
+    execute = function(ctx, args)
+      if args.again then
+        return ctx:elicit('And?', { type = 'object' }, function(answer)
+          ctx(answer.action)
+        end)
+      end
+      ctx('ran')
+    end,
+  }
+  assert(registry:add_tool(tool))
+  local gateway = Gateway.new({
+    ask = approval.ask,
+    root = function()
+      return base
+    end,
+    ledger = Ledger.new({
+      dir = function()
+        return base .. '/state'
+      end,
+    }),
+  })
+  local executor = Executor.new({
+    registry = registry,
+    gateway = gateway,
+    settings = function()
+      return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
+    end,
+  })
+  local sent = {}
+  local call = executor:execute('x', opts.args or {}, {
+    host = 'mcp',
+    session = 's1',
+    client = { name = 'c' },
+    capabilities = opts.capabilities or { elicitation = {} },
+    listener = {
+      inputs = function(_, call)
+        table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'taken back')
+      end,
+    },
+  })
+  return call, sent, gateway
+end
+
+local function say(call, sent, result)
+  local key = next(sent[#sent])
+  return inputs.answer(call, call.inputs.seq, vim.json.encode({ [key] = { result = result } }))
+end
+
+local function choose(call, sent, choice)
+  return say(call, sent, { action = 'accept', content = { answer = choice } })
+end
+
+before_each(function()
+  config.reset()
+  vim.fn.mkdir(base, 'p')
+  config.setup({ approval = { ask_in = 'client' } })
+end)
+
+after_each(function()
+  for _, question in ipairs(approval.list()) do
+    question.call:cancel('user')
+  end
+  config.reset()
+  vim.fn.delete(base, 'rf')
+end)
+
+describe('the client', function()
+  it('gets a form whose key nobody can guess, and which has no answer for good', function()
+    local call, sent = ask({ args = { text = 'a\nb' } })
+    t.eq('waiting_approval', call.state)
+    local key, request = next(sent[1])
+    t.matches('^approval_%x+$', key)
+    t.eq(#'approval_' + 32, #key)
+    local schema = request.params.requestedSchema
+    t.eq({ 'once', 'deny', 'session' }, schema.properties.answer.enum)
+    t.eq({ 'deny', { 'answer' } }, { schema.properties.answer.default, schema.required })
+    t.matches('text of 2 lines', request.params.message)
+    local _, others = ask()
+    t.ok(next(others[1]) ~= key)
+  end)
+
+  it('answers for the call, or for the session', function()
+    local call, sent, gateway = ask()
+    t.eq(true, choose(call, sent, 'once'))
+    t.eq({ 'ran', { allowed = true, by = 'client: once' } }, { call.outcome.value, call.decision })
+    t.eq(0, gateway.grants:count('x'))
+    call, sent, gateway = ask()
+    choose(call, sent, 'session')
+    t.eq({ 'ran', 1 }, { call.outcome.value, gateway.grants:count('x') })
+    t.eq({}, gateway.ledger:list(base))
+  end)
+
+  it('denies by whatever is no yes that it was offered', function()
+    for _, result in ipairs({
+      { action = 'decline' },
+      { action = 'cancel' },
+      { action = 'accept' },
+      { action = 'accept', content = { answer = 'always' } },
+      { action = 'accept', content = { answer = 'never' } },
+      { action = 'perhaps' },
+      {},
+    }) do
+      local call, sent, gateway = ask()
+      t.eq(true, say(call, sent, result))
+      t.eq('access_denied', call.outcome.error.code)
+      t.eq({}, gateway.ledger:list(base))
+      t.eq(0, #approval.list())
+    end
+  end)
+
+  it('cannot say through another door what it may not say', function()
+    local call, _, gateway = ask()
+    t.eq(true, approval.answer(call.id, 'always', 'client'))
+    t.eq('access_denied', call.outcome.error.code)
+    t.eq({}, gateway.ledger:list(base))
+  end)
+
+  it('may be asked by the tool itself after that', function()
+    local call, sent = ask({ args = { again = true } })
+    choose(call, sent, 'once')
+    t.eq({ 'waiting_input', 2 }, { call.state, #sent })
+    say(call, sent, { action = 'cancel' })
+    t.eq('cancel', call.outcome.value)
+  end)
+
+  it('that offers no forms is not asked', function()
+    for _, capabilities in ipairs({ {}, { elicitation = { url = {} } }, { sampling = {} } }) do
+      local call, sent = ask({ capabilities = capabilities })
+      t.eq({ 'access_denied', {} }, { call.outcome.error.code, sent })
+      t.matches('offers no elicitation', call.outcome.error.message)
+      t.matches('x = "allow"', call.outcome.error.message)
+    end
+  end)
+
+  it('counts among the open questions', function()
+    config.setup({ limits = { approvals = 2 } })
+    ask()
+    local second, sent = ask()
+    t.eq('busy', ask().outcome.error.code)
+    choose(second, sent, 'deny')
+    t.eq('waiting_approval', (ask()).state)
+  end)
+end)
+
+describe('a question', function()
+  it('is answered once: by who comes first', function()
+    local call, sent = ask()
+    t.eq(true, approval.answer(call.id, 'deny'))
+    t.eq({ 'access_denied', 'person: deny' }, { call.outcome.error.code, call.decision.by })
+    t.eq('taken back', sent[2])
+    t.eq(false, inputs.answer(call, 1, '{}'))
+    call, sent = ask()
+    choose(call, sent, 'once')
+    local ok, why = approval.answer(call.id, 'never')
+    t.eq({ false, 'this question is no longer open' }, { ok, why })
+  end)
+
+  it('for the client alone is not on screen, and none behind it waits for it', function()
+    ask()
+    t.eq({ 1, 0 }, { #approval.list(), approval.count() })
+    t.eq(nil, approval.current())
+    t.eq({ false, 'nothing is being asked' }, { approval.answer_current('once') })
+  end)
+
+  it('ends with its call', function()
+    local call, sent = ask()
+    call:cancel('client')
+    t.eq({ 0, 1 }, { #approval.list(), #sent })
+    t.eq(false, inputs.answer(call, 1, '{}'))
+    t.eq('cancelled', call.state)
+  end)
+
+  it('without an answer in time is denied, and taken back', function()
+    config.setup({ approval = { timeout = 1000 } })
+    local call, sent, gateway = ask()
+    t.wait(function()
+      return call:ended()
+    end, 5000)
+    t.eq({ 'access_denied', 'timeout', 'taken back' }, { call.outcome.error.code, call.decision.by, sent[2] })
+    t.eq('x', gateway.grants.unanswered[1].tool)
+  end)
+end)

@@ -1,0 +1,98 @@
+local t = require('helpers')
+local core = require('mcp-tools.core')
+local remote = require('mcp-tools.call.remote')
+local wire = require('mcp-tools.wire')
+
+--- A process that hears events, as far as this editor knows: its channel is our own RPC to another Neovim.
+local function other()
+  return vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+end
+
+local ECHO = { name = 'far_echo', description = 'Echoes.', annotations = { read_only = true } }
+
+describe('provided tools', function()
+  local channel
+
+  before_each(function()
+    require('mcp-tools.config').setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } })
+    channel = other()
+    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+  end)
+
+  after_each(function()
+    wire.lost(channel)
+    vim.fn.jobstop(channel)
+  end)
+
+  local function names()
+    return vim.tbl_map(function(tool)
+      return tool.name
+    end, core.get().registry:list('tools'))
+  end
+
+  local function call(name)
+    local outcome = {}
+    require('mcp-tools').call(name, {}, function(result, err)
+      outcome.result, outcome.err = result, err
+    end)
+    return outcome
+  end
+
+  local function pending()
+    return core.get().executor:pending()[1]
+  end
+
+  it('are there until they are withdrawn', function()
+    t.eq({}, wire.provide(channel, 'far', { ECHO }).refused)
+    t.eq({ 'far_echo' }, names())
+    t.eq('mounted', core.get().registry:get('far_echo').source.origin)
+    t.eq({}, wire.provide(channel, 'far', '[{"name": "far_two", "description": "Two."}]').refused)
+    t.eq({ 'far_two' }, names())
+    wire.withdraw(channel, 'far')
+    t.eq({}, names())
+  end)
+
+  it('answer once, by the channel', function()
+    wire.provide(channel, 'far', { ECHO })
+    local first = call('far_echo')
+    local id = pending().id
+    wire.remote_progress(id, 1, 2, 'half')
+    t.eq({ seq = 1, done = 1, total = 2, message = 'half' }, core.get().executor:get(id).latest)
+    wire.remote_result(id, { kind = 'json', text = '{"a":[]}' })
+    wire.remote_result(id, { kind = 'text', text = 'late' })
+    t.eq({ a = {} }, first.result)
+    local second = call('far_echo')
+    wire.remote_result(pending().id, { kind = 'error', code = 'stale', message = 'it changed' })
+    t.eq({ code = 'stale', message = 'it changed' }, second.err)
+  end)
+
+  it('end their calls when the channel closes', function()
+    wire.provide(channel, 'far', { ECHO })
+    local outcome = call('far_echo')
+    vim.fn.jobstop(channel)
+    t.wait(function()
+      return outcome.err
+    end, 5000, 'the end of the call')
+    t.eq('execution_error', outcome.err.code)
+    t.eq({}, names())
+  end)
+
+  it('take no name of another', function()
+    require('mcp-tools').register({ name = 'far_echo', description = 'Here.', run = function() end })
+    local refused = wire.provide(channel, 'far', { ECHO, { name = 'far_two' } }).refused
+    t.eq(2, #refused)
+    t.matches("tool 'far_echo': name: it is taken by", refused[1])
+    t.matches("tool 'far_two': description: is required", refused[2])
+    require('mcp-tools').unregister('far_echo')
+  end)
+
+  it('what cannot be read is an error of the call, and nothing throws', function()
+    wire.provide(channel, 'far', { ECHO })
+    local outcome = call('far_echo')
+    wire.remote_result(pending().id, { kind = 'json', text = '{' })
+    t.eq('execution_error', outcome.err.code)
+    remote.receive('nonsense', 'id')
+    remote.receive('remote_result', 'nowhere', {})
+    remote.receive('remote_ask', 'nowhere', 1, '{}')
+  end)
+end)

@@ -10,7 +10,7 @@ local bundled = require('mcp-tools.discovery.bundled')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local errors = require('mcp-tools.errors')
-local offer = require('mcp-tools.discovery.selection')
+local selection = require('mcp-tools.discovery.selection')
 local origin = require('mcp-tools.registry.source')
 
 local M = {}
@@ -128,7 +128,7 @@ local function switch(what, on)
   if #members == 0 then
     return unknown(what, M.names(), "there is no group or tool '%s'")
   elseif name then
-    offer.switch(kind, name, on, names_of(members))
+    selection.switch(kind, name, on, names_of(members))
   else
     require('mcp-tools.config').setup({ [kind] = on })
   end

@@ -1,7 +1,7 @@
 -- Receives lines from every part of the plugin and from the bridge's stderr. Sends them to one file, asynchronously.
 -- Does not know about notifications. Safe in fast callbacks: the file is only touched from the main loop.
 
-local append = require('mcp-tools.util.rotating_file')
+local rotating_file = require('mcp-tools.util.rotating_file')
 
 local uv = vim.uv
 
@@ -27,7 +27,7 @@ function M.path()
 end
 
 -- A log that cannot be written must not disturb the work; health shows the reason.
-local file = append.new({ path = M.path, max_bytes = MAX_BYTES })
+local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
 
 ---@return string?
 function M.failure()

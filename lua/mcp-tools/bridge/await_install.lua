@@ -3,7 +3,7 @@
 -- Does not know about how it is built, or what is started then.
 
 local log = require('mcp-tools.log')
-local python = require('mcp-tools.bridge.interpreter')
+local interpreter = require('mcp-tools.bridge.interpreter')
 
 local uv = vim.uv
 
@@ -30,11 +30,11 @@ function M.await(cb)
   local waiting = assert(uv.new_timer())
   timer = waiting
   -- The stamp is what an installation writes last. (A watch would miss one that is written before its first look.)
-  local stamp = vim.fs.joinpath(python.environment_dir(), '.lock-hash')
+  local stamp = vim.fs.joinpath(interpreter.environment_dir(), '.lock-hash')
   local seen
 
   local look = vim.schedule_wrap(function()
-    if timer == waiting and not python.environment_fault() then
+    if timer == waiting and not interpreter.environment_fault() then
       log.info('the Python environment has been built')
       M.forget()
       cb()

@@ -4,7 +4,7 @@
 
 local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
-local arrival = require('mcp-tools.bridge.await_install')
+local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
 local install = require('mcp-tools.bridge.install')
@@ -79,7 +79,7 @@ end
 local on_state = {
   ready = ready,
   starting = function()
-    arrival.forget()
+    await_install.forget()
     attachment:reset()
   end,
 }
@@ -102,7 +102,7 @@ supervisor = Supervisor.new({
       or ('the bridge does not run: %s. %s'):format(err, fault.advice)
     notify.once('bridge', 'error', text)
     if fault.needs_install then
-      arrival.await(built)
+      await_install.await(built)
     end
   end,
 })
@@ -117,7 +117,7 @@ local function watch_leave()
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()
-      arrival.forget()
+      await_install.forget()
       instances.remove()
       supervisor:abandon() -- the signal is enough: the bridge also ends when the editor's socket does
     end,

@@ -2,7 +2,7 @@
 -- Does not know about processes. A client configured once goes on working because of this file.
 
 local config = require('mcp-tools.config')
-local files = require('mcp-tools.files.private')
+local private_files = require('mcp-tools.files.private')
 local log = require('mcp-tools.log')
 
 local M = {}
@@ -105,14 +105,14 @@ function M.load(root, random)
   local digest = hash(root)
   local dir = vim.fs.joinpath(M.state_dir(), 'projects')
   for _, folder in ipairs({ M.state_dir(), dir }) do
-    local ok, err = files.ensure_dir(folder)
+    local ok, err = private_files.ensure_dir(folder)
     if not ok then
       return nil, err
     end
   end
   local path = vim.fs.joinpath(dir, digest:sub(1, 32) .. '.json')
 
-  local read, err = files.read(path)
+  local read, err = private_files.read(path)
   if not read then
     return nil, err
   end
@@ -131,9 +131,9 @@ function M.load(root, random)
     end
     local created
     if read.value or vim.uv.fs_lstat(path) then
-      created, err = files.write(path, record(identity))
+      created, err = private_files.write(path, record(identity))
     else
-      created, err = files.create(path, record(identity))
+      created, err = private_files.create(path, record(identity))
       if created == false then
         return M.load(root, random) -- another editor of this project was quicker: its token counts
       end
@@ -158,10 +158,10 @@ function M.renew_token(identity)
   if not token then
     return false, err
   end
-  local read = files.read(identity.path)
+  local read = private_files.read(identity.path)
   local port = read and read.value and is_port(read.value.port) and read.value.port or identity.port
   local ok
-  ok, err = files.write(identity.path, { root = identity.root, port = port, token = token })
+  ok, err = private_files.write(identity.path, { root = identity.root, port = port, token = token })
   if not ok then
     return false, err
   end

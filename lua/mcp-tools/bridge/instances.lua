@@ -1,7 +1,7 @@
 -- Receives where this editor's bridge listens. Sends one file per editor, by which `mcp-tools` finds the right one.
 -- Does not know about processes or HTTP. The file holds the token: it is for this user only and goes with the bridge.
 
-local files = require('mcp-tools.files.private')
+local private_files = require('mcp-tools.files.private')
 local log = require('mcp-tools.log')
 
 local uv = vim.uv
@@ -30,7 +30,7 @@ local last_focus = 0
 function M.dir()
   local runtime = vim.env.XDG_RUNTIME_DIR
   -- `sudo` and `su` may hand down the runtime folder of another user.
-  if runtime and uv.fs_stat(runtime) and not files.fault(runtime, 'directory') then
+  if runtime and uv.fs_stat(runtime) and not private_files.fault(runtime, 'directory') then
     return vim.fs.joinpath(runtime, 'mcp-tools')
   end
   return vim.fs.joinpath(require('mcp-tools.bridge.identity').state_dir(), 'instances')
@@ -52,7 +52,7 @@ end
 --- Removes what editors that are gone have left.
 function M.clean()
   local dir = M.dir()
-  if files.fault(dir, 'directory') then
+  if private_files.fault(dir, 'directory') then
     return -- not ours to change; writing will say why
   end
   local scan = uv.fs_scandir(dir)
@@ -74,9 +74,9 @@ local function save()
   if not current then
     return true
   end
-  local ok, err = files.ensure_dir(M.dir())
+  local ok, err = private_files.ensure_dir(M.dir())
   if ok then
-    ok, err = files.write(path_of(current.pid), current)
+    ok, err = private_files.write(path_of(current.pid), current)
   end
   if not ok then
     require('mcp-tools.notify').once('instances', 'warn', 'other programs cannot find this editor: ' .. err)

@@ -4,7 +4,7 @@
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
 local instances = require('mcp-tools.bridge.instances')
-local python = require('mcp-tools.bridge.interpreter')
+local interpreter = require('mcp-tools.bridge.interpreter')
 
 local M = {}
 
@@ -39,7 +39,7 @@ end
 ---@return table<string, string|false>
 local function environment(runtime, project, socket, port)
   local own = runtime.source ~= 'command'
-  local path = python.plugin_root()
+  local path = interpreter.plugin_root()
   if not own and vim.env.PYTHONPATH then
     path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
   end
@@ -63,7 +63,7 @@ end
 ---@param request { nvim_socket?: string, port?: integer }
 ---@param done fun(prepared: mcp-tools.bridge.Prepared?, fault: mcp-tools.bridge.PythonFault?)
 function M.prepare(request, done)
-  python.resolve(function(runtime, fault)
+  interpreter.resolve(function(runtime, fault)
     if not runtime then
       return done(nil, fault)
     end
@@ -86,7 +86,7 @@ function M.prepare(request, done)
         command = runtime.command,
         env = environment(runtime, project, socket, port),
         -- `-m` looks into the working folder first, and a project must not lend us its modules.
-        cwd = python.plugin_root(),
+        cwd = interpreter.plugin_root(),
       },
     })
   end)

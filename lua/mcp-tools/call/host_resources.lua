@@ -11,7 +11,7 @@
 --- reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
 
 local check = require('mcp-tools.util.check')
-local declared = require('mcp-tools.call.host_capabilities')
+local host_capabilities = require('mcp-tools.call.host_capabilities')
 local errors = require('mcp-tools.errors')
 
 local M = {}
@@ -27,9 +27,12 @@ local function lacking(call, part)
   if not call.session then
     return errors.new('capability_missing', 'host resources need a session, and the client has none')
   end
-  local text = ('the client does not let tools %s its resources (extension %s)'):format(part, declared.EXTENSION)
+  local text = ('the client does not let tools %s its resources (extension %s)'):format(
+    part,
+    host_capabilities.EXTENSION
+  )
   local err = errors.new('capability_missing', text)
-  err.required = { extensions = { [declared.EXTENSION] = { [part] = { enabled = true } } } }
+  err.required = { extensions = { [host_capabilities.EXTENSION] = { [part] = { enabled = true } } } }
   return err
 end
 
@@ -37,13 +40,13 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 local function refuse_read(params, call)
-  local may = declared.readable(call)
+  local may = host_capabilities.readable(call)
   local scheme = params.uri:match('^(%a[%w+.-]*):')
   if not may then
     return lacking(call, 'read')
   elseif not scheme then
     return errors.new('validation_error', 'uri: must begin with a scheme, such as files://')
-  elseif may.schemes and not declared.has(may.schemes, scheme) then
+  elseif may.schemes and not host_capabilities.has(may.schemes, scheme) then
     local text = "uri: the client has no resources with the scheme '%s' (it has %s)"
     local known = #may.schemes > 0 and table.concat(may.schemes, ', ') or 'none'
     return errors.new('validation_error', text:format(scheme, known))
@@ -54,7 +57,7 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 local function refuse_list(_, call)
-  return not declared.listable(call) and lacking(call, 'list') or nil
+  return not host_capabilities.listable(call) and lacking(call, 'list') or nil
 end
 
 --- The bytes of one item, or what is wrong with it.
@@ -62,14 +65,14 @@ end
 ---@return integer? size
 ---@return string? fault
 local function size_of(item)
-  if not declared.object(item) then
+  if not host_capabilities.object(item) then
     return nil, 'must be an object'
   elseif type(item.uri) ~= 'string' then
     return nil, 'uri: must be a string'
-  elseif declared.given(item.mimeType) and type(item.mimeType) ~= 'string' then
+  elseif host_capabilities.given(item.mimeType) and type(item.mimeType) ~= 'string' then
     return nil, 'mimeType: must be a string'
   end
-  local text, blob = declared.given(item.text), declared.given(item.blob)
+  local text, blob = host_capabilities.given(item.text), host_capabilities.given(item.blob)
   if (text == nil) == (blob == nil) then
     return nil, 'must have either text or blob'
   elseif type(text or blob) ~= 'string' then
@@ -100,7 +103,7 @@ local function read_fault(result, call)
     end
     total = total + size
   end
-  local own = (declared.readable(call) or {}).max_size or math.huge
+  local own = (host_capabilities.readable(call) or {}).max_size or math.huge
   local limit = math.min(own, require('mcp-tools.core').limits().resource)
   if total > limit then
     local whose = limit == own and 'its own maxSize' or 'option limits.resource'
@@ -116,7 +119,7 @@ local function list_fault(result)
   end
   for i, item in ipairs(result.resources) do
     local where = ('resources[%d]'):format(i - 1)
-    if not declared.object(item) then
+    if not host_capabilities.object(item) then
       return where .. ': must be an object'
     end
     for _, name in ipairs({ 'uri', 'name' }) do
@@ -160,8 +163,8 @@ HostResources.__index = HostResources
 function M.new(ctx, ask)
   local call = ctx.call
   return setmetatable({
-    available = declared.readable(call) ~= nil,
-    list_available = declared.listable(call),
+    available = host_capabilities.readable(call) ~= nil,
+    list_available = host_capabilities.listable(call),
     ctx = ctx,
     ask = ask,
   }, HostResources)
@@ -172,7 +175,7 @@ end
 ---@return boolean
 function HostResources:supports_scheme(scheme)
   check('scheme', scheme, 'string')
-  return declared.has((declared.schemes(self.ctx.call)), scheme)
+  return host_capabilities.has((host_capabilities.schemes(self.ctx.call)), scheme)
 end
 
 --- Reads one of the client's files. The value is what MCP's `resources/read` gives. In `run` tools `cb` may be left
@@ -206,7 +209,7 @@ function HostResources:list(filter, cb)
       error(("filter: has no '%s' (it has scheme, mime_type and tags)"):format(tostring(name)), 2)
     end
     check('filter.' .. name, value, name == 'tags' and 'table' or 'string')
-    if name == 'tags' and not declared.is_string_list(value) then
+    if name == 'tags' and not host_capabilities.is_string_list(value) then
       error('filter.tags: must be a list of strings', 2)
     elseif name ~= 'tags' or #value > 0 then
       sent[WIRE_NAMES[name]] = value

@@ -9,7 +9,7 @@
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
-local methods = require('mcp-tools.call.input_methods')
+local input_methods = require('mcp-tools.call.input_methods')
 
 local M = {}
 
@@ -28,7 +28,7 @@ local M = {}
 ---@param name string
 ---@return mcp-tools.InputMethod
 local function method_of(name)
-  return methods[name] or require('mcp-tools.call.host_resources').METHODS[name]
+  return input_methods[name] or require('mcp-tools.call.host_resources').METHODS[name]
 end
 
 --- Errors of clients that say more than that the tool's wish failed.
@@ -79,7 +79,7 @@ function M.check(requests)
   for key, request in pairs(requests) do
     if type(key) ~= 'string' then
       error('the keys of requests must be strings', 3)
-    elseif type(request) ~= 'table' or not methods[request.method] then
+    elseif type(request) ~= 'table' or not input_methods[request.method] then
       error(
         ("requests.%s.method must be one of 'elicitation/create', "):format(key)
           .. "'sampling/createMessage', 'roots/list'",

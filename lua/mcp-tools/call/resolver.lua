@@ -10,7 +10,7 @@
 local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 
 local M = {}
 
@@ -84,7 +84,7 @@ end
 local function settle_paths(definition, params, root)
   for name in pairs(definition.paths) do
     local given = definition.scheme == 'file' and '/' .. params[name] or params[name]
-    local path, why = readable.path(given, root)
+    local path, why = access.path(given, root)
     if not path then
       return ('%s is %s'):format(shown(given), why)
     end

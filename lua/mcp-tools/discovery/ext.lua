@@ -6,8 +6,8 @@
 ---
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
-local drop = require('mcp-tools.registry.withdraw')
-local folder = require('mcp-tools.files.runtimepath')
+local withdraw = require('mcp-tools.registry.withdraw')
+local runtimepath = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
@@ -29,7 +29,7 @@ local files = {}
 ---@return { path: string, stamp: string }[] in the order of the runtimepath
 local function look()
   local list = {}
-  for _, path in ipairs(folder.files(FOLDER, '%.lua$')) do
+  for _, path in ipairs(runtimepath.files(FOLDER, '%.lua$')) do
     local stat = uv.fs_stat(path)
     if stat and stat.type == 'file' then
       local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
@@ -123,7 +123,7 @@ local function load_file(registry, path, file)
     table.insert(file.faults, refused)
   end
   if list then
-    drop(registry, file.tools, kept)
+    withdraw(registry, file.tools, kept)
   else
     table.insert(file.faults, fault)
   end
@@ -165,7 +165,7 @@ function M.scan(registry, done)
   for path, file in pairs(files) do
     if not there[path] then
       files[path] = nil
-      drop(registry, file.tools, {})
+      withdraw(registry, file.tools, {})
     end
   end
   for _, each in ipairs(found) do

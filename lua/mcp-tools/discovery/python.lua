@@ -8,12 +8,12 @@
 
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
-local drop = require('mcp-tools.registry.withdraw')
+local withdraw = require('mcp-tools.registry.withdraw')
 local host = require('mcp-tools.python.host')
 local log = require('mcp-tools.log')
 local origin = require('mcp-tools.registry.source')
 local module_files = require('mcp-tools.python.modules')
-local runtime = require('mcp-tools.python.command')
+local command = require('mcp-tools.python.command')
 
 local uv = vim.uv
 
@@ -60,7 +60,7 @@ local function add(registry, module, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
   local holder = name and registry:known('tools', name)
   if holder and module.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, runtime.project()))
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, command.project()))
   end
   local whole = vim.tbl_extend('error', def, { execute = handler(module.source, name or '') })
   local source = { origin = 'python', name = module.source.group, file = module.known.path }
@@ -85,7 +85,7 @@ local function apply(registry, module)
     end
     table.insert(module.refused, fault)
   end
-  drop(registry, module.tools, kept)
+  withdraw(registry, module.tools, kept)
   for _, fault in ipairs(module.refused) do
     log.error('%s: %s', module.source.key, fault)
   end
@@ -132,7 +132,7 @@ local function settle(registry, sources)
     end
     local fits, fresh = cache.judge(module.known, module.from_disk == true, require('mcp-tools.discovery').ttl())
     if source.fault then
-      drop(registry, module.tools, {})
+      withdraw(registry, module.tools, {})
     elseif module.from_disk and fits and next(module.tools) == nil then
       apply(registry, module)
     end
@@ -145,7 +145,7 @@ local function settle(registry, sources)
   for key, module in pairs(modules) do
     if not there[key] then
       modules[key] = nil
-      drop(registry, module.tools, {})
+      withdraw(registry, module.tools, {})
     end
   end
   return unread

@@ -4,9 +4,9 @@
 --- Sends: where it is and what its variables are, or what is missing.
 --- Does not know about: prompts. nvim-dap is only looked at when something else has loaded it.
 
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local redact = require('mcp-tools.files.redact')
-local sources = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.excerpt')
 
 local M = {}
 
@@ -38,7 +38,7 @@ end
 ---@return string
 local function place_of(frame, root)
   local path = frame.source and frame.source.path
-  return ('%s:%d'):format(path and readable.shown(path, root) or (frame.source or {}).name or '?', frame.line or 0)
+  return ('%s:%d'):format(path and access.shown(path, root) or (frame.source or {}).name or '?', frame.line or 0)
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -112,14 +112,14 @@ function M.describe(ctx)
   end
   local parts = {
     ('Stopped in %s, %s.'):format(frame.name or '?', place_of(frame, ctx.root)),
-    'Stack:\n' .. sources.fenced(table.concat(lines, '\n')),
-    'Variables:\n' .. sources.fenced(variables(ctx, session, frame)),
+    'Stack:\n' .. excerpt.fenced(table.concat(lines, '\n')),
+    'Variables:\n' .. excerpt.fenced(variables(ctx, session, frame)),
   }
   local path = frame.source and frame.source.path
-  local source = path and sources.find(ctx, path)
+  local source = path and excerpt.find(ctx, path)
   if source then
-    local code = sources.numbered(source.lines, frame.line - AROUND, frame.line + AROUND, frame.line)
-    table.insert(parts, 'Code:\n' .. sources.fenced(code, source.filetype))
+    local code = excerpt.numbered(source.lines, frame.line - AROUND, frame.line + AROUND, frame.line)
+    table.insert(parts, 'Code:\n' .. excerpt.fenced(code, source.filetype))
   end
   return table.concat(parts, '\n\n')
 end

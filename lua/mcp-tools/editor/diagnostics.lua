@@ -5,7 +5,7 @@
 --- Does not know about: resources, prompts.
 
 local position = require('mcp-tools.editor.position')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 
 local M = {}
 
@@ -69,8 +69,8 @@ function M.view(root, bufnr, severity)
   local view = { diagnostics = {}, total = 0, counts = {}, withheld = {} }
   for number, list in vim.spairs(by_buffer) do
     local name = vim.api.nvim_buf_get_name(number)
-    local path = name ~= '' and readable.shown(name, root) or nil
-    local ok, why = readable.buffer(number, root)
+    local path = name ~= '' and access.shown(name, root) or nil
+    local ok, why = access.buffer(number, root)
     if not ok then
       table.insert(view.withheld, { path = path or '', count = #list, why = why })
     else

@@ -6,8 +6,8 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local diagnostics = require('mcp-tools.editor.diagnostics')
-local readable = require('mcp-tools.files.access')
-local sources = require('mcp-tools.editor.excerpt')
+local access = require('mcp-tools.files.access')
+local excerpt = require('mcp-tools.editor.excerpt')
 
 local M = {}
 
@@ -36,7 +36,7 @@ local function entry(item)
     return head
   end
   local lines = vim.api.nvim_buf_get_lines(item.bufnr, 0, item.end_line + AROUND, false)
-  return head .. '\n' .. sources.fenced(sources.numbered(lines, item.line - AROUND, item.line + AROUND, item.line))
+  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, item.line - AROUND, item.line + AROUND, item.line))
 end
 
 --- The diagnostics that a prompt is about.
@@ -50,7 +50,7 @@ function M.text(ctx, args)
     return nil, ('severity must be one of %s'):format(table.concat(M.SEVERITIES, ', '))
   end
   if args.path then
-    local place, why = readable.path(args.path, ctx.root)
+    local place, why = access.path(args.path, ctx.root)
     if not place then
       return nil, ('%s is %s'):format(args.path, why)
     end
@@ -90,7 +90,7 @@ function M.args()
     {
       name = 'severity',
       description = 'No milder ones than this: error, warning, info or hint',
-      complete = sources.choices(M.SEVERITIES),
+      complete = excerpt.choices(M.SEVERITIES),
     },
   }
 end

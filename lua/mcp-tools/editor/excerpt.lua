@@ -6,9 +6,9 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local content = require('mcp-tools.content')
-local files = require('mcp-tools.files.read')
+local read_file = require('mcp-tools.files.read')
 local mime = require('mcp-tools.files.mime')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local uri_template = require('mcp-tools.util.uri_template')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -36,7 +36,7 @@ local FILE = assert(uri_template.compile('file:///{+path}'))
 local function of_buffer(bufnr, place, root)
   local filetype = vim.bo[bufnr].filetype
   return {
-    path = place and readable.shown(place, root),
+    path = place and access.shown(place, root),
     place = place,
     bufnr = bufnr,
     filetype = filetype ~= '' and filetype or nil,
@@ -56,26 +56,26 @@ function M.find(ctx, path)
       return nil, 'no file is open in the editor'
     end
     local name = vim.api.nvim_buf_get_name(bufnr)
-    local ok, why = readable.buffer(bufnr, ctx.root)
+    local ok, why = access.buffer(bufnr, ctx.root)
     if not ok then
-      return nil, ('%s is %s, its text is not given'):format(readable.shown(name, ctx.root), why)
+      return nil, ('%s is %s, its text is not given'):format(access.shown(name, ctx.root), why)
     end
-    return of_buffer(bufnr, name ~= '' and readable.path(name, ctx.root) or nil, ctx.root)
+    return of_buffer(bufnr, name ~= '' and access.path(name, ctx.root) or nil, ctx.root)
   end
-  local place, why = readable.path(path, ctx.root)
+  local place, why = access.path(path, ctx.root)
   if not place then
     return nil, ('%s is %s, its text is not given'):format(path, why)
   end
   local bufnr = buffers.of_path(place)
   if bufnr then
-    local ok, fault = readable.buffer(bufnr, ctx.root)
+    local ok, fault = access.buffer(bufnr, ctx.root)
     if not ok then
       return nil, ('%s is %s, its text is not given'):format(path, fault)
     end
     return of_buffer(bufnr, place, ctx.root)
   end
   local bytes, err = ctx:await(function(done)
-    files.read(place, 8 * 1024 * 1024, done)
+    read_file.read(place, 8 * 1024 * 1024, done)
   end)
   if not bytes then
     return nil, err.message
@@ -87,7 +87,7 @@ function M.find(ctx, path)
     table.remove(lines)
   end
   return {
-    path = readable.shown(place, ctx.root),
+    path = access.shown(place, ctx.root),
     place = place,
     filetype = vim.filetype.match({ filename = place }),
     lines = lines,

@@ -5,7 +5,7 @@
 --- Does not know about: prompts. Nothing that the repository configures is run: no hooks, no external diffs, no
 --- monitors. (Clean filters are git's own business and may run.)
 
-local child = require('mcp-tools.editor.process')
+local process = require('mcp-tools.editor.process')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
@@ -32,7 +32,7 @@ local DIFF = { 'diff', '--no-color', '--no-ext-diff', '--no-textconv', '--no-ren
 ---@param limit? integer
 ---@return mcp-tools.ChildResult
 local function git(ctx, args, limit)
-  return child.await(ctx, vim.list_extend(vim.list_slice(BASE), args), { cwd = ctx.root, limit = limit })
+  return process.await(ctx, vim.list_extend(vim.list_slice(BASE), args), { cwd = ctx.root, limit = limit })
 end
 
 ---@param text string separated by NUL
@@ -112,7 +112,7 @@ function M.complete_revision(ctx, prefix)
     'refs/tags',
     'refs/remotes',
   })
-  child.run(ctx, command, { cwd = ctx.root, limit = 64 * 1024 }, function(done)
+  process.run(ctx, command, { cwd = ctx.root, limit = 64 * 1024 }, function(done)
     local values = {}
     for _, name in ipairs(vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })) do
       if vim.startswith(name, prefix) and M.is_revision(name) then

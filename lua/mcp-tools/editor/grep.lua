@@ -4,8 +4,8 @@
 --- Sends: lines that hold it; nothing of sensitive files.
 --- Does not know about: prompts. Uses ripgrep, else git; neither reads a configuration of the project.
 
-local child = require('mcp-tools.editor.process')
-local readable = require('mcp-tools.files.access')
+local process = require('mcp-tools.editor.process')
+local access = require('mcp-tools.files.access')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -57,7 +57,7 @@ end
 ---@return boolean? more
 function M.find(ctx, query, place, max)
   local command, name = command_for(query, place)
-  local done = child.await(ctx, command, { cwd = ctx.root })
+  local done = process.await(ctx, command, { cwd = ctx.root })
   if not done.ok and done.stdout == '' and not done.quiet then
     local missing = name == 'git' and not done.code
     return nil, missing and 'neither rg nor git can be run; install ripgrep' or done.fault
@@ -67,7 +67,7 @@ function M.find(ctx, query, place, max)
     local path, number, text = line:match('^([^%z]+)%z(%d+)[:%z](.*)$')
     if path then
       if verdicts[path] == nil then
-        verdicts[path] = readable.path(path, ctx.root) or false
+        verdicts[path] = access.path(path, ctx.root) or false
       end
       if verdicts[path] then
         if #hits == max then
@@ -76,7 +76,7 @@ function M.find(ctx, query, place, max)
         if #text > MAX_LINE then
           text = text:sub(1, MAX_LINE) .. '…'
         end
-        local shown = readable.shown(verdicts[path], ctx.root)
+        local shown = access.shown(verdicts[path], ctx.root)
         table.insert(hits, { path = shown, line = tonumber(number), text = (utf8.repair(text)) })
       end
     end

@@ -4,7 +4,7 @@
 --- Sends: paths, relative to the project; nothing outside of it, nothing sensitive.
 --- Does not know about: which argument it is for.
 
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 
 local M = {}
 
@@ -18,9 +18,9 @@ local MAX_ENTRIES = 1000
 local function open_files(root, prefix)
   local first, rest, lower = {}, {}, prefix:lower()
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
-    local resolved = vim.bo[info.bufnr].buftype == '' and readable.path(info.name, root)
-    if resolved and readable.buffer(info.bufnr, root) then
-      local shown = readable.shown(resolved, root)
+    local resolved = vim.bo[info.bufnr].buftype == '' and access.path(info.name, root)
+    if resolved and access.buffer(info.bufnr, root) then
+      local shown = access.shown(resolved, root)
       if vim.startswith(shown, prefix) then
         table.insert(first, shown)
       elseif shown:lower():find(lower, 1, true) then
@@ -47,7 +47,7 @@ end
 local function entries_of(root, prefix, cb)
   local folder, stem = prefix:match('^(.*/)([^/]*)$')
   folder, stem = folder or '', stem or prefix
-  local place = readable.path(folder == '' and '.' or folder, root)
+  local place = access.path(folder == '' and '.' or folder, root)
   if not place then
     return cb({})
   end
@@ -61,7 +61,7 @@ local function entries_of(root, prefix, cb)
           break
         elseif vim.startswith(name, stem) and name ~= '.git' and not name:find('%c') then
           local path = folder .. name
-          if readable.path(path, root) then
+          if access.path(path, root) then
             table.insert(found, kind == 'directory' and path .. '/' or path)
           end
         end

@@ -6,7 +6,7 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local position = require('mcp-tools.editor.position')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 
 local api = vim.api
 
@@ -67,7 +67,7 @@ function M.get(root)
   local name = api.nvim_buf_get_name(bufnr)
   local whole = kind == 'V'
   local selection = {
-    path = name ~= '' and readable.shown(name, root) or nil,
+    path = name ~= '' and access.shown(name, root) or nil,
     bufnr = bufnr,
     filetype = vim.bo[bufnr].filetype ~= '' and vim.bo[bufnr].filetype or nil,
     mode = MODES[kind],
@@ -77,7 +77,7 @@ function M.get(root)
     end_line = last,
     end_column = whole and math.max(vim.fn.strchars(lines[#lines]), 1) or position.column(bufnr, last - 1, to_byte - 1),
   }
-  local ok, why = readable.buffer(bufnr, root)
+  local ok, why = access.buffer(bufnr, root)
   if not ok then
     selection.withheld = why
     return selection

@@ -5,7 +5,7 @@
 --- Does not know about: resources, subscribers.
 
 local paths = require('mcp-tools.files.paths')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 
 local api, uv = vim.api, vim.uv
 
@@ -153,7 +153,7 @@ function M.file(path, changed)
   if not ok then
     handle:close()
     return M.events('BufWritePost', function(args)
-      if readable.path(args.match, vim.fs.dirname(path)) == path then
+      if access.path(args.match, vim.fs.dirname(path)) == path then
         changed()
       end
     end)

@@ -1,6 +1,6 @@
 local content = require('mcp-tools.content')
-local paths = require('mcp-tools.editor.path_completion')
-local sources = require('mcp-tools.editor.excerpt')
+local path_completion = require('mcp-tools.editor.path_completion')
+local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
 
 --- Names of the outline that are shown.
@@ -10,9 +10,11 @@ return {
   name = 'analyze_module',
   title = 'Analyze a module',
   description = 'Explains what a file of the project is for, how it is built and what should be better.',
-  args = { { name = 'path', description = 'The file; the current one when left out', complete = paths.project } },
+  args = {
+    { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
+  },
   run = function(ctx, args)
-    local source, fault = sources.find(ctx, args.path)
+    local source, fault = excerpt.find(ctx, args.path)
     if not source then
       return ctx:fail('not_found', fault)
     end
@@ -23,7 +25,7 @@ return {
     for i = 1, math.min(#list, MAX) do
       outline[i] = ('- %s (line %d)'):format(list[i].name, list[i].line)
     end
-    local resource, cut = sources.resource(source)
+    local resource, cut = excerpt.resource(source)
     local text = table.concat({
       ('Analyze %s: what it is for, what it takes and gives, what it depends on, how its parts work.'):format(
         source.path or 'the current buffer'

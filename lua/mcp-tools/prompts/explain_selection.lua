@@ -1,5 +1,5 @@
 local selection = require('mcp-tools.editor.selection')
-local sources = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines around the selection that are shown as well.
@@ -19,7 +19,7 @@ return {
       return ctx:fail('not_found', ('the selection is not given: its file is %s'):format(found.withheld))
     end
     local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, found.end_line + AROUND, false)
-    local around = sources.numbered(lines, found.start_line - AROUND, found.end_line + AROUND)
+    local around = excerpt.numbered(lines, found.start_line - AROUND, found.end_line + AROUND)
     local cut = #found.text > MAX_TEXT
     local text = table.concat({
       args.question or 'Explain what this does, why it may be written so, and what is surprising about it.',
@@ -28,9 +28,9 @@ return {
         found.start_line,
         found.end_line
       ),
-      sources.fenced(cut and found.text:sub(1, MAX_TEXT) or found.text, found.filetype),
+      excerpt.fenced(cut and found.text:sub(1, MAX_TEXT) or found.text, found.filetype),
       not cut and 'With the lines around it:' or 'The selection is longer; this is its beginning.',
-      not cut and sources.fenced(around, found.filetype) or nil,
+      not cut and excerpt.fenced(around, found.filetype) or nil,
     }, '\n\n')
     ctx((utf8.repair(text)))
   end,

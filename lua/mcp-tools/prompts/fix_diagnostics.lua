@@ -1,12 +1,12 @@
-local report = require('mcp-tools.editor.diagnostics_text')
+local diagnostics_text = require('mcp-tools.editor.diagnostics_text')
 
 return {
   name = 'fix_diagnostics',
   title = 'Fix diagnostics',
   description = 'Fixes the errors and warnings that the editor shows, with the code around them.',
-  args = report.args(),
+  args = diagnostics_text.args(),
   get = function(ctx, args)
-    local text, fault = report.text(ctx, args)
+    local text, fault = diagnostics_text.text(ctx, args)
     if not text then
       return ctx:fail('not_found', fault)
     end

@@ -1,7 +1,7 @@
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local git = require('mcp-tools.editor.git')
-local readable = require('mcp-tools.files.access')
-local sources = require('mcp-tools.editor.excerpt')
+local access = require('mcp-tools.files.access')
+local excerpt = require('mcp-tools.editor.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 ---@param root string
@@ -11,7 +11,7 @@ local function open_files(root)
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
     if vim.bo[info.bufnr].buftype == '' and info.name ~= '' then
       local marks = (info.changed == 1 and ' (unsaved)' or '') .. (#info.windows > 0 and ' (on screen)' or '')
-      table.insert(lines, '- ' .. readable.shown(info.name, root) .. marks)
+      table.insert(lines, '- ' .. access.shown(info.name, root) .. marks)
     end
   end
   return #lines > 0 and table.concat(lines, '\n') or 'none'
@@ -48,7 +48,7 @@ return {
     local text = table.concat({
       'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
       'Project: ' .. ctx.root,
-      status and 'git status:\n' .. sources.fenced(vim.trim(status)) or 'git status is not to be had: ' .. fault,
+      status and 'git status:\n' .. excerpt.fenced(vim.trim(status)) or 'git status is not to be had: ' .. fault,
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),

@@ -1,8 +1,8 @@
 local content = require('mcp-tools.content')
 local git = require('mcp-tools.editor.git')
-local paths = require('mcp-tools.editor.path_completion')
-local readable = require('mcp-tools.files.access')
-local sources = require('mcp-tools.editor.excerpt')
+local path_completion = require('mcp-tools.editor.path_completion')
+local access = require('mcp-tools.files.access')
+local excerpt = require('mcp-tools.editor.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of a list that are shown.
@@ -25,7 +25,7 @@ local function unsaved(root)
   local names = {}
   for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
     if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
-      table.insert(names, readable.shown(info.name, root))
+      table.insert(names, access.shown(info.name, root))
     end
   end
   return names
@@ -41,7 +41,7 @@ return {
       description = 'The revision to compare with; HEAD when left out',
       complete = git.complete_revision,
     },
-    { name = 'path', description = 'Only this file or folder', complete = paths.project },
+    { name = 'path', description = 'Only this file or folder', complete = path_completion.project },
   },
   run = function(ctx, args)
     local base = args.base or 'HEAD'
@@ -50,7 +50,7 @@ return {
     end
     local place, why
     if args.path then
-      place, why = readable.path(args.path, ctx.root)
+      place, why = access.path(args.path, ctx.root)
       if not place then
         return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
       end
@@ -72,6 +72,6 @@ return {
     end
     local text = 'Review these changes of my working tree against %s: mistakes first, then what is unclear or missing'
       .. ' (tests, error paths, documentation). Name file and line, and say what you would do instead.%s\n\n%s'
-    return { content.text(utf8.repair(text:format(base, notes, sources.fenced(vim.trim(changes.diff), 'diff')))) }
+    return { content.text(utf8.repair(text:format(base, notes, excerpt.fenced(vim.trim(changes.diff), 'diff')))) }
   end,
 }

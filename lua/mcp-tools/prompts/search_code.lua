@@ -1,7 +1,7 @@
-local paths = require('mcp-tools.editor.path_completion')
-local readable = require('mcp-tools.files.access')
-local search = require('mcp-tools.editor.grep')
-local sources = require('mcp-tools.editor.excerpt')
+local path_completion = require('mcp-tools.editor.path_completion')
+local access = require('mcp-tools.files.access')
+local grep = require('mcp-tools.editor.grep')
+local excerpt = require('mcp-tools.editor.excerpt')
 
 --- Lines that are shown; where there are more, another word finds better.
 local MAX = 100
@@ -12,17 +12,17 @@ return {
   description = 'Searches the files of the project for a text and explains where it is used and what for.',
   args = {
     { name = 'query', description = 'The text to look for, as it is', required = true },
-    { name = 'path', description = 'Only in this file or folder', complete = paths.project },
+    { name = 'path', description = 'Only in this file or folder', complete = path_completion.project },
   },
   run = function(ctx, args)
     if args.query:find('[%z\n]') then
       return ctx:fail('validation_error', 'query: must be one line')
     end
-    local place, why = readable.path(args.path or '.', ctx.root)
+    local place, why = access.path(args.path or '.', ctx.root)
     if not place then
       return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
     end
-    local hits, fault, more = search.find(ctx, args.query, place, MAX)
+    local hits, fault, more = grep.find(ctx, args.query, place, MAX)
     if not hits then
       return ctx:fail('tool_error', 'the search failed: ' .. fault)
     end
@@ -42,7 +42,7 @@ return {
       args.query,
       args.path or 'the project',
       more and (' There is more than the first %d lines.'):format(#hits) or '',
-      sources.fenced(table.concat(lines, '\n'))
+      excerpt.fenced(table.concat(lines, '\n'))
     )
   end,
 }

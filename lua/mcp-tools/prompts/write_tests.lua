@@ -1,7 +1,7 @@
 local buffers = require('mcp-tools.editor.buffers')
 local content = require('mcp-tools.content')
-local paths = require('mcp-tools.editor.path_completion')
-local readable = require('mcp-tools.files.access')
+local path_completion = require('mcp-tools.editor.path_completion')
+local access = require('mcp-tools.files.access')
 local sources = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
 
@@ -39,14 +39,14 @@ end
 ---@param prefix string
 ---@param arguments table<string, string>
 local function complete_symbol(ctx, prefix, arguments)
-  local place = arguments.path and readable.path(arguments.path, ctx.root)
+  local place = arguments.path and access.path(arguments.path, ctx.root)
   local bufnr
   if arguments.path then
     bufnr = place and buffers.of_path(place)
   else
     bufnr = buffers.current()
   end
-  if not bufnr or not readable.buffer(bufnr, ctx.root) then
+  if not bufnr or not access.buffer(bufnr, ctx.root) then
     return ctx({})
   end
   symbols.of_buffer(bufnr, function(list)
@@ -66,7 +66,7 @@ return {
   description = 'Writes tests for a function, class or other symbol of a file, in the way of the project.',
   args = {
     { name = 'symbol', description = 'Its name', required = true, complete = complete_symbol },
-    { name = 'path', description = 'The file; the current one when left out', complete = paths.project },
+    { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
   },
   run = function(ctx, args)
     local source, fault = sources.find(ctx, args.path)

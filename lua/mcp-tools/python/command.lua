@@ -5,8 +5,8 @@
 --- Does not know about: processes that run. The person's own python3 provider plays no part.
 
 local config = require('mcp-tools.config')
-local finder = require('mcp-tools.bridge.interpreter')
-local origin = require('mcp-tools.registry.source')
+local interpreter = require('mcp-tools.bridge.interpreter')
+local source = require('mcp-tools.registry.source')
 
 local uv = vim.uv
 
@@ -28,9 +28,9 @@ function M.resolve(cb)
     cb(runtime and runtime.python, fault)
   end
   if config.get('bridge.command') ~= nil then
-    finder.resolve_python(found) -- the program that runs the bridge may be anything
+    interpreter.resolve_python(found) -- the program that runs the bridge may be anything
   else
-    finder.resolve(found)
+    interpreter.resolve(found)
   end
 end
 
@@ -48,7 +48,7 @@ function M.import_paths()
     for _, folder in ipairs(FOLDERS) do
       local path = vim.fs.joinpath(dir, folder)
       local absolute = dir:match('^/') or dir:match('^%a:[/\\]')
-      if absolute and uv.fs_stat(path) and not origin.lies_in(path, root) then
+      if absolute and uv.fs_stat(path) and not source.lies_in(path, root) then
         list[#list + 1] = path
       end
     end
@@ -59,14 +59,14 @@ end
 --- The remote plugin's file.
 ---@return string
 function M.plugin()
-  return vim.fs.joinpath(finder.plugin_root(), 'rplugin', 'python3', 'nvim_mcp_host.py')
+  return vim.fs.joinpath(interpreter.plugin_root(), 'rplugin', 'python3', 'nvim_mcp_host.py')
 end
 
 --- The command of a host.
 ---@param python string
 ---@return string[]
 function M.host_command(python)
-  local command = { python, ISOLATED, '-c', SERVE, finder.plugin_root(), M.plugin() }
+  local command = { python, ISOLATED, '-c', SERVE, interpreter.plugin_root(), M.plugin() }
   return vim.list_extend(command, M.import_paths())
 end
 
@@ -76,7 +76,7 @@ end
 ---@return string[]
 function M.scan_command(python, sources)
   local wanted = vim.json.encode({ sources = sources, import_paths = M.import_paths() })
-  return { python, ISOLATED, '-c', SCAN, finder.plugin_root(), wanted }
+  return { python, ISOLATED, '-c', SCAN, interpreter.plugin_root(), wanted }
 end
 
 return M

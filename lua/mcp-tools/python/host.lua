@@ -8,7 +8,7 @@ local Generation = require('mcp-tools.python.process')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
-local runtime = require('mcp-tools.python.command')
+local command = require('mcp-tools.python.command')
 
 local uv = vim.uv
 
@@ -75,7 +75,7 @@ local function start()
   local generation = Generation.new(events)
   current, alive[generation] = generation, true
   watch_leave()
-  runtime.resolve(function(python, fault)
+  command.resolve(function(python, fault)
     if generation.state ~= 'finding' then
       return -- ended meanwhile
     elseif python then

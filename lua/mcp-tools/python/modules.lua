@@ -6,9 +6,9 @@
 
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
-local folder = require('mcp-tools.files.runtimepath')
+local runtimepath = require('mcp-tools.files.runtimepath')
 local origin = require('mcp-tools.registry.source')
-local runtime = require('mcp-tools.python.command')
+local command = require('mcp-tools.python.command')
 
 local uv = vim.uv
 
@@ -39,14 +39,14 @@ end
 --- Every place, in the order in which names are given away.
 ---@return mcp-tools.python.Source[]
 function M.look()
-  local root, list, seen = runtime.project(), {}, {}
+  local root, list, seen = command.project(), {}, {}
   for _, name in ipairs(config.get('python.modules')) do
     local fault = not ('.' .. name):match('^[%w_.]+$') and 'this is no name of a module'
       or ('.' .. name):find('._', 1, true) and 'names that begin with an underscore are private'
       or nil
     table.insert(list, { key = 'module:' .. name, module = name, group = name, fault = fault })
   end
-  for _, name in ipairs(folder.files(FOLDER, '^[^_.].*%.py$')) do
+  for _, name in ipairs(runtimepath.files(FOLDER, '^[^_.].*%.py$')) do
     local path = uv.fs_realpath(name)
     if path and cache.stamp(path) then
       table.insert(list, file_source(path, root))

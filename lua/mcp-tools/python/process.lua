@@ -10,7 +10,7 @@
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
-local runtime = require('mcp-tools.python.command')
+local command = require('mcp-tools.python.command')
 
 local uv = vim.uv
 
@@ -199,7 +199,7 @@ function Generation:spawn(python)
       end
     end
   end
-  local ok, job = pcall(vim.fn.jobstart, runtime.host_command(python), {
+  local ok, job = pcall(vim.fn.jobstart, command.host_command(python), {
     rpc = true,
     clear_env = true,
     env = env,
@@ -210,7 +210,7 @@ function Generation:spawn(python)
     return self:cannot_start(('%s cannot be run: %s'):format(python, tostring(job):match('[^\n]*')))
   end
   self.job, self.pid, self.state = job, vim.fn.jobpid(job), 'starting'
-  self.method = runtime.plugin() .. ':function:McpToolsHost'
+  self.method = command.plugin() .. ':function:McpToolsHost'
   local queue = self.queue or {}
   self.queue = nil
   for _, event in ipairs(queue) do

@@ -4,9 +4,9 @@
 --- Sends: what each holds, as soon as all are read.
 --- Does not know about: caches, the registry. A module that ends the process or holds it up takes no other with it.
 
-local child = require('mcp-tools.editor.process')
+local process = require('mcp-tools.editor.process')
 local log = require('mcp-tools.log')
-local runtime = require('mcp-tools.python.command')
+local command = require('mcp-tools.python.command')
 
 local M = {}
 
@@ -56,7 +56,7 @@ local function run(python, sources, results, done)
     limit = MAX_OUTPUT,
   }
   opts.cwd = vim.uv.fs_stat(opts.cwd) and opts.cwd or '/'
-  child.run(NOBODY, runtime.scan_command(python, sources), opts, function(ended)
+  process.run(NOBODY, command.scan_command(python, sources), opts, function(ended)
     local begun
     for line in ended.stdout:gmatch('[^\n]+') do
       begun = take(line, results) or begun
@@ -86,7 +86,7 @@ end
 ---@param sources { key: string, path: string?, module: string?, sha256: string? }[]
 ---@param cb fun(results: table<string, mcp-tools.python.Scanned>?, fault: string?) on the main loop, or at once
 function M.read(sources, cb)
-  runtime.resolve(function(python, fault)
+  command.resolve(function(python, fault)
     if not python then
       return cb(nil, ('%s. %s'):format(fault.message, fault.advice))
     end

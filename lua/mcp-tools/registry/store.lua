@@ -7,7 +7,7 @@
 --- `new()` makes one of its own, as specs do; core.lua owns that of this editor.
 
 local definition = require('mcp-tools.registry.definition.tool')
-local take_note = require('mcp-tools.registry.note')
+local note = require('mcp-tools.registry.note')
 
 local M = {}
 
@@ -119,7 +119,7 @@ end
 local function put(self, kind, what, key, normalised, source)
   local offered = self.entries[kind][key]
   self.refused[label(what, key)] = nil
-  take_note(("%s '%s'"):format(what, key), normalised, offered or self.shelf[kind][key], source)
+  note(("%s '%s'"):format(what, key), normalised, offered or self.shelf[kind][key], source)
   local off = self.is_off(kind, normalised)
   self.entries[kind][key] = not off and normalised or nil
   self.shelf[kind][key] = off and normalised or nil

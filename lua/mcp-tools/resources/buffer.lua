@@ -1,7 +1,7 @@
 --- The text of one open file, as the person has it.
 
 local buffers = require('mcp-tools.editor.buffers')
-local complete = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.path_completion')
 local mime = require('mcp-tools.files.mime')
 local resolver = require('mcp-tools.call.resolver')
 local watch = require('mcp-tools.editor.watch')
@@ -14,7 +14,7 @@ return {
     .. ' project, or absolute. Subscribers hear of every edit.',
   tags = { 'editor', 'text' },
   paths = { 'path' },
-  complete = { path = complete.buffers },
+  complete = { path = path_completion.buffers },
   read = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
     if not bufnr then

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local position = require('mcp-tools.editor.position')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')
 
 local api = vim.api
@@ -27,11 +27,11 @@ return {
     local place = window and api.nvim_win_get_cursor(window) or api.nvim_buf_get_mark(bufnr, '"')
     local row = math.max(place[1], 1)
     local name = api.nvim_buf_get_name(bufnr)
-    local ok, why = readable.buffer(bufnr, ctx.root)
+    local ok, why = access.buffer(bufnr, ctx.root)
     local info = window and vim.fn.getwininfo(window)[1]
     ctx({
       cursor = {
-        path = name ~= '' and readable.shown(name, ctx.root) or nil,
+        path = name ~= '' and access.shown(name, ctx.root) or nil,
         bufnr = bufnr,
         line = row,
         column = position.column(bufnr, row - 1, place[2]),

@@ -1,8 +1,8 @@
 --- Files of the project, as they are on disk.
 
-local complete = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.path_completion')
 local core = require('mcp-tools.core')
-local files = require('mcp-tools.files.read')
+local read_file = require('mcp-tools.files.read')
 local mime = require('mcp-tools.files.mime')
 local resolver = require('mcp-tools.call.resolver')
 local watch = require('mcp-tools.editor.watch')
@@ -15,9 +15,9 @@ return {
     .. ' the unsaved text of files that are open.',
   tags = { 'files' },
   paths = { 'path' },
-  complete = { path = complete.absolute },
+  complete = { path = path_completion.absolute },
   read = function(ctx, params)
-    files.read(params.path, core.limits().resource, function(bytes, err)
+    read_file.read(params.path, core.limits().resource, function(bytes, err)
       if ctx:cancelled() then
         return
       elseif err then

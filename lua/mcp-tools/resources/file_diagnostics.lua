@@ -1,9 +1,9 @@
 --- Diagnostics of one file.
 
 local buffers = require('mcp-tools.editor.buffers')
-local complete = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.path_completion')
 local diagnostics = require('mcp-tools.editor.diagnostics')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -15,12 +15,12 @@ return {
   mime_type = 'application/json',
   tags = { 'editor', 'diagnostics' },
   paths = { 'path' },
-  complete = { path = complete.buffers },
+  complete = { path = path_completion.buffers },
   read = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
     local view = bufnr and diagnostics.view(ctx.root, bufnr)
       or { diagnostics = {}, total = 0, counts = vim.empty_dict(), open = false }
-    view.path = readable.shown(params.path, ctx.root)
+    view.path = access.shown(params.path, ctx.root)
     ctx(view)
   end,
   watch = function(changed, params)

@@ -1,6 +1,6 @@
 --- The quickfix list.
 
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')
 
 --- More entries in one answer are no help.
@@ -26,8 +26,8 @@ return {
       local bufnr = item.bufnr > 0 and item.bufnr or nil
       local verdict = bufnr and verdicts[bufnr]
       if bufnr and not verdict then
-        local ok, why = readable.buffer(bufnr, ctx.root)
-        verdict = { ok = ok, why = why, path = readable.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root) }
+        local ok, why = access.buffer(bufnr, ctx.root)
+        verdict = { ok = ok, why = why, path = access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root) }
         verdicts[bufnr] = verdict
       end
       entries[i] = {

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local diagnostics = require('mcp-tools.editor.diagnostics')
-local readable = require('mcp-tools.files.access')
+local access = require('mcp-tools.files.access')
 local watch = require('mcp-tools.editor.watch')
 
 ---@return { name: string, buffers: integer, root: string? }[]
@@ -32,7 +32,7 @@ return {
     local modified = {}
     for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
       if vim.bo[info.bufnr].buftype == '' then
-        table.insert(modified, info.name ~= '' and readable.shown(info.name, ctx.root) or ('buffer ' .. info.bufnr))
+        table.insert(modified, info.name ~= '' and access.shown(info.name, ctx.root) or ('buffer ' .. info.bufnr))
       end
     end
     local current = buffers.current()
@@ -46,7 +46,7 @@ return {
       root = ctx.root,
       cwd = vim.uv.cwd(),
       mode = vim.api.nvim_get_mode().mode,
-      current = current and readable.shown(vim.api.nvim_buf_get_name(current), ctx.root) or nil,
+      current = current and access.shown(vim.api.nvim_buf_get_name(current), ctx.root) or nil,
       modified = modified,
       language_servers = language_servers(),
       diagnostics = diagnostics.view(ctx.root).counts,

@@ -6,7 +6,7 @@
 --- Does not know about: references (refs.lua finds those that lead nowhere), values, tools.
 
 local keywords = require('mcp-tools.schema.keywords')
-local nearest = require('mcp-tools.util.suggest')
+local suggest = require('mcp-tools.util.suggest')
 local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
 
@@ -116,7 +116,7 @@ local form = {
         return 'must be a type (a string) or a list of types'
       end
       if not keywords.is_type[name] then
-        local near = ALIASES[name:lower()] or nearest(name, keywords.types)
+        local near = ALIASES[name:lower()] or suggest(name, keywords.types)
         return ('%q is not a type%s (types: %s)'):format(
           name,
           near and (', did you mean "%s"?'):format(near) or '',

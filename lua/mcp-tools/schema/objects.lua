@@ -3,7 +3,7 @@
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
-local nearest = require('mcp-tools.util.suggest')
+local suggest = require('mcp-tools.util.suggest')
 local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
 
@@ -82,7 +82,7 @@ local function surplus(known)
     if #known == 0 then
       return 'is not allowed'
     end
-    local near = nearest(name, known)
+    local near = suggest(name, known)
     if near then
       return ('is not allowed, did you mean %s?'):format(near)
     elseif #known > MAX_NAMES then

@@ -2,8 +2,8 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
-local files = require('mcp-tools.files.read')
-local readable = require('mcp-tools.files.access')
+local read_file = require('mcp-tools.files.read')
+local access = require('mcp-tools.files.access')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Of Python text; larger files were not written by hand.
@@ -23,7 +23,7 @@ local function analyze(ctx, args, text, path)
   end
   require('mcp-tools.python.host').call(ctx, TOOL, {
     source = utf8.repair(text),
-    name = utf8.repair(path and path ~= '' and readable.shown(path, ctx.root) or 'buffer'),
+    name = utf8.repair(path and path ~= '' and access.shown(path, ctx.root) or 'buffer'),
     min_complexity = args.min_complexity,
     offset = args.offset,
     limit = args.limit,
@@ -36,7 +36,7 @@ local function refused(why)
 end
 
 local function analyze_buffer(ctx, args, bufnr)
-  local allowed, why = readable.buffer(bufnr, ctx.root)
+  local allowed, why = access.buffer(bufnr, ctx.root)
   if not allowed then
     return ctx(nil, refused(why))
   end
@@ -45,11 +45,11 @@ local function analyze_buffer(ctx, args, bufnr)
 end
 
 local function analyze_file(ctx, args, path)
-  local resolved, why = readable.path(path, ctx.root)
+  local resolved, why = access.path(path, ctx.root)
   if not resolved then
     return ctx(nil, refused(why))
   end
-  files.read(resolved, MAX_BYTES, function(text, err)
+  read_file.read(resolved, MAX_BYTES, function(text, err)
     if ctx:cancelled() then
       return
     elseif not text then

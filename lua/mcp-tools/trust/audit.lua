@@ -4,8 +4,8 @@
 --- Sends: lines to a file that is bounded like the log.
 --- Does not know about: why something was decided. Arguments and results are not in it, only the hash of the arguments.
 
-local append = require('mcp-tools.util.rotating_file')
-local canonical = require('mcp-tools.util.canonical_json')
+local rotating_file = require('mcp-tools.util.rotating_file')
+local canonical_json = require('mcp-tools.util.canonical_json')
 
 local uv = vim.uv
 local PID = uv.os_getpid()
@@ -23,7 +23,7 @@ function M.path()
   return vim.fs.joinpath(require('mcp-tools.bridge.identity').state_dir(), 'audit.jsonl')
 end
 
-local file = append.new({ path = M.path, max_bytes = MAX_BYTES })
+local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
 
 --- Why the last lines could not be written.
 ---@return string?
@@ -84,7 +84,7 @@ function Note.__call(note)
     session = note.session and hash_of(note.session) or nil,
     client = text_of(client.name),
     client_version = text_of(client.version),
-    args_sha256 = snapshot and vim.fn.sha256(canonical.text_of(snapshot)) or nil,
+    args_sha256 = snapshot and vim.fn.sha256(canonical_json.text_of(snapshot)) or nil,
     project = note.project,
   })
 end

@@ -10,13 +10,13 @@
 --- stands. Whatever fails on the way denies.
 
 local Grants = require('mcp-tools.trust.grants')
-local canonical = require('mcp-tools.util.canonical_json')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local errors = require('mcp-tools.errors')
 local judgement = require('mcp-tools.trust.rules')
 local levels = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local named = require('mcp-tools.trust.targets')
+local targets = require('mcp-tools.trust.targets')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
@@ -59,7 +59,7 @@ function Gateway:judge(call)
   if rules and rules.action == 'deny' then
     return rules
   end
-  local places = named.by(call.args)
+  local places = targets.by(call.args)
   local denial, outside = judgement.by_places(places, root)
   if denial then
     return denial
@@ -263,7 +263,7 @@ function Gateway:decide(call, answer)
       answer(allowed, err)
     end
   end
-  local taken, snapshot = pcall(canonical.snapshot, call.args)
+  local taken, snapshot = pcall(canonical_json.snapshot, call.args)
   call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
   closed(call, finish, function()
     self:settle(call, finish)

@@ -4,7 +4,7 @@
 --- Sends: whether that covers another call.
 --- Does not know about: questions, the ledger. Everything here ends with the editor.
 
-local canonical = require('mcp-tools.util.canonical_json')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local origin = require('mcp-tools.registry.source')
 
 local M = {}
@@ -66,7 +66,7 @@ end
 ---@param call mcp-tools.Call
 ---@return string?
 local function args_text_of(call)
-  return call.snapshot and canonical.text_of(call.snapshot)
+  return call.snapshot and canonical_json.text_of(call.snapshot)
 end
 
 -- Sessions ---------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ function Grants:allow_session(call, paths)
       self.sessions[table.remove(self.order, 1)] = nil
     end
   end
-  local name, hash = definition.name, origin.key(definition) .. ' ' .. canonical.fingerprint(definition)
+  local name, hash = definition.name, origin.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
   local grant = self.sessions[session][name]
   if not grant or grant.hash ~= hash then
     grant = { hash = hash, paths = {}, all = false }
@@ -107,7 +107,7 @@ function Grants:of_session(call)
     return nil
   end
   local definition = call.definition
-  return grant.hash == origin.key(definition) .. ' ' .. canonical.fingerprint(definition) and grant or CHANGED
+  return grant.hash == origin.key(definition) .. ' ' .. canonical_json.fingerprint(definition) and grant or CHANGED
 end
 
 --- How many sessions were granted a tool.
@@ -131,7 +131,7 @@ local function is_same(item, call, places)
   return item.tool == definition.name
     and item.session == call.session
     and item.args_text == args_text_of(call)
-    and item.hash == canonical.fingerprint(definition)
+    and item.hash == canonical_json.fingerprint(definition)
     and item.source == origin.key(definition)
     and item.places == text_of(places)
 end
@@ -155,7 +155,7 @@ function Grants:missed(call, places, choices, files)
   table.insert(self.unanswered, {
     tool = definition.name,
     source = origin.key(definition),
-    hash = canonical.fingerprint(definition),
+    hash = canonical_json.fingerprint(definition),
     args_text = args_text_of(call),
     places = text_of(places),
     session = call.session,

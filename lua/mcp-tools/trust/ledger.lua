@@ -11,8 +11,8 @@
 --- Several editors may write to one file. Each changes what is on disk then, under a lock; when another has the lock,
 --- the change counts here at once and is written a moment later.
 
-local canonical = require('mcp-tools.util.canonical_json')
-local files = require('mcp-tools.files.private')
+local canonical_json = require('mcp-tools.util.canonical_json')
+local private_files = require('mcp-tools.files.private')
 local ledger_file = require('mcp-tools.trust.ledger_file')
 local lock_file = require('mcp-tools.files.lock')
 local notify = require('mcp-tools.notify')
@@ -128,7 +128,7 @@ function Ledger:look(root, definition)
     return DENIED
   end
   local entry = book.by_key[key_of(definition.name, origin.key(definition))]
-  if entry and entry.hash == canonical.fingerprint(definition) then
+  if entry and entry.hash == canonical_json.fingerprint(definition) then
     return entry
   end
   return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
@@ -141,7 +141,7 @@ end
 function Ledger:write(root)
   local path, queue = self:path(root), self.waiting[root]
   for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
-    local ok, err = files.ensure_dir(folder)
+    local ok, err = private_files.ensure_dir(folder)
     if not ok then
       return false, err
     end
@@ -154,7 +154,7 @@ function Ledger:write(root)
   end
   local entries, fault = ledger_file.read(path, root, self.dir())
   if not entries and queue[1].reset then
-    entries, fault = {}, files.fault(path, 'file') -- one that is not ours is not replaced
+    entries, fault = {}, private_files.fault(path, 'file') -- one that is not ours is not replaced
   end
   local ok
   if fault then
@@ -215,7 +215,7 @@ function Ledger:set(root, definition, level, paths)
   return self:add(root, {
     tool = definition.name,
     source = origin.key(definition),
-    hash = canonical.fingerprint(definition),
+    hash = canonical_json.fingerprint(definition),
     level = level,
     paths = paths,
     at = os.time(),

@@ -3,7 +3,7 @@
 --- Receives: a path; entries and a change of them. Sends: the entries, or what is wrong with the file.
 --- Does not know about: other editors, definitions, what a level means.
 
-local files = require('mcp-tools.files.private')
+local private_files = require('mcp-tools.files.private')
 
 local M = {}
 
@@ -56,12 +56,12 @@ end
 ---@return string? fault
 function M.read(path, root, dir)
   for _, folder in ipairs({ dir, vim.fs.dirname(path) }) do
-    local fault = files.fault(folder, 'directory')
+    local fault = private_files.fault(folder, 'directory')
     if fault then
       return nil, fault
     end
   end
-  local found, err = files.read(path, MAX_BYTES)
+  local found, err = private_files.read(path, MAX_BYTES)
   if not found then
     return nil, err
   elseif not found.present then
@@ -126,7 +126,7 @@ end
 ---@param entries mcp-tools.LedgerEntry[]
 ---@return boolean ok, string? err
 function M.write(path, root, entries)
-  return files.write(path, { version = VERSION, root = root, entries = entries })
+  return private_files.write(path, { version = VERSION, root = root, entries = entries })
 end
 
 return M

@@ -4,8 +4,8 @@
 --- Sends: a level and its reason.
 --- Does not know about: calls, sessions, how a level is shown.
 
-local judgement = require('mcp-tools.trust.rules')
-local origin = require('mcp-tools.registry.source')
+local rules = require('mcp-tools.trust.rules')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -20,7 +20,7 @@ local NOTHING = {}
 ---@return string why
 function M.of(root, definition, verdict, fault)
   local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
-  local option = judgement.by_options(definition)
+  local option = rules.by_options(definition)
   if option and option.action == 'deny' then
     return 'denied', option.reason
   elseif verdict and verdict.level == 'denied' then
@@ -29,10 +29,10 @@ function M.of(root, definition, verdict, fault)
     return 'untrusted', 'what you decided before cannot be known'
   elseif verdict.level == 'trusted' and not option then
     return 'trusted', 'you trust it'
-  elseif not option and type(definition.needs_approval) == 'function' and origin.is_believed(definition, root) then
+  elseif not option and type(definition.needs_approval) == 'function' and source.is_believed(definition, root) then
     return 'untrusted', 'it depends on its arguments'
   end
-  local decision = option or judgement.by_memory(call, verdict, NOTHING, nil, {}) or judgement.by_definition(call, root)
+  local decision = option or rules.by_memory(call, verdict, NOTHING, nil, {}) or rules.by_definition(call, root)
   return decision.action == 'allow' and 'verified' or 'untrusted', decision.reason
 end
 

@@ -6,7 +6,7 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
@@ -163,7 +163,7 @@ end
 ---@return mcp-tools.Decision
 function M.by_definition(call, root)
   local definition = call.definition
-  local believed = origin.is_believed(definition, root)
+  local believed = source.is_believed(definition, root)
   -- A stranger's word counts where it warns, and its functions are not called.
   local heard = believed or type(definition.needs_approval) ~= 'function'
   local decision = heard and by_needs(call)

@@ -6,9 +6,10 @@
 ---
 --- The text is that of `vim.json.encode`; util/json_fast.lua makes it of values without fault. What vim.json does
 --- silently wrong is caught by one walk before it: numbers that need more digits than it prints, a table that holds
---- both `1` and `"1"`, and nesting beyond what clients parse. A value that needs exact numbers is written by `write` below instead.
+--- both `1` and `"1"`, and nesting beyond what clients parse. A value that needs exact numbers is written by `write`
+--- below instead.
 
-local compact = require('mcp-tools.util.json_fast')
+local json_fast = require('mcp-tools.util.json_fast')
 local errors = require('mcp-tools.errors')
 
 local M = {}
@@ -45,7 +46,7 @@ local function walk(survey, value, depth)
       survey.fault = 'not a finite number'
       return false
     end
-    survey.exact = survey.exact or not compact.is_exact(value)
+    survey.exact = survey.exact or not json_fast.is_exact(value)
     return true
   end
   if kind ~= 'table' then
@@ -179,7 +180,7 @@ end
 ---@return string? text
 ---@return mcp-tools.Error? err `not_serializable`, naming the path
 function M.encode(value, root)
-  local quick = type(value) == 'table' and compact.encode(value)
+  local quick = type(value) == 'table' and json_fast.encode(value)
   if quick then
     return quick
   end

@@ -7,7 +7,7 @@
 local core = require('mcp-tools.core')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
-local marker = require('mcp-tools.wire.started_file')
+local started_file = require('mcp-tools.wire.started_file')
 
 local uv = vim.uv
 
@@ -29,7 +29,7 @@ Channel.__index = Channel
 ---@param marker_path any the file that it made for notes, if any
 ---@return mcp-tools.Channel
 function M.new(id, marker_path)
-  return setmetatable({ id = id, answering = {}, marker = marker.open(marker_path) }, Channel)
+  return setmetatable({ id = id, answering = {}, marker = started_file.open(marker_path) }, Channel)
 end
 
 --- Lets go of what belongs to it.

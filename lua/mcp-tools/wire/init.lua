@@ -10,7 +10,7 @@
 local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
 local core = require('mcp-tools.core')
-local encode = require('mcp-tools.call.result')
+local results = require('mcp-tools.call.result')
 
 local uv = vim.uv
 
@@ -184,7 +184,7 @@ end
 function M.explain(id)
   local call = core.get().executor:get(id)
   local outcome = call and call.outcome
-  local path = outcome and encode.bad_bytes(outcome.value) or 'result'
+  local path = outcome and results.bad_bytes(outcome.value) or 'result'
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
 end
 

@@ -6,10 +6,10 @@
 --- Does not know about: what a tool does, how the process answers (call/remote.lua).
 
 local core = require('mcp-tools.core')
-local drop = require('mcp-tools.registry.withdraw')
+local withdraw = require('mcp-tools.registry.withdraw')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 local remote = require('mcp-tools.call.remote')
 
 local M = {}
@@ -43,7 +43,7 @@ local function add(provider, name, def)
   local holder = registry:known('tools', def.name)
   if holder and provider.tools[def.name] ~= holder then
     local taken = "tool '%s': name: it is taken by %s"
-    return nil, taken:format(def.name, origin.describe(holder, require('mcp-tools.bridge').root()))
+    return nil, taken:format(def.name, source.describe(holder, require('mcp-tools.bridge').root()))
   end
   local whole = vim.tbl_extend('force', def, {
     execute = function(ctx, args)
@@ -74,7 +74,7 @@ function M.provide(channel, name, definitions)
     end
     table.insert(refused, fault)
   end
-  drop(core.parts().registry, provider.tools, kept)
+  withdraw(core.parts().registry, provider.tools, kept)
   return { refused = refused }
 end
 
@@ -90,7 +90,7 @@ function M.withdraw(channel, name)
   if next(providers[channel]) == nil then
     providers[channel] = nil
   end
-  drop(core.parts().registry, provider.tools, {})
+  withdraw(core.parts().registry, provider.tools, {})
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 

@@ -2,11 +2,11 @@ local notifications = require('notifications')
 local t = require('helpers')
 local config = require('mcp-tools.config')
 local install = require('mcp-tools.bridge.install')
-local python = require('mcp-tools.bridge.interpreter')
+local interpreter = require('mcp-tools.bridge.interpreter')
 
 local function resolve()
   local got
-  python.resolve(function(runtime, fault)
+  interpreter.resolve(function(runtime, fault)
     got = { runtime, fault }
   end)
   t.wait(function()
@@ -17,9 +17,9 @@ end
 
 --- Puts an environment there that looks finished.
 local function make_environment(stamp)
-  local dir = python.environment_dir()
+  local dir = interpreter.environment_dir()
   vim.fn.mkdir(dir .. '/bin', 'p')
-  local lock = table.concat(vim.fn.readfile(python.plugin_root() .. '/requirements.lock', 'b'), '\n')
+  local lock = table.concat(vim.fn.readfile(interpreter.plugin_root() .. '/requirements.lock', 'b'), '\n')
   vim.fn.writefile({ stamp or vim.fn.sha256(lock) }, dir .. '/.lock-hash')
   vim.fn.writefile({ 'home = /usr/bin', 'version = 3.12.1' }, dir .. '/pyvenv.cfg')
   vim.uv.fs_symlink(vim.fn.exepath('python3'), dir .. '/bin/python')
@@ -36,11 +36,11 @@ end
 describe('python', function()
   before_each(function()
     config.reset()
-    vim.fn.delete(python.environment_dir(), 'rf')
+    vim.fn.delete(interpreter.environment_dir(), 'rf')
   end)
 
   it('knows the folder of the plugin', function()
-    t.ok(vim.uv.fs_stat(python.plugin_root() .. '/lua/mcp-tools/config.lua'))
+    t.ok(vim.uv.fs_stat(interpreter.plugin_root() .. '/lua/mcp-tools/config.lua'))
   end)
 
   it('asks for :McpTools install when the environment is missing', function()

@@ -1,5 +1,5 @@
 local content = require('mcp-tools.content')
-local encode = require('mcp-tools.call.result')
+local results = require('mcp-tools.call.result')
 local json = require('mcp-tools.util.json')
 local t = require('helpers')
 local utf8 = require('mcp-tools.util.utf8')
@@ -8,7 +8,7 @@ local LIMIT = 1000
 local PLAIN = {}
 
 local function payload(value, promise, limit)
-  return encode.payload(value, promise or PLAIN, limit or LIMIT)
+  return results.payload(value, promise or PLAIN, limit or LIMIT)
 end
 
 describe('JSON of a value', function()
@@ -198,10 +198,10 @@ end)
 
 describe('bytes that are not UTF-8', function()
   it('are found by their path', function()
-    t.eq('result.lines[2]', encode.bad_bytes({ lines = { 'ok é', 'a\255' } }))
-    t.eq('result', encode.bad_bytes('\237\160\128'))
-    t.eq(nil, encode.bad_bytes({ 'é', '𝄞', { a = 'ok' } }))
-    t.eq('result.content[1].text', encode.bad_bytes(content.result({ content = content.text('\192\128') })))
+    t.eq('result.lines[2]', results.bad_bytes({ lines = { 'ok é', 'a\255' } }))
+    t.eq('result', results.bad_bytes('\237\160\128'))
+    t.eq(nil, results.bad_bytes({ 'é', '𝄞', { a = 'ok' } }))
+    t.eq('result.content[1].text', results.bad_bytes(content.result({ content = content.text('\192\128') })))
   end)
 
   it('are repaired one by one', function()

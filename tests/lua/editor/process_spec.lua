@@ -1,10 +1,10 @@
-local child = require('mcp-tools.editor.process')
+local process = require('mcp-tools.editor.process')
 local t = require('helpers')
 
 --- Runs a program for a call that `cancel` ends.
 local function run(command, opts)
   local hook, result
-  child.run(
+  process.run(
     {
       on_cancel = function(_, fn)
         hook = fn

@@ -1,6 +1,6 @@
 local Call = require('mcp-tools.call.call')
 local audit = require('mcp-tools.trust.audit')
-local canonical = require('mcp-tools.util.canonical_json')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local t = require('helpers')
 
 local function ended(fields)
@@ -12,7 +12,7 @@ local function ended(fields)
     session = 'a-session-id',
   }, fields or {}))
   call.args = { b = { 1, 2.5, true, vim.NIL }, a = 'é/"\n' }
-  call.snapshot = canonical.snapshot(call.args)
+  call.snapshot = canonical_json.snapshot(call.args)
   call.decision = { allowed = true, by = 'ledger' }
   call.project = '/p'
   call:move('start')
@@ -43,24 +43,24 @@ describe('canonical text', function()
       ['[1763769600123456,9007199254740994,-0.1]'] = { 1763769600123456, 9007199254740994, -0.1 },
       ['true'] = true,
     }) do
-      t.eq(expected, canonical.text(value))
+      t.eq(expected, canonical_json.text(value))
     end
-    t.ok(canonical.text({ 'x', [3] = 'x' }) ~= canonical.text({ ['1'] = 'x', ['3'] = 'x' }))
+    t.ok(canonical_json.text({ 'x', [3] = 'x' }) ~= canonical_json.text({ ['1'] = 'x', ['3'] = 'x' }))
   end)
 
   it('of arguments is of what they were when it was taken', function()
     local args = { text = ('long "'):rep(100), n = 1, deep = { 1 } }
-    local before, snapshot = canonical.text(args), canonical.snapshot(args)
+    local before, snapshot = canonical_json.text(args), canonical_json.snapshot(args)
     args.text, args.n, args.deep[1] = 'other', 2, 2
-    t.eq(before, canonical.text_of(snapshot))
-    t.eq(before, canonical.text_of(snapshot))
+    t.eq(before, canonical_json.text_of(snapshot))
+    t.eq(before, canonical_json.text_of(snapshot))
   end)
 
   it('ends for a table that holds itself', function()
     local loop = {}
     loop.loop = loop
     t.raises('too deep', function()
-      canonical.text(loop)
+      canonical_json.text(loop)
     end)
   end)
 end)

@@ -1,10 +1,10 @@
 local t = require('helpers')
-local visible = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.ui.sanitize')
 
 describe('visible text', function()
   it('is what it was, where nothing hides', function()
     for _, text in ipairs({ '', 'plain <text>', 'é ü ß', '漢字かな', 'עברית', 'עربي', '😀', '' }) do
-      t.eq(text, visible.line(text))
+      t.eq(text, sanitize.line(text))
     end
   end)
 
@@ -32,15 +32,15 @@ describe('visible text', function()
       ['<C0><80>'] = '\192\128',
       ['<ED><A0><80>'] = '\237\160\128',
     }) do
-      t.eq('a' .. code .. 'b', visible.line('a' .. text .. 'b'))
+      t.eq('a' .. code .. 'b', sanitize.line('a' .. text .. 'b'))
     end
   end)
 
   it('keeps lines and shows the rest', function()
-    t.eq({ 'a    b', '', 'c<U+000D>' }, visible.lines('a\tb\n\nc\r'))
+    t.eq({ 'a    b', '', 'c<U+000D>' }, sanitize.lines('a\tb\n\nc\r'))
   end)
 
   it('comes to an end with many bytes that are not text', function()
-    t.eq('string', type(visible.line(('\255'):rep(64 * 1024))))
+    t.eq('string', type(sanitize.line(('\255'):rep(64 * 1024))))
   end)
 end)

@@ -5,7 +5,7 @@
 --- Does not know about: states, timeouts, channels.
 
 local content = require('mcp-tools.content')
-local encode = require('mcp-tools.call.result')
+local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 
@@ -105,7 +105,7 @@ return {
     end
     local size = 0
     for _, message in ipairs(messages) do
-      local block, bytes = encode.block(message.content)
+      local block, bytes = results.block(message.content)
       message.content, size = block, size + bytes
     end
     if size > limit then

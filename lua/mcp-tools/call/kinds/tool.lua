@@ -5,7 +5,7 @@
 --- Does not know about: states, timeouts, channels.
 
 local arguments = require('mcp-tools.call.arguments')
-local encode = require('mcp-tools.call.result')
+local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
 
 ---@type mcp-tools.CallKind
@@ -21,6 +21,6 @@ return {
   decide = function(gateway, call, answer)
     gateway:decide(call, answer)
   end,
-  payload = encode.payload,
+  payload = results.payload,
   limit = 'max_result',
 }

@@ -4,7 +4,7 @@
 --- Sends: faults (it cannot be used) and lint (it can, but should be changed), and the one text that names all faults.
 --- Does not know about: any kind's own fields.
 
-local nearest = require('mcp-tools.util.suggest')
+local suggest = require('mcp-tools.util.suggest')
 local schema_faults = require('mcp-tools.schema.faults')
 local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
@@ -105,7 +105,7 @@ function M.check_fields(def, rules, required, out)
         M.note(out.faults, field, message)
       end
     else
-      local near = nearest(tostring(field), vim.tbl_keys(rules))
+      local near = suggest(tostring(field), vim.tbl_keys(rules))
       M.note(out.lint, tostring(field), 'unknown field' .. (near and (', did you mean %s?'):format(near) or ''))
     end
   end

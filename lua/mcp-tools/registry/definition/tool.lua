@@ -6,8 +6,8 @@
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
-local fields = require('mcp-tools.registry.definition.tool_fields')
-local prepare = require('mcp-tools.registry.definition.publish_schema')
+local tool_fields = require('mcp-tools.registry.definition.tool_fields')
+local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -84,7 +84,7 @@ local function take_schema(intake, field, raw)
   if #found > 0 then
     return nil
   end
-  local published, repairs = prepare(raw)
+  local published, repairs = publish_schema(raw)
   local validator, faults = schema.compile_sound(published)
   if not validator then
     add_all(intake.faults, field, faults or {})
@@ -140,7 +140,7 @@ function M.normalise(def)
     return nil, 'tool: must be a table, got ' .. type(def)
   end
   def = common.given(def)
-  local checked = fields.check(def)
+  local checked = tool_fields.check(def)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
   local input, check = take_arguments(intake, def)
@@ -178,7 +178,7 @@ end
 --- The hints in MCP's names; nil when there are none.
 local function published_annotations(annotations)
   local out = { title = annotations.title }
-  for ours, theirs in pairs(fields.HINTS) do
+  for ours, theirs in pairs(tool_fields.HINTS) do
     out[theirs] = annotations[ours]
   end
   return next(out) and out or nil

@@ -2,7 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
-local files = require('mcp-tools.files.read')
+local read = require('mcp-tools.files.read')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Text beyond this is cut at a line, so that one answer fits a model's context.
@@ -80,7 +80,7 @@ local function read_buffer(ctx, args, bufnr, path)
 end
 
 local function read_file(ctx, args, path)
-  files.read(path, MAX_FILE, function(bytes, err)
+  read.read(path, MAX_FILE, function(bytes, err)
     if ctx:cancelled() then
       return
     end

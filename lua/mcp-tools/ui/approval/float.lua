@@ -7,7 +7,7 @@ local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local text = require('mcp-tools.ui.approval.text')
-local visible = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.ui.sanitize')
 
 local api = vim.api
 
@@ -157,7 +157,7 @@ local function open(question)
   for name, value in pairs(options) do
     api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
   end
-  vim.fn.matchadd('McpToolsApprovalHidden', visible.PATTERN, 10, -1, { window = window })
+  vim.fn.matchadd('McpToolsApprovalHidden', sanitize.PATTERN, 10, -1, { window = window })
   fit()
   if not question.entered then
     question.entered = true

@@ -3,7 +3,7 @@
 
 local approval = require('mcp-tools.ui.approval')
 local text = require('mcp-tools.ui.approval.text')
-local visible = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.ui.sanitize')
 
 local M = { serial = true }
 
@@ -13,19 +13,20 @@ local MAX_ARGS = 200
 ---@param args table
 ---@return string
 local function summary(args)
-  local all = visible.line(vim.inspect(args, { newline = ' ', indent = '' }))
+  local all = sanitize.line(vim.inspect(args, { newline = ' ', indent = '' }))
   return vim.fn.strcharlen(all) > MAX_ARGS and vim.fn.strcharpart(all, 0, MAX_ARGS) .. '…' or all
 end
 
 ---@param question mcp-tools.Question
 function M.show(question)
   local call = question.call
-  local who = call.client.name and 'A client that ' .. text.client(call, true) or 'The host ' .. visible.line(call.host)
+  local who = call.client.name and 'A client that ' .. text.client(call, true)
+    or 'The host ' .. sanitize.line(call.host)
   local prompt = ('%s wants to run %s %s (%s)'):format(
     who,
-    visible.line(call.name),
+    sanitize.line(call.name),
     summary(question.args),
-    visible.line(question.reason)
+    sanitize.line(question.reason)
   )
   local choices = text.choices(question)
   vim.ui.select(choices, {

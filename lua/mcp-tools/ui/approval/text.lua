@@ -2,8 +2,8 @@
 -- Does not know about windows and keys.
 
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
-local visible = require('mcp-tools.ui.sanitize')
+local source = require('mcp-tools.registry.source')
+local sanitize = require('mcp-tools.ui.sanitize')
 
 local M = {}
 
@@ -59,7 +59,7 @@ end
 ---@param text string
 ---@param margin string
 local function add_block(out, text, margin)
-  for _, line in ipairs(visible.lines(text:sub(1, out.max + 1))) do
+  for _, line in ipairs(sanitize.lines(text:sub(1, out.max + 1))) do
     if not add(out, ('%s│ %s'):format(margin, line)) then
       break
     end
@@ -81,7 +81,7 @@ end
 ---@param key any
 ---@return string
 local function label_of(key)
-  local text = visible.line(tostring(key))
+  local text = sanitize.line(tostring(key))
   return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
 end
 
@@ -99,7 +99,7 @@ local function add_value(out, label, value, margin, depth)
       return add_block(out, value, margin .. '  ')
     end
     local cut = #value > out.max
-    add(out, ('%s"%s"'):format(start, visible.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
+    add(out, ('%s"%s"'):format(start, sanitize.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then
     add(out, start .. (vim.islist(value) and '[]' or '{}'))
@@ -115,7 +115,7 @@ local function add_value(out, label, value, margin, depth)
       add_value(out, (list and '- [%s] ' or '%s: '):format(label_of(key)), value[key], margin .. '  ', depth + 1)
     end
   else
-    add(out, start .. (value == vim.NIL and 'null' or visible.line(tostring(value))))
+    add(out, start .. (value == vim.NIL and 'null' or sanitize.line(tostring(value))))
   end
 end
 
@@ -154,7 +154,7 @@ end
 ---@return string[]
 local function preview(question)
   local definition = question.call.definition
-  if not definition.preview or not origin.is_believed(definition, question.root) then
+  if not definition.preview or not source.is_believed(definition, question.root) then
     return {}
   end
   local ok, text = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
@@ -174,11 +174,11 @@ end
 function M.client(call, short)
   local name = call.client and call.client.name
   if not name then
-    return 'the host ' .. visible.line(call.host)
+    return 'the host ' .. sanitize.line(call.host)
   end
-  local text = ('calls itself "%s"'):format(visible.line(tostring(name)):gsub('"', '\\"'))
+  local text = ('calls itself "%s"'):format(sanitize.line(tostring(name)):gsub('"', '\\"'))
   if call.client.version and not short then
-    text = ('%s, version "%s"'):format(text, visible.line(tostring(call.client.version)):gsub('"', '\\"'))
+    text = ('%s, version "%s"'):format(text, sanitize.line(tostring(call.client.version)):gsub('"', '\\"'))
   end
   return text
 end
@@ -187,7 +187,7 @@ end
 ---@param root string
 ---@return string
 local function file(place, root)
-  local path = visible.line(place.path)
+  local path = sanitize.line(place.path)
   if require('mcp-tools.files.paths').inside(place.path, root) then
     return path
   end
@@ -202,11 +202,11 @@ function M.facts(question)
   local definition = call.definition
   local title = definition.title or definition.description
   local lines = {
-    'tool    ' .. visible.line(call.name),
-    '        ' .. visible.line(vim.split(title, '\n', { plain = true })[1]),
-    'source  ' .. visible.line(origin.describe(definition, question.root)),
+    'tool    ' .. sanitize.line(call.name),
+    '        ' .. sanitize.line(vim.split(title, '\n', { plain = true })[1]),
+    'source  ' .. sanitize.line(source.describe(definition, question.root)),
     'client  ' .. M.client(call),
-    'reason  ' .. visible.line(question.reason),
+    'reason  ' .. sanitize.line(question.reason),
   }
   for _, place in ipairs(question.places) do
     if place.path then

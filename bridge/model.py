@@ -1,7 +1,7 @@
 """The values that cross module borders: frozen, typed, without behaviour worth the name.
 
 Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of this process's `time.monotonic()`
-(= `loop.time()`); only `editor/client.py` knows the editor's own clock.
+(= `loop.time()`); only `editor/nvim.py` knows the editor's own clock.
 """
 
 from __future__ import annotations

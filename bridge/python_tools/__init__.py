@@ -1,7 +1,7 @@
 """Tools written in Python: what a module of tools imports.
 
 Receives: functions marked by `mcp_tool`.
-Sends: nothing; the marks are read by scan.py (definitions) and loader.py (calls).
+Sends: nothing; the marks are read by scan/ (definitions) and modules.py (calls).
 Does not know about: Neovim, MCP, the bridge. Importing it is cheap: a host imports it before its first
 answer.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from .content import Block, Result, audio, image, resource, resource_link, text
 from .context import AsyncContext, Cancelled, Context
 from .decorator import Annotations, mcp_tool
-from .faults import ToolError
+from .errors import ToolError
 
 __all__ = [
     "Annotations",

@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, Literal, Protocol
 
 from ..errors import Code
-from .faults import ToolError
+from .errors import ToolError
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 

@@ -1,7 +1,7 @@
 """The parameters of a tool's function, and values made ready for them.
 
 Receives: a function; arguments as they come from JSON, checked against its schema by the editor.
-Sends: what schema.py describes; arguments as the hints promise them (dataclasses, enums, …).
+Sends: what scan/schema.py describes; arguments as the hints promise them (dataclasses, enums, …).
 Does not know about: schemas, calls. pydantic is imported only for hints that plain JSON values do not
 satisfy.
 """
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ..errors import Code
 from .context import AsyncContext, Context
-from .faults import ToolError
+from .errors import ToolError
 
 PLAIN = (str, int, float, bool, type(None), list, dict, Any, object)
 UNIONS = (Union, types.UnionType)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import Code
 from .content import Block, Result
-from .faults import ToolError
+from .errors import ToolError
 
 MAX_INTEGER = 2**53
 """Larger ones would be rounded in Lua."""

@@ -20,7 +20,7 @@ POST = "require('mcp-tools.call.remote').receive(...)"
 
 
 class Editor:
-    """The editor as bridge/python_tools/host.py wants it (`host.Editor`)."""
+    """The editor as bridge/python_tools/host/host.py wants it (`host.Editor`)."""
 
     def __init__(self, nvim):
         self.nvim = nvim
@@ -69,8 +69,8 @@ class McpToolsHost:
     def __init__(self, nvim):
         if ROOT not in sys.path:
             sys.path.append(ROOT)
-        from bridge.python_tools.host import Host
-        from bridge.python_tools.serve import end_when_told
+        from bridge.python_tools.host.host import Host
+        from bridge.python_tools.host.serve import end_when_told
 
         end_when_told(nvim.loop)
         self.host = Host(Editor(nvim), nvim.loop)

@@ -71,7 +71,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
     assert ("uv on" if uv else "venv and pip on") in first.stdout
     assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
     assert again.stdout.strip() == f"up to date: {built}"
-    imports = [built / "bin" / "python", "-c", "import bridge.app, bridge.kernel"]
+    imports = [built / "bin" / "python", "-c", "import bridge.http.app, bridge.protocol.kernel"]
     done = subprocess.run(imports, cwd=environment.ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

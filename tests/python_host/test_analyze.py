@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.python_tools import ToolError
-from bridge.python_tools.analyze import analyze_python
+from bridge.python_tools.bundled.analyze_python import analyze_python
 from tests.support.bridge import Bridge, start
 from tests.support.nvim import Nvim
 from tests.support.python_host import caller

@@ -36,7 +36,7 @@ ALONE = (
     "tests/faults/test_start_stop.py",
     "tests/lua/",
     "tests/tooling/test_install_env.py",
-    "tests/unit/test_lifecycle.py",
+    "tests/unit/process/test_lifecycle.py",
 )
 """Where every test starts what it needs: each is a unit, and they even out what the large ones leave."""
 

@@ -11,12 +11,13 @@ from typing import Any, cast
 import aiohttp
 from aiohttp import web
 
-from bridge.app import App
-from bridge.calls import Calls
-from bridge.connections import Runner
-from bridge.context import Context, SessionInfo, Token
-from bridge.editor.memory import MemoryEditor, ToolContext
+from bridge.calls.runner import Calls
+from bridge.http.app import App
+from bridge.http.context import Context, SessionInfo, Token
+from bridge.http.listener import Runner
 from bridge.model import Hello, Settings, Versions
+
+from .memory import MemoryEditor, ToolContext
 
 TOKEN = "t0ken-" + "x" * 58
 JSON_AND_SSE = "application/json, text/event-stream"

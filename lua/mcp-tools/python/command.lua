@@ -15,8 +15,8 @@ local M = {}
 --- Isolated from what a person exports for another Python, and from the working folder: a project lends no modules.
 local ISOLATED = '-I'
 local START = 'import sys; sys.path.insert(0, sys.argv[1]); from bridge.python_tools.%s import main; main(%s)'
-local SERVE = START:format('serve', 'sys.argv[2], sys.argv[3:]')
-local SCAN = START:format('scan', 'sys.argv[2]')
+local SERVE = START:format('host.serve', 'sys.argv[2], sys.argv[3:]')
+local SCAN = START:format('scan.main', 'sys.argv[2]')
 
 --- Folders of Python modules that plugins bring along, by Vim's own custom.
 local FOLDERS = { 'python3', 'pythonx' }

@@ -16,10 +16,10 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from bridge.python_tools import Result, ToolError, image, text
-from bridge.python_tools.docstring import parse
-from bridge.python_tools.faults import outcome_of as outcome_of_error
+from bridge.python_tools.errors import outcome_of as outcome_of_error
 from bridge.python_tools.parameters import Parameter, converter, is_plain
 from bridge.python_tools.results import outcome_of
+from bridge.python_tools.scan.docstring import parse
 
 
 class Color(enum.Enum):

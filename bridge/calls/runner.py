@@ -1,0 +1,295 @@
+"""Runs tool calls: start_by, deadline, wake and poll, progress, cancel. Each call ends exactly once.
+
+Receives `CallRequest`s from the server and the editor's events (`started`, `wake`, `log`).
+Sends the verbs of `Editor`, and progress, log and one `Outcome` to whoever called `run`.
+Does not know about: MCP, HTTP, msgpack, sockets.
+
+A call may ask its client for inputs: over `Ask` while `run` waits, or, after `run_leg`, by ending that leg as
+`Parked`; then the client comes back with its answers (`resume`, in parking.py).
+
+The way that most calls go: one request, answered in its own reply; no task, no timer. Else waiting.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..editor import Editor
+from ..errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
+from ..model import CallRequest, Outcome, Parked, Reply, Settings, ToolError
+from .acknowledgements import Acknowledgements
+from .admission import Admission
+from .call import Ask, Call, Observer
+from .outcomes import failed, gone
+from .parking import Parking
+from .states import ENDED, Event, State, step
+from .waiting import Follower
+
+START_WITHIN = 2.0
+"""Seconds in which a call must start, or the client hears `editor_blocked`."""
+START_GRACE = 0.1
+"""Seconds after that for the answer to arrive."""
+
+
+class Calls:
+    """All calls in flight of this bridge; listens to the editor.
+
+    Attributes:
+        answer_within: seconds for a client to answer what neither a person nor a model has to.
+    """
+
+    def __init__(
+        self,
+        editor: Editor,
+        settings: Settings,
+        boot: str | None = None,
+        log: Callable[[str, str], None] = lambda level, text: None,
+    ) -> None:
+        self._editor = editor
+        self._time = asyncio.get_running_loop().time
+        self._limit = settings.limits.calls
+        self._timeout = settings.tool_timeout
+        self.answer_within = settings.limits.answer / 1000
+        # Never repeated, not by the next bridge of this editor either.
+        self._boot = boot or secrets.token_hex(6)
+        self._log = log
+        self._count = 0
+        self._calls: dict[str, Call] = {}
+        self._reasons: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+        self._acks = Acknowledgements(editor)
+        self._admission = Admission(editor)
+        self._stopped: Outcome | None = None
+        self._follower = Follower(editor, log, self._time, self._ended_away)
+        limits = settings.limits
+        self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
+        editor.set_listener(self)
+        editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls have not ended."""
+        return len(self._calls)
+
+    def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
+        """Says why `task`, which sits in `run`, is about to be cancelled; without it: `disconnected`."""
+        self._reasons[task] = reason
+
+    async def run(self, request: CallRequest, observer: Observer, ask: Ask | None = None) -> Outcome:
+        """Runs one call to its end.
+
+        Args:
+            request: what to call.
+            observer: gets progress and log of this call, on the event loop, before the outcome.
+            ask: asks the client for inputs; without it the tool is told that it cannot be asked.
+
+        Returns:
+            How it ended; everything at tool level is a value. Cancelling the task cancels the tool.
+        """
+        outcome = await self._begin(request, observer, ask or _refuse)
+        assert isinstance(outcome, Outcome)  # noqa: S101 - only a call without `ask` is parked
+        return outcome
+
+    async def run_leg(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
+        """Runs one call to its end, or until it asks its client for something."""
+        return await self._begin(request, observer, None)
+
+    async def resume(
+        self, task_id: str, seq: int, answers: dict[str, Any], observer: Observer
+    ) -> Outcome | Parked | None:
+        """The client of a parked call is back.
+
+        A question is answered once: when `seq` is not that of the open one, or an answer is missing, this
+        only waits for what comes next, or gives the open one again.
+
+        Args:
+            task_id: of `Parked`.
+            seq: of the question that the client has answered.
+            answers: `{key: {"result": …}}`; what was not asked for is left out.
+            observer: gets progress and log from now on.
+
+        Returns:
+            None when there is no such call (any more).
+        """
+        call = self._calls.get(task_id)
+        if call is None:
+            return self._parking.kept(task_id)
+        open_ = call.inputs
+        if open_ is not None:
+            if open_.seq != seq or not open_.requests.keys() <= answers.keys():
+                return self._parking.park(call, open_) if call.parked is not None else Parked(task_id, open_)
+            call.inputs, call.asked = None, seq
+            self._follower.answer(call, seq, {key: answers[key] for key in open_.requests})
+        call.observer = observer
+        return await self._parking.rejoin(
+            call, lambda: self._leg(call, self._follower.follow(call)), self._reasons
+        )
+
+    async def _begin(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Outcome | Parked:
+        if self._stopped is not None:
+            return self._stopped
+        if len(self._calls) >= self._limit:
+            return failed(Code.BUSY, f"{self._limit} calls are in flight; try again when some have ended")
+        self._count += 1
+        call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
+        self._calls[call.id] = call
+        return await self._leg(call, self._run(call))
+
+    async def _leg(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
+        """From a client's request to its answer: the end of the call, or a question."""
+        try:
+            outcome = await work
+            if outcome is None:
+                assert call.inputs is not None  # noqa: S101 - that is what None means
+                return self._parking.park(call, call.inputs)
+            if not outcome.text.isascii():
+                outcome = await self._checked(call, outcome)
+            if call.answered and self._stopped is None:
+                self._acks.add(call.id, len(outcome.text))
+            return outcome
+        except asyncio.CancelledError:
+            if call.state is not State.RECEIVED and call.state not in ENDED:
+                task = asyncio.current_task()
+                reason = "disconnected" if task is None else self._reasons.pop(task, "disconnected")
+                self._editor.cancel(call.id, reason)
+                call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
+            raise
+        except EditorGoneError:
+            return gone()
+        except LuaError as fault:
+            # What Lua threw may hold paths and values: it goes to the log, not to the client.
+            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
+            return failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
+        except EditorError as fault:
+            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
+            return failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
+        finally:
+            if call.parked is None:
+                self._remove(call)
+
+    def _ended_away(self, call: Call) -> None:
+        self._acks.add(call.id)
+        self._parking.leave(call)
+
+    def _remove(self, call: Call) -> None:
+        del self._calls[call.id]
+        self._parking.keep(call)
+        if call.poll is not None:
+            call.poll.cancel()
+        if call.asking is not None:
+            call.asking.cancel()
+
+    def stop(self, reason: str) -> None:
+        """Ends every call now, and those to come at once.
+
+        Args:
+            reason: `editor_gone`, or a reason for `cancel_task`: `shutdown`, `disconnected`.
+        """
+        if self._stopped is not None:
+            return
+        if reason == "editor_gone":
+            self._stopped = gone()
+        else:
+            closed = reason == "disconnected"
+            why = "its client was closed" if closed else f"the MCP bridge is stopping ({reason}); try again"
+            error = ToolError(Code.CANCELLED, why)
+            self._stopped = Outcome("cancelled", error=error)
+        for call in list(self._calls.values()):
+            if call.outcome is not None:
+                continue
+            if reason != "editor_gone" and call.state is not State.RECEIVED:
+                self._editor.cancel(call.id, reason)
+            call.end(self._stopped)
+            if call.parked is not None:
+                self._parking.leave(call)
+        self._acks.flush()
+
+    # EditorListener
+
+    def started(self, task_id: str, deadline: float | None) -> None:
+        """The tool is about to run."""
+        call = self._calls.get(task_id)
+        if call is not None and call.outcome is None:
+            call.state = step(call.state, Event.STARTED)
+            call.limit(deadline)
+            if call.following:
+                call.ring()
+
+    def wake(self, task_id: str, reply: Reply | None) -> None:
+        """Something happened to a call; without `reply` it is asked for."""
+        call = self._calls.get(task_id)
+        if call is None:
+            if reply is not None and reply.done and task_id.startswith(self._boot):
+                self._log("debug", f"call {task_id} ended after nobody waited any more")
+                self._acks.add(task_id)
+        elif reply is not None:
+            # Wakes arrive, so the next poll is not due before the longest step from now.
+            call.next_poll = self._time() + 1.0
+            self._follower.take(call, reply)
+        else:
+            call.next_poll = 0.0
+            if call.following:
+                call.ring()
+            elif call.parked is not None and call.poll is None:
+                self._follower.poll(call)
+
+    def log(self, task_id: str, level: str, data: Any) -> None:
+        """The tool logs for its client."""
+        call = self._calls.get(task_id)
+        if call is not None:
+            call.observer.log(level, data)
+
+    # Before the start
+
+    async def _run(self, call: Call) -> Outcome | None:
+        editor = self._editor
+        now = self._time()
+        start_by = now + START_WITHIN
+        if not self._admission.open(now):
+            refused = await self._admission.admit(call, start_by)
+            if refused is not None:
+                return refused
+        acks = self._acks.take()
+        reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
+        call.state = step(call.state, Event.SEND)
+        call.wait = reply
+        try:
+            answer = await reply
+        except NoAnswerError:
+            answer = None
+            note = editor.last_started()
+            if note is not None and note[0] == call.id:
+                self.started(*note)  # its tool holds up the editor
+        if call.outcome is None:
+            if answer is not None:
+                call.take(answer)
+            elif call.state is State.SENT:
+                # `start_by` has passed without a sign: the editor will refuse the call when it gets to it.
+                editor.cancel(call.id, "blocked")
+                call.state = step(call.state, Event.FAILURE)
+                return await self._admission.name_block()
+        # A wake-up or `stop` may have ended the call before its reply came.
+        return call.outcome if call.outcome is not None else await self._follower.follow(call)
+
+    # After the end
+
+    async def _checked(self, call: Call, outcome: Outcome) -> Outcome:
+        """Refuses text that is not UTF-8, naming the place: the editor still holds the value."""
+        try:
+            outcome.text.encode()
+        except UnicodeEncodeError:
+            try:
+                path, message = await self._editor.explain(call.id)
+            except EditorError as fault:
+                path, message = "result", f"bytes that are not UTF-8 ({fault})"
+            text = message if message.startswith(path) else f"{path}: {message}"
+            return failed(Code.NOT_SERIALIZABLE, text)
+        return outcome
+
+
+async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:
+    error = {"code": -32601, "message": "this client cannot be asked here"}
+    return {key: {"error": error} for key in requests}

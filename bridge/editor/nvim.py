@@ -1,0 +1,299 @@
+# ruff: noqa: D102 - the verbs are documented in Editor
+"""The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
+
+Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
+Does not know about: MCP, HTTP, what a call is waiting for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from time import monotonic
+from typing import Any, TypeVar
+
+from ..errors import EditorError, StartError
+from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
+from . import EditorListener, decode
+from .clock import EditorClock
+from .rpc import Channel, connect
+from .start_note import Marker
+from .start_note import make as make_marker
+
+T = TypeVar("T")
+
+ANSWER_WITHIN = 10.0
+"""Seconds for a verb that only reads tables; longer means that the main thread is busy."""
+
+NATIVE_LEVELS = 16
+"""What nests deeper goes as JSON text: Neovim closes the channel at 32 levels, counted from the message."""
+
+_WIRE = "return require('mcp-tools.wire').{}(...)"
+_HELLO = _WIRE.format("hello")
+_LIST = _WIRE.format("list")
+_EXECUTE = _WIRE.format("execute")
+_GET_RESULT = _WIRE.format("get_result")
+_ANSWER = _WIRE.format("answer")
+_EXPLAIN = _WIRE.format("explain")
+_CANCEL = _WIRE.format("cancel_task")
+_ACKNOWLEDGE = _WIRE.format("acknowledge")
+_REPORT = _WIRE.format("report")
+_SUBSCRIBE = _WIRE.format("subscribe")
+_UNSUBSCRIBE = _WIRE.format("unsubscribe")
+_LOST = _WIRE.format("lost")
+_CLOCK = "return vim.uv.hrtime()"
+
+
+class NvimEditor:
+    """The real `Editor`; make one with `open`."""
+
+    def __init__(self, log: Callable[[str, str], None]) -> None:
+        self._log = log
+        self._listener: EditorListener | None = None
+        self._changed: list[Callable[[str, int], None]] = []
+        self._updated: list[Callable[[str], None]] = []
+        self._clock = EditorClock()
+        self._channel: Channel
+        self._channel_id = 0
+        self._marker: Marker | None = None
+        self.closed: asyncio.Future[None]
+
+    @classmethod
+    async def open(cls, address: str, log: Callable[[str, str], None]) -> NvimEditor:
+        """Connects to `address`.
+
+        Raises:
+            StartError: nobody answers there.
+        """
+        editor = cls(log)
+        try:
+            editor._channel = await connect(address, editor._event, log)
+        except (OSError, TimeoutError) as error:
+            why = str(error) or "no answer"
+            raise StartError(
+                f"no Neovim at {address} ({why}); NVIM_LISTEN_ADDRESS must be its v:servername"
+            ) from error
+        editor.closed = editor._channel.closed
+        editor.closed.add_done_callback(editor._end)
+        return editor
+
+    @property
+    def last_heard(self) -> float:
+        return self._channel.last_heard
+
+    @property
+    def congested(self) -> bool:
+        return self._channel.congested
+
+    async def drain(self, until: float) -> bool:
+        return await self._channel.drain(until)
+
+    async def settle(self, within: float) -> None:
+        """Waits, at most `within` seconds, until the editor has worked off what it was told.
+
+        What still waits in its queue when the channel closes would be dropped.
+        """
+        with contextlib.suppress(EditorError):
+            await self._read_clock(monotonic() + within)
+
+    async def leave(self, within: float) -> None:
+        """Takes leave, for at most `within` seconds: the editor ends what is left of this side's calls."""
+        with contextlib.suppress(EditorError):
+            await self._lua(_LOST, (self._channel_id,), monotonic() + within, lambda _: None)
+
+    def close(self) -> None:
+        """Sends what is written, then closes the channel."""
+        self._channel.close()
+
+    # Verbs
+
+    async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - see Editor
+        give_up = monotonic() + timeout
+        if not self._channel_id:
+            about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
+            self._channel_id = int(about["id"])
+        marker = make_marker()
+        values = {"protocol": PROTOCOL, **asdict(info)}
+        if marker is not None:
+            values["marker"] = marker.path
+        sent = monotonic()
+
+        def answer(raw: Any) -> Hello:
+            self._sample(raw, sent)
+            self._marker = marker if raw.get("marker") else None
+            return decode.hello(raw)
+
+        try:
+            return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
+        finally:
+            if marker is not None:
+                marker.hide()
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+        return self._lua(_LIST, (kind, revision), monotonic() + ANSWER_WITHIN, decode.listing)
+
+    def execute(
+        self,
+        call_id: str,
+        request: CallRequest,
+        start_by: float,
+        timeout_ms: int,
+        ack: Sequence[str] = (),
+        give_up: float | None = None,
+    ) -> asyncio.Future[Reply]:
+        client = request.client
+        options: dict[str, Any] = {
+            "channel": self._channel_id,
+            "call_id": call_id,
+            "start_by": self._clock.to_editor(start_by),
+            "timeout": timeout_ms if request.timeout is None else request.timeout,
+            "client": {"name": client.name, "version": client.version},
+            "host": request.host,
+        }
+        if request.timeout:
+            options["limit"] = request.timeout
+        if request.kind != "tool":
+            options["kind"] = request.kind
+        if request.session is not None:
+            options["session"] = request.session
+        if request.capabilities is not None:
+            options["capabilities"] = _packable(request.capabilities)
+        if ack:
+            options["ack"] = ack
+        return self._reply(
+            _EXECUTE,
+            (request.name, _packable(request.arguments), options),
+            start_by + 0.1 if give_up is None else give_up,
+        )
+
+    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+        return self._reply(_GET_RESULT, (task_id, since), monotonic() + ANSWER_WITHIN)
+
+    def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        return self._reply(_ANSWER, (task_id, seq, json.dumps(answers)), monotonic() + ANSWER_WITHIN)
+
+    def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
+        return self._lua(_EXPLAIN, (task_id,), monotonic() + 2.0, decode.explanation)
+
+    def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
+        """Asks for the mode, and for the clock as well when the last sample is old: a call follows."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Mode | None] = loop.create_future()
+        now = monotonic()
+        mode = self._channel.request("nvim_get_mode", (), now + timeout, decode.mode)
+        clock = self._read_clock(now + timeout) if self._clock.stale(now) else None
+
+        def settle(_: asyncio.Future[Any]) -> None:
+            # Both are looked at each time, so that no exception stays unseen.
+            silent = mode.done() and (mode.cancelled() or mode.exception() is not None)
+            read = clock is None or (clock.done() and (clock.cancelled() or clock.exception() or True))
+            if answer.done() or not mode.done():
+                return
+            if silent:
+                answer.set_result(None)
+            elif read or mode.result().blocking:
+                answer.set_result(mode.result())
+
+        mode.add_done_callback(settle)
+        if clock is not None:
+            clock.add_done_callback(settle)
+        return answer
+
+    def last_started(self) -> tuple[str, float | None] | None:
+        note = None if self._marker is None else self._marker.read()
+        return None if note is None else (note[0], decode.deadline(note[1], self._clock))
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        self._tell(_CANCEL, (task_id, reason))
+
+    def acknowledge(self, task_ids: Sequence[str]) -> None:
+        self._tell(_ACKNOWLEDGE, (task_ids,))
+
+    def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        give_up = monotonic() + ANSWER_WITHIN
+        return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.refusal)
+
+    def unsubscribe(self, uri: str) -> None:
+        self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        self._tell(_REPORT, (kind, data))
+
+    def set_listener(self, listener: EditorListener) -> None:
+        self._listener = listener
+
+    def on_changed(self, callback: Callable[[str, int], None]) -> None:
+        self._changed.append(callback)
+
+    def on_updated(self, callback: Callable[[str], None]) -> None:
+        self._updated.append(callback)
+
+    # Inside
+
+    def _end(self, _: asyncio.Future[None]) -> None:
+        self._marker = None  # its file goes with it
+
+    def _lua(
+        self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
+    ) -> asyncio.Future[T]:
+        return self._channel.request("nvim_exec_lua", (code, args), give_up, answer)
+
+    def _tell(self, code: str, args: Sequence[Any]) -> None:
+        self._channel.notify("nvim_exec_lua", (code, args))
+
+    def _reply(self, code: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
+        sent = monotonic()
+
+        def answer(raw: Any) -> Reply:
+            self._sample(raw, sent)
+            return decode.reply(raw, self._clock)
+
+        return self._lua(code, args, give_up, answer)
+
+    def _read_clock(self, give_up: float) -> asyncio.Future[None]:
+        sent = monotonic()
+        return self._lua(_CLOCK, (), give_up, lambda raw: self._clock.sample(sent, monotonic(), int(raw)))
+
+    def _sample(self, raw: Any, sent: float) -> None:
+        self._clock.sample(sent, monotonic(), int(raw["clock"]))
+
+    def _event(self, name: str, args: Sequence[Any]) -> None:
+        listener = self._listener
+        count = len(args) if args and type(args[0]) is str else 0
+        if name == "changed" and count == 2:
+            for callback in self._changed:
+                callback(str(args[0]), int(args[1]))
+        elif name == "updated" and count == 1:
+            for heard in self._updated:
+                heard(args[0])
+        elif listener is None:
+            self._log("warn", f"event {name} before anyone listens")
+        elif name == "started" and count in (1, 2):
+            limit = args[1] if count == 2 else None
+            listener.started(args[0], decode.deadline(limit, self._clock))
+        elif name == "wake" and count in (1, 2):
+            raw = args[1] if count == 2 else None
+            listener.wake(args[0], None if raw is None else decode.reply(raw, self._clock))
+        elif name == "log" and count == 3:
+            listener.log(args[0], args[1], decode.json_value(args[2]))
+        else:
+            self._log("warn", f"event {name} is unknown or has other arguments than expected")
+
+
+def _packable(value: dict[str, Any]) -> dict[str, Any] | str:
+    """What a client sent, or its JSON text when msgpack or Neovim would not take it as it is."""
+    return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
+
+
+def _crosses(value: Any, levels: int) -> bool:
+    if isinstance(value, dict | list):
+        if levels == 0:
+            return False
+        for child in value.values() if isinstance(value, dict) else value:
+            if not isinstance(child, str) and not _crosses(child, levels - 1):
+                return False
+        return True
+    return not isinstance(value, int) or -(2**63) <= value < 2**63

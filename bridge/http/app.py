@@ -1,0 +1,99 @@
+"""The application: what is served, and who guards it, as lists.
+
+Receives: HTTP requests. Sends: them to `endpoints.py`, once no guard refuses. Does not know about: MCP.
+
+aiohttp's own application (router, middleware, signals) would be a tenth of a call, and nothing here needs it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import hdrs, web
+
+from .. import jsonrpc
+from .context import Context
+from .endpoints import Front
+from .guards import Guard, refusal
+from .guards.host import HostGuard, OriginGuard
+from .guards.size import SizeGuard
+from .guards.token import TokenGuard
+from .listener import head_is_complete, request_is_done
+from .sse import MESSAGES_PATH
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+logger = logging.getLogger(__name__)
+
+
+class App:
+    """See the head of this file. Served by `connections.Runner`."""
+
+    def __init__(self, context: Context) -> None:
+        settings = context.settings
+        self.front = front = Front(context)
+        # In this order, on the head of a request; `public` also before a path is known to exist or not.
+        self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
+        size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
+        self._private: list[Guard] = [TokenGuard(context.token), size]
+        # Served without the token.
+        self._open: list[Guard] = [size]
+        mcp: dict[str, Handler] = {"POST": front.post, "GET": front.get, "DELETE": front.delete}
+        self._routes: dict[str, dict[str, Handler]] = {
+            "/mcp": mcp,
+            "/": mcp,
+            "/sse": {"GET": front.sse},
+            MESSAGES_PATH: {"POST": front.messages},
+            "/health": {"GET": front.health},
+        }
+        self.body_limit = settings.limits.request_body
+
+    async def start(self) -> None:
+        """Called before the first connection."""
+        await self.front.start()
+
+    async def close(self) -> None:
+        """Ends what requests wait for."""
+        await self.front.close()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answers one request, whatever happens."""
+        connection = head_is_complete(request)
+        try:
+            handler = self._admit(request)
+            if isinstance(handler, web.Response):
+                return handler
+            if hdrs.EXPECT in request.headers:
+                await _continue(request)
+            return await handler(request)
+        except ConnectionError:
+            return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
+        except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
+            logger.exception("%s %s failed", request.method, request.path)
+            return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
+        finally:
+            request_is_done(request, connection)
+
+    def _admit(self, request: web.Request) -> Handler | web.Response:
+        """Who serves a request, or why nobody does."""
+        for guard in self._public:
+            if refused := guard.refuse(request):
+                return refused
+        path = request.path
+        methods = self._routes.get(path)
+        if methods is None:
+            return web.Response(status=404, text="Not Found")
+        handler = methods.get(request.method)
+        if handler is None:
+            return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
+        for guard in self._open if path == "/health" else self._private:
+            if refused := guard.refuse(request):
+                return refused
+        return handler
+
+
+async def _continue(request: web.Request) -> None:
+    if request.headers[hdrs.EXPECT].lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # aiohttp takes what was written for the begin of the answer

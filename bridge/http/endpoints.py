@@ -1,0 +1,157 @@
+"""The endpoints: which transport serves a request, and what is common to them.
+
+Receives: guarded requests. Sends: answers. Does not know about: routes, MCP methods other than `initialize`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..protocol.loader import Loader
+from ..sessions.ids import SessionIds, Tombstones
+from ..sessions.registry import Sessions
+from .body import Bodies, not_acceptable, wrong_content_type
+from .context import Context
+from .events import EventIds, json_response
+from .guards import refusal
+from .guards.token import TokenGuard
+from .sse import SESSION_QUERY, Sse
+from .stateless import Stateless
+from .streamable import SESSION_HEADER, StreamableHttp, fault_response
+
+if TYPE_CHECKING:
+    from ..protocol.kernel import Kernel
+    from ..sessions.session import Session
+
+VERSION_HEADER = "Mcp-Protocol-Version"
+MAX_NONCE = 256
+DRAIN_SECONDS = 0.5
+"""At the end: until calls that were cancelled have been answered."""
+
+
+class Front:
+    """See the head of this file.
+
+    Attributes:
+        bodies: reads them, and judges the large ones.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._limits = context.settings.limits
+        self._token = TokenGuard(context.token)
+        events = EventIds(context.boot)
+        state = context.settings.state_dir
+        ids = SessionIds(lambda: context.token.value, Tombstones(Path(state) if state else None))
+        self._sessions = Sessions(context.calls, ids, events, self._limits, context.report_sessions)
+        self._loader = Loader(context, self._sessions.broadcast)
+        self._http = StreamableHttp(self._sessions, events)
+        self._stateless = Stateless(context.calls)
+        self.bodies = Bodies(self._limits, self._asked)
+        self._sse = Sse(self._sessions, self.bodies)
+
+    async def start(self) -> None:
+        """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
+        if self._context.settings.preload:
+            self._loader.begin()
+
+    async def close(self) -> None:
+        """Answers what is in flight, as cancelled, and ends every stream."""
+        self._context.calls.stop("shutdown")
+        self._loader.stop()
+        if tasks := self._stateless.tasks() | self._sessions.tasks():
+            await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
+        self._stateless.cancel_all("shutdown")
+        await self._sessions.close("shutdown")
+
+    async def post(self, http: web.Request) -> web.StreamResponse:
+        """`POST /mcp`: both eras, chosen by the version that the request names."""
+        refused = wrong_content_type(http) or not_acceptable(http, "application/json", "text/event-stream")
+        if refused is not None:
+            return refused
+        data = await self.bodies.read(http)
+        if isinstance(data, web.Response):
+            return data
+        body = jsonrpc.parse(data)
+        if isinstance(body, jsonrpc.Fault):
+            return fault_response(body)
+        kernel = self._loader.kernel or await self._loader.load()
+        version = http.headers.get(VERSION_HEADER)
+        if version is not None and _is_stateless(kernel, version, body):
+            return await self._stateless.post(http, kernel, version, body)
+        return await self._http.post(http, kernel, body)
+
+    async def get(self, http: web.Request) -> web.StreamResponse:
+        """`GET /mcp`: a session's stream."""
+        if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
+            return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
+        kernel = self._loader.kernel or await self._loader.load()
+        return _only_post(http, kernel) or await self._http.get(http, kernel)
+
+    async def delete(self, http: web.Request) -> web.StreamResponse:
+        """`DELETE /mcp`: the end of a session."""
+        kernel = self._loader.kernel or await self._loader.load()
+        return _only_post(http, kernel) or await self._http.delete(http)
+
+    async def sse(self, http: web.Request) -> web.StreamResponse:
+        """`GET /sse`: a session over SSE."""
+        return await self._sse.get(http, self._loader.kernel or await self._loader.load())
+
+    async def messages(self, http: web.Request) -> web.StreamResponse:
+        """`POST /messages`: messages for a session over SSE."""
+        return await self._sse.post(http)
+
+    async def health(self, http: web.Request) -> web.StreamResponse:
+        """`GET /health`: that it is alive, for a nonce that it knows the token; more for who knows it too."""
+        status: dict[str, object] = {"status": "ok"}
+        nonce = http.query.get("nonce")
+        if nonce is not None:
+            if len(nonce) > MAX_NONCE:
+                return refusal(400, f"nonce is longer than {MAX_NONCE} characters")
+            status["proof"] = hmac.new(
+                self._context.token.value.encode(), nonce.encode(), "sha256"
+            ).hexdigest()
+        if "Authorization" in http.headers:
+            if refused := self._token.refuse(http):
+                return refused
+            status |= self._status()
+        return json_response(jsonrpc.dumps(status))
+
+    def _asked(self, http: web.Request) -> Session | None:
+        id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
+        return None if id_ is None else self._sessions.find_asked(id_)
+
+    def _status(self) -> dict[str, object]:
+        context, versions = self._context, self._context.versions
+        bridge = {name: getattr(versions, name) for name in ("bridge", "python", "sdk", "aiohttp", "msgpack")}
+        clients = [
+            {"name": info.name, "version": info.version, "transport": info.transport}
+            for info in self._sessions.infos()
+        ]
+        return {
+            "editor": {"connected": not context.editor.closed.done(), "boot": context.hello.boot},
+            "sessions": {"count": len(self._sessions), "limit": self._limits.sessions, "clients": clients},
+            "calls": {"in_flight": context.calls.in_flight, "limit": self._limits.calls},
+            "versions": bridge | context.hello.versions,
+        }
+
+
+def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.Batch) -> bool:
+    if version in kernel.handshake_versions:
+        return False
+    # A client that names a version that nobody knows while it initializes is about to negotiate one.
+    unknown = kernel.unserved_version(version) is not None
+    return not (unknown and isinstance(body, jsonrpc.Request) and body.method == "initialize")
+
+
+def _only_post(http: web.Request, kernel: Kernel) -> web.Response | None:
+    version = http.headers.get(VERSION_HEADER)
+    if version is None or version in kernel.handshake_versions:
+        return None
+    return refusal(405, "This protocol version has POST only", Allow="POST")

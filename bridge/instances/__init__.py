@@ -1,0 +1,1 @@
+"""Which editors there are, which one of them is meant, and who holds a port."""

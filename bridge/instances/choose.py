@@ -1,0 +1,94 @@
+"""Which editor a program means: the one it names, the one it runs in, or that of its folder's project.
+
+Receives an address, the environment, a folder. Sends an address, or an error that names what there is.
+Does not know about: connections.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from ..client import ambient
+from ..errors import Code
+from ..model import FieldError, ToolError
+from . import files
+from .files import Instance
+
+VARIABLES = ("NVIM", "NVIM_LISTEN_ADDRESS")
+"""What a Neovim tells the programs that run in it, its terminals included; and what a person may set."""
+
+
+class Place(NamedTuple):
+    """Where an editor listens, and from where that is known."""
+
+    address: str
+    origin: str
+
+
+def find(address: str | None = None) -> Place | ToolError:
+    """Finds the editor of this process.
+
+    Args:
+        address: its `v:servername`; else $NVIM, $NVIM_LISTEN_ADDRESS, the project of the working folder.
+    """
+    if address is not None:
+        return Place(address, "socket")
+    if ambient.home is not None:
+        return Place(ambient.home, "the editor of this tool")
+    for name in VARIABLES:
+        if value := os.environ.get(name):
+            return Place(value, f"${name}")
+    try:
+        here = Path.cwd()
+    except OSError:
+        return ToolError(Code.EDITOR_GONE, "no Neovim was named, and the working folder is gone")
+    folders = files.own_folders(os.environ)
+    return choose(here, [one for folder in folders for one in files.read_all(folder)])
+
+
+def choose(here: Path, found: list[Instance]) -> Place | ToolError:
+    """The editor whose project is the nearest above `here`."""
+    live = [instance for instance in found if instance.socket and _is_alive(instance.pid)]
+    above = [instance for instance in live if _holds(instance.root, here)]
+    nearest = max((len(instance.root) for instance in above), default=0)
+    chosen = [instance for instance in above if len(instance.root) == nearest]
+    if len(chosen) == 1:
+        return Place(chosen[0].socket, f"the editor of {chosen[0].root}")
+    if chosen:
+        chosen.sort(key=lambda instance: -instance.focused_at)
+        text = f"{len(chosen)} Neovims have {chosen[0].root} open; `socket` says which one: {_names(chosen)}"
+        return ToolError(Code.VALIDATION_ERROR, text, (FieldError("socket", "which one is not clear"),))
+    text = f"no Neovim with a running bridge has {here} open"
+    if live:
+        text += f"; there are {_names(live)}"
+    return ToolError(Code.EDITOR_GONE, text + ". Name one by `socket` (its v:servername)")
+
+
+def _holds(root: str, here: Path) -> bool:
+    return bool(root) and here.resolve().is_relative_to(Path(root).resolve())
+
+
+def _names(found: list[Instance]) -> str:
+    return ", ".join(_name(instance) for instance in found)
+
+
+def _name(instance: Instance) -> str:
+    focused = time.strftime("%H:%M:%S", time.localtime(instance.focused_at))
+    return f"{instance.socket} (process {instance.pid}, {instance.root}, last focused {focused})"
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name == "nt":
+        return True  # there `kill` is no question
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    except (OverflowError, ValueError):
+        return False
+    return True

@@ -1,0 +1,271 @@
+"""The life of the process: claim a port, meet the editor, serve, and end in time.
+
+Receives an `Environment`, signals, the end of the editor's channel. Sends the ready line, reports, exit code.
+Does not know about: MCP, routes, what a call is. It never tells the editor to quit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import platform
+import re
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .. import __version__
+from ..calls.runner import Calls
+from ..editor.decode import fault_text
+from ..editor.modes import advice
+from ..editor.nvim import NvimEditor
+from ..errors import EditorGoneError, LuaError, NoAnswerError, StartError
+from ..http.context import Context, SessionInfo, Token
+from ..instances import files
+from ..model import Hello, HelloInfo, PortHolder, Versions
+from . import ports
+from .environment import Environment
+from .log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiohttp import web
+
+T = TypeVar("T")
+
+HELLO_WITHIN = 600.0
+"""Seconds for the editor's first answer: it may sit at a prompt of its own start-up."""
+HELLO_PATIENCE = 2.0
+"""Seconds after which the log says what it waits for."""
+END_WITH_EDITOR = 0.7
+"""Seconds for the last answers to clients when the editor is gone; the promise is 1 s to the exit."""
+END_BY_SIGNAL = 2.2
+"""Seconds for the same after a signal; the promise is 3 s."""
+LAST_WORDS = 0.3
+"""Seconds for the editor to hear that its calls were cancelled."""
+REPORT_AFTER = 0.25
+"""Seconds in which changes of the sessions become one report."""
+
+
+class _Ending:
+    """Why the process is to end; set once."""
+
+    def __init__(self) -> None:
+        self.reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.signals = 0
+
+    def now(self, reason: str) -> None:
+        if reason == "signal":
+            self.signals += 1
+            if self.signals > 1:
+                os._exit(0)  # whoever sends a second one does not want to wait
+        if not self.reason.done():
+            self.reason.set_result(reason)
+
+    async def unless(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Runs `work`, but gives None when the end comes first."""
+        task = asyncio.ensure_future(work)
+        both: set[asyncio.Future[Any]] = {task, self.reason}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.wait({task})
+        return None
+
+
+async def run(environment: Environment, log: Log) -> int:
+    """Runs the bridge until the editor is gone or a signal comes.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        StartError: it cannot start; the text says what to do.
+    """
+    ending = _Ending()
+    log.hide(environment.token)
+    with _signals(ending):
+        claim = ports.claim(environment.host, environment.port, environment.port_fallback)
+        try:
+            # The slow part, while the port is already ours: other editors that start now see that.
+            from ..http.app import App
+            from ..http.listener import Runner
+
+            editor = await NvimEditor.open(environment.address, log)
+            editor.closed.add_done_callback(lambda _: ending.now("editor"))
+            context = await ending.unless(_meet(environment, editor, claim, log, ending))
+            if context is not None:
+                await _serve(context, Runner(App(context)), claim, ending, editor)
+        except EditorGoneError:
+            ending.now("editor")
+        finally:
+            claim.socket.close()
+        log.info("ended: " + ("Neovim is gone" if ending.reason.result() == "editor" else "told to"))
+    return 0
+
+
+async def _meet(
+    environment: Environment, editor: NvimEditor, claim: ports.Claim, log: Log, ending: _Ending
+) -> Context:
+    """Says hello and puts together what the application needs."""
+    holder: PortHolder = "none"
+    if claim.taken:
+        holder = await files.holder_of(
+            environment.host, environment.port, environment.instance_dir, environment.token
+        )
+        log.warn(f"port {environment.port} is held by {_HOLDERS[holder]}; using {claim.port} for now")
+    versions = _versions()
+    info = HelloInfo(os.getpid(), claim.port, environment.port or claim.port, holder, versions)
+    hello = await _hello(editor, info, environment, log)
+    settings = hello.settings
+    if environment.tool_timeout is not None:
+        settings = replace(settings, tool_timeout=environment.tool_timeout)
+    token = Token(hello.token or environment.token)
+    log.hide(token.value)
+    log.set_level(settings.log_level)
+    boot = secrets.token_hex(6)
+    calls = Calls(editor, settings, boot, log)
+    context = Context(environment, settings, hello, editor, calls, token, versions, log, boot, {claim.port})
+    context.report_sessions = _debounced_sessions(editor, calls)
+    return context
+
+
+async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment, log: Log) -> Hello:
+    answer = asyncio.ensure_future(editor.hello(info, HELLO_WITHIN))
+    try:
+        await asyncio.wait({answer}, timeout=HELLO_PATIENCE)
+        if not answer.done():
+            log.warn(f"{advice(await editor.mode(HELLO_PATIENCE))}; waiting for it")
+        return await answer
+    except LuaError as error:
+        raise StartError(fault_text(str(error), environment.address)) from error
+    except NoAnswerError as error:
+        raise StartError(f"Neovim at {environment.address} does not answer; is it blocked?") from error
+    finally:
+        answer.cancel()
+
+
+async def _serve(
+    context: Context, runner: web.BaseRunner, claim: ports.Claim, ending: _Ending, editor: NvimEditor
+) -> None:
+    """Serves until the end, then answers what is in flight and tells the editor."""
+    from aiohttp import web
+
+    await runner.setup()
+    await web.SockSite(runner, claim.socket).start()
+    # What lives now lives to the end: later collections need not look at it.
+    gc.freeze()
+    gc.enable()
+    _print_ready(claim.port)
+    context.log.info(f"serving {context.settings.root or context.environment.address} on port {claim.port}")
+    watch = asyncio.ensure_future(_take_wanted_port(context, runner)) if claim.taken else None
+    reason = await ending.reason
+    if watch is not None:
+        watch.cancel()
+    within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
+    context.calls.stop("editor_gone" if reason == "editor" else "shutdown")
+    try:
+        async with asyncio.timeout(within):
+            await runner.cleanup()
+    except TimeoutError:
+        context.log.warn("some connections did not end in time; dropped")
+    if reason != "editor":
+        await editor.settle(LAST_WORDS)
+    editor.close()
+    await asyncio.wait({editor.closed}, timeout=0.2)
+
+
+async def _take_wanted_port(context: Context, runner: web.BaseRunner) -> None:
+    """Serves the wanted port as well, as soon as its holder lets it go."""
+    from aiohttp import web
+
+    port = context.environment.port
+    await web.SockSite(runner, await ports.await_port(context.environment.host, port)).start()
+    context.ports.add(port)
+    context.editor.report("listening", {"port": port})
+    context.log.info(f"port {port} is free again; serving it too")
+
+
+def _debounced_sessions(editor: NvimEditor, calls: Calls) -> Callable[[list[SessionInfo]], None]:
+    latest: list[SessionInfo] = []
+    timer: asyncio.TimerHandle | None = None
+
+    def send() -> None:
+        nonlocal timer
+        timer = None
+        clients = [asdict(session) for session in latest]
+        editor.report("sessions", {"count": len(clients), "calls": calls.in_flight, "clients": clients})
+
+    def report(sessions: list[SessionInfo]) -> None:
+        nonlocal latest, timer
+        latest = sessions
+        if timer is None:
+            timer = asyncio.get_running_loop().call_later(REPORT_AFTER, send)
+
+    return report
+
+
+def _signals(ending: _Ending) -> AbstractContextManager[None]:
+    @contextmanager
+    def caught() -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        names = [n for n in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, n)]
+        numbers = [getattr(signal, name) for name in names]
+        try:
+            for number in numbers:
+                loop.add_signal_handler(number, ending.now, "signal")
+        except NotImplementedError:  # Windows
+            for number in numbers:
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(ending.now, "signal"))
+        yield
+
+    return caught()
+
+
+def _print_ready(port: int) -> None:
+    try:
+        sys.stdout.write(f"MCP server listening on port {port}\n")
+        sys.stdout.flush()
+    except OSError:
+        pass  # nobody reads it; serving goes on
+
+
+def _versions() -> Versions:
+    import aiohttp
+    import msgpack  # type: ignore[import-untyped]
+
+    return Versions(
+        bridge=__version__,
+        python=platform.python_version(),
+        sdk=_installed("mcp"),
+        aiohttp=aiohttp.__version__,
+        msgpack=".".join(map(str, msgpack.version)),
+    )
+
+
+def _installed(name: str) -> str:
+    """Version of a package that must not be imported yet, from the name of its metadata folder."""
+    pattern = re.compile(rf"{name}-([^-]+)\.dist-info")
+    for folder in sys.path:
+        try:
+            entries = os.listdir(folder or ".")
+        except OSError:
+            continue  # a zip, or nothing
+        for entry in entries:
+            if match := pattern.fullmatch(entry):
+                return match[1]
+    return ""
+
+
+_HOLDERS: dict[PortHolder, str] = {
+    "none": "nobody",
+    "ours": "another Neovim of yours",
+    "stranger": "a stranger, so a new token is made",
+}

@@ -1,0 +1,90 @@
+"""Claims a port before anything else happens, and the wanted one later when somebody else holds it now.
+
+Receives host and port; sends listening sockets. Does not know about: HTTP, the editor, who the holder is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+from dataclasses import dataclass
+
+from ..errors import StartError
+
+NEIGHBOURS = 32
+"""Ports after the wanted one that are tried before any free one is taken."""
+LOOK_EVERY = 2.0
+"""Seconds between two tries to get the wanted port; the promise is 5 s."""
+BACKLOG = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A port that is ours."""
+
+    socket: socket.socket
+    port: int
+    taken: bool
+    """Somebody else holds the wanted port."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Binds and listens at once: a port that is bound only is not ours yet.
+
+    Raises:
+        OSError: as `bind` and `listen` do.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if os.name == "nt":
+            # There SO_REUSEADDR would share the port with its holder.
+            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_EXCLUSIVEADDRUSE", 0), 1)
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind((host, port))
+        sock.listen(BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def claim(host: str, port: int, fallback: bool) -> Claim:
+    """Takes the wanted port, or with `fallback` the next free one.
+
+    Raises:
+        StartError: it cannot be had; the text names MCP_PORT.
+    """
+    try:
+        return _claimed(listen(host, port), False)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise StartError(
+                f"cannot listen on {host}:{port} ({error.strerror}): set MCP_PORT to another port, or to 0"
+            ) from error
+    if not fallback:
+        raise StartError(f"port {port} is taken: set MCP_PORT to another one, or to 0 for any free port")
+    for candidate in [*range(port + 1, min(port + NEIGHBOURS, 65535) + 1), 0]:
+        try:
+            return _claimed(listen(host, candidate), True)
+        except OSError:
+            continue  # taken or forbidden: the next one
+    raise StartError(f"no free port after {port}: set MCP_PORT to another one, or to 0 for any free port")
+
+
+async def await_port(host: str, port: int) -> socket.socket:
+    """Waits until `port` is free and takes it."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        try:
+            return listen(host, port)
+        except OSError:
+            continue  # still held
+
+
+def _claimed(sock: socket.socket, taken: bool) -> Claim:
+    return Claim(sock, int(sock.getsockname()[1]), taken)

@@ -1,0 +1,57 @@
+"""Errors of the editor as JSON-RPC errors, for all methods but `tools/call`, where they are results.
+
+Receives: `ToolError`s. Sends: exceptions of the SDK. Does not know about: who asked.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp import MCPError
+
+from .. import jsonrpc
+from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
+from ..model import Outcome, ToolError
+from .kernel import Context, is_stateless
+from .tool_results import error_details
+
+_MALFORMED = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
+_MISSES = (Code.NOT_FOUND, Code.ACCESS_DENIED)
+
+
+def content_of(outcome: Outcome) -> dict[str, Any]:
+    """What a handler gave.
+
+    Raises:
+        MCPError: it gave an error.
+    """
+    if outcome.error is not None:
+        raise refusal(outcome.error)
+    value: dict[str, Any] = json.loads(outcome.text)
+    return value
+
+
+def refusal(error: ToolError) -> MCPError:
+    """The name or an argument is wrong, or something else is."""
+    code = jsonrpc.INVALID_PARAMS if error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
+    return MCPError(code, error.message, error_details(error))
+
+
+def resource_refusal(context: Context, uri: str, error: ToolError) -> MCPError:
+    """Why a resource is not to be had. All misses look the same, so that nothing can be learnt from them."""
+    if error.code in _MISSES:
+        code = jsonrpc.INVALID_PARAMS if is_stateless(context) else jsonrpc.RESOURCE_NOT_FOUND
+        return MCPError(code, "Resource not found", {"uri": uri})
+    if error.code == Code.TOO_LARGE:
+        return MCPError(jsonrpc.TOO_LARGE, error.message, error_details(error))
+    return MCPError(jsonrpc.INTERNAL_ERROR, error.message, error_details(error))
+
+
+def editor_failure(failure: EditorError) -> ToolError:
+    """The editor did not answer, or not as it should."""
+    if isinstance(failure, EditorGoneError):
+        return ToolError(Code.EDITOR_GONE, "Neovim is gone")
+    if isinstance(failure, NoAnswerError):
+        return ToolError(Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it")
+    return ToolError(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")

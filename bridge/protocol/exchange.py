@@ -1,0 +1,97 @@
+"""One request on its way through the kernel, in the task that it was made in; and how it can be called off.
+
+Receives: a checked request and who answers it. Sends: the answer as JSON text, of a failure or a cancel too.
+Does not know about: eras, streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..http.events import is_connected
+
+if TYPE_CHECKING:
+    from ..calls.runner import Calls
+    from .kernel import Dispatch, Kernel
+
+CHECK_SECONDS = 0.25
+"""How often a stateless client is looked after; short requests never pay for it."""
+
+_CANCELLED = {
+    "client": "Request cancelled",
+    "disconnected": "Request cancelled: the client is gone",
+    "session_closed": "Request cancelled: the session was closed",
+    "client_gone": "Request cancelled: the client has been silent and without a connection",
+    "shutdown": "Request cancelled: the server ends",
+}
+
+
+class Exchange:
+    """A request in flight. Made in the task that then awaits `run`.
+
+    Attributes:
+        task: the one that it was made in.
+        status: HTTP status that fits the answer in the stateless era; known after `run`.
+    """
+
+    def __init__(self, calls: Calls, http: web.Request, request: jsonrpc.Request) -> None:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("an exchange belongs to a task")
+        self.request = request
+        self.status = 200
+        self._http = http
+        self._calls = calls
+        self.task = task
+        self._reason: str | None = None
+        self._watch: asyncio.TimerHandle | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection that the request came by still stands."""
+        return is_connected(self._http)
+
+    def cancel(self, reason: str) -> None:
+        """Calls it off; it is answered at once. Only the first reason counts."""
+        if self._reason is None:
+            self._reason = reason
+            self._calls.cancel_reason(self.task, reason)
+            self.task.cancel()
+
+    def cancel_when_gone(self) -> None:
+        """From now on the end of the connection calls it off."""
+        self._watch = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
+
+    async def run(
+        self, kernel: Kernel, dispatch: Dispatch, serve: Callable[[Dispatch], Awaitable[dict[str, Any]]]
+    ) -> bytes:
+        """The answer; raises only when the task itself is ended from elsewhere."""
+        id_ = self.request.id
+        try:
+            result = await serve(dispatch)
+            if dispatch.encoded is not None:
+                return jsonrpc.result_of_encoded(id_, dispatch.encoded)
+            return jsonrpc.dumps(jsonrpc.result(id_, result))
+        except asyncio.CancelledError:
+            if self._reason is None:
+                raise
+            self.task.uncancel()
+            answer = jsonrpc.error(id_, jsonrpc.REQUEST_CANCELLED, _CANCELLED.get(self._reason, self._reason))
+        except Exception as failure:  # noqa: BLE001 - boundary: the kernel tells or hides what failed
+            answer = kernel.error(id_, failure)
+            self.status = kernel.status_of(answer)
+        finally:
+            if self._watch is not None:
+                self._watch.cancel()
+        return jsonrpc.dumps(answer)
+
+    def _check(self) -> None:
+        if self.connected:
+            self.cancel_when_gone()
+        else:
+            self.cancel("disconnected")

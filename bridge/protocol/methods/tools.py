@@ -1,0 +1,55 @@
+"""`tools/list` and `tools/call`.
+
+Receives: requests, typed by the SDK. Sends: calls; what goes wrong in a tool is a result, what is wrong with
+the request an error. Does not know about: any tool by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+
+from ... import jsonrpc
+from ...calls.arguments import number_faults
+from ...calls.runner import Calls
+from ...editor import Editor
+from ...errors import Code
+from ...model import Outcome, ToolError
+from .. import execute
+from ..definitions import Definitions
+from ..kernel import Context
+from ..pages import Pages
+from ..tool_results import error_details, tool_result
+
+
+class Tools:
+    """See the head of this file."""
+
+    def __init__(self, editor: Editor, calls: Calls) -> None:
+        self.pages = Pages(editor, "tools", "tools")
+        self._calls = calls
+        self._schemas: dict[str, dict[str, Any]] = {}
+        self._schemas_of: Definitions | None = None
+
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """`tools/call`."""
+        arguments = params.arguments or {}
+        if faults := number_faults(arguments):
+            text = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:5])
+            return tool_result(Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults)))
+        outcome = await execute.run(self._calls, context, params.name, arguments)
+        if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
+            raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, error_details(outcome.error))
+        return tool_result(outcome)
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """The schema of a tool that asks for parameter headers; None for others: none can be wrong there."""
+        definitions = self.pages.listing.current
+        if definitions is not self._schemas_of:
+            self._schemas_of = definitions
+            self._schemas = {}
+            if definitions is not None and "x-mcp-header" in definitions.text:
+                self._schemas = {item["name"]: item.get("inputSchema", {}) for item in definitions.items}
+        return self._schemas.get(name)

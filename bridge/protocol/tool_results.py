@@ -1,0 +1,55 @@
+"""How a call's outcome looks to an MCP client.
+
+Receives: `Outcome`. Sends: a `tools/call` result as a plain dict. Does not know about: the SDK, HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..model import FieldError, Outcome, ToolError
+
+ERROR_META = "mcp-tools.nvim/error"
+"""Where an error's code stands when `structuredContent` is bound to the tool's own schema."""
+
+
+def tool_result(outcome: Outcome) -> dict[str, Any]:
+    """The result of a call that reached a tool, failed or not."""
+    if outcome.error is not None:
+        return _failure(outcome.error, outcome.schema_bound)
+    if outcome.kind == "content":
+        content: dict[str, Any] = {"resultType": "complete"}
+        content.update(json.loads(outcome.text))
+        return content
+    if outcome.kind == "empty":
+        return {"resultType": "complete", "content": []}
+    result: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": outcome.text}]}
+    if outcome.kind == "json" and outcome.structured:
+        result["structuredContent"] = json.loads(outcome.text)
+    return result
+
+
+def error_details(error: ToolError) -> dict[str, Any]:
+    """`{code, message, errors?}`: an error for programs."""
+    details: dict[str, Any] = {"code": str(error.code), "message": error.message}
+    if error.errors:
+        details["errors"] = [_field(fault) for fault in error.errors]
+    return details
+
+
+def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": f"Error: {error.message}"}],
+        "isError": True,
+    }
+    if schema_bound:
+        result["_meta"] = {ERROR_META: error_details(error)}
+    else:
+        result["structuredContent"] = error_details(error)
+    return result
+
+
+def _field(fault: FieldError) -> dict[str, str]:
+    return {"field": fault.field, "message": fault.message}

@@ -1,0 +1,1 @@
+"""The tools written in Python that the plugin brings along."""

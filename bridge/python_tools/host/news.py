@@ -1,0 +1,165 @@
+"""What a call tells and asks while it runs.
+
+Receives: progress, log messages and questions from a tool, in any thread; answers from the host.
+Sends: no more of them than the editor can take up; answers as futures.
+Does not know about: contexts, how a tool is run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, Protocol
+
+from ...errors import Code
+from .. import errors, results
+from ..errors import ToolError
+
+INTERVAL = 0.05
+"""s between two messages of progress: what clients are sent at most (option limits.progress_rate)."""
+MAX_TEXT = 1000
+"""Characters of a progress message."""
+MAX_LOG = 65_536
+"""Characters of a log message: clients give up on events of a megabyte."""
+LOGS = 100
+"""Log messages per second; a loop that logs must not hold up the editor."""
+
+
+class Editor(Protocol):
+    """The part of the editor's seam that is used here."""
+
+    def post(self, verb: str, *args: Any) -> None:
+        """Call a verb of the wire."""
+
+    def lua(self, code: str, args: tuple[Any, ...], answer: Future[Any]) -> None:
+        """Run Lua."""
+
+
+class News:
+    """The line of one call (`context.Line`)."""
+
+    def __init__(self, call_id: str, editor: Editor, loop: asyncio.AbstractEventLoop) -> None:
+        self.id = call_id
+        self._editor = editor
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._open = True
+        self._waiting: tuple[float, float | None, str | None] | None = None
+        self._next_progress = 0.0
+        self._log_tokens = float(LOGS)
+        self._log_at = time.monotonic()
+        self._dropped = 0
+        self._asks = itertools.count(1)
+        self._answers: dict[int, Future[Any]] = {}
+
+    def progress(self, done: float, total: float | None, message: str | None) -> None:
+        """The latest goes out, at once or when it may."""
+        message = message if message is None else errors.shortened(str(message), MAX_TEXT)
+        now = time.monotonic()
+        with self._lock:
+            if not self._open:
+                return
+            if self._waiting is not None:
+                self._waiting = (done, total, message)
+                return
+            if now < self._next_progress:
+                self._waiting = (done, total, message)
+                later = self._next_progress - now
+            else:
+                self._next_progress, later = now + INTERVAL, None
+        if later is None:
+            self._editor.post("remote_progress", self.id, done, total, message)
+        else:
+            self._soon(lambda: self._loop.call_later(later, self._flush))
+
+    def _flush(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, None
+            self._next_progress = time.monotonic() + INTERVAL
+            if waiting is None or not self._open:
+                return
+        self._editor.post("remote_progress", self.id, *waiting)
+
+    def log(self, level: str, data: Any) -> None:
+        """Goes out, unless there were too many; what is too long is cut."""
+        text = results.to_json(data)
+        if len(text) > MAX_LOG:
+            text = results.to_json(errors.shortened(text, MAX_LOG // 2))
+        now = time.monotonic()
+        with self._lock:
+            self._log_tokens = min(LOGS, self._log_tokens + (now - self._log_at) * LOGS)
+            self._log_at = now
+            if not self._open:
+                return
+            if self._log_tokens < 1:
+                self._dropped += 1
+                return
+            self._log_tokens -= 1
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            self._editor.post("remote_log", self.id, "warning", f'"{dropped} log messages were dropped"')
+        self._editor.post("remote_log", self.id, level, text)
+
+    def ask(self, method: str, params: Mapping[str, Any]) -> Future[Any]:
+        """Ask the client; the future ends with the call at the latest."""
+        request = {"answer": {"method": method, "params": dict(params)}}
+        text = results.to_json(request)
+        answer: Future[Any] = Future()
+        with self._lock:
+            ask = next(self._asks)
+            if self._open:
+                self._answers[ask] = answer
+        if not self._open:
+            answer.cancel()
+            return answer
+        self._editor.post("remote_ask", self.id, ask, text)
+        return answer
+
+    def answer(self, ask: int, answer: Any, error: Any) -> None:
+        """The client's answer, or why there is none."""
+        with self._lock:
+            future = self._answers.pop(ask, None)
+        if future is None:
+            return
+        if error:
+            settle(future.set_exception, ToolError(error["message"], error.get("code", Code.TOOL_ERROR)))
+        else:
+            settle(future.set_result, answer)
+
+    def lua(self, code: str, args: tuple[Any, ...]) -> Future[Any]:
+        """Run Lua in the editor; the future ends with the call at the latest."""
+        answer: Future[Any] = Future()
+        with self._lock:
+            if self._open:
+                self._answers[next(self._asks)] = answer
+        if not self._open:
+            answer.cancel()
+            return answer
+        self._editor.lua(code, args, answer)
+        return answer
+
+    def close(self) -> None:
+        """The call has ended: nothing more is told, and nobody waits any more."""
+        with self._lock:
+            self._open = False
+            waiting, self._answers = list(self._answers.values()), {}
+        for future in waiting:
+            future.cancel()
+
+    def _soon(self, function: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function)
+        except RuntimeError:
+            pass  # the loop has ended, and this process with it
+
+
+def settle(setter: Callable[[Any], None], value: Any) -> None:
+    """Put something into a future that may have been cancelled meanwhile."""
+    try:
+        setter(value)
+    except InvalidStateError:
+        pass

@@ -1,0 +1,80 @@
+"""The short-lived process that reads modules and prints the definitions of their tools.
+
+Receives: sources and import paths as JSON, its only argument.
+Sends: a line of JSON when it begins with a source, and one with what came of it. A module that ends the
+process or never comes back is known by the line that is missing.
+Does not know about: caches, the registry, which files are trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any, TextIO
+
+from .. import modules
+from . import supervise
+from .schema import definition
+
+
+def described(module: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    """Definitions of the tools of a module, and what is wrong with the others."""
+    definitions: list[dict[str, Any]] = []
+    faults = modules.overlooked(module)
+    for name, function in modules.tools_of(module).items():
+        try:
+            made = definition(function)
+            json.dumps(made, allow_nan=False)
+            definitions.append(made)
+        except Exception as error:  # noqa: BLE001 (a person's hints and defaults may raise anything)
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            faults.append(text if text.startswith("tool '") else f"tool '{name}': {text}")
+    return definitions, faults
+
+
+def scan(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a source holds: `tools`, `faults`, its `path`, or the `error` that kept it from being read."""
+    begin = time.perf_counter()
+    found: dict[str, Any] = {"key": fields["key"], "tools": []}
+    try:
+        module = modules.load(modules.Source.of(fields))
+        found["path"] = modules.file_of(module)
+        found["tools"], found["faults"] = described(module)
+    except modules.UntrustedError as error:
+        found["error"] = str(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (a module may raise anything when it is imported)
+        found["error"] = "".join(traceback.format_exception_only(error)).strip()
+        found["trace"] = traceback.format_exc()
+    found["ms"] = round((time.perf_counter() - begin) * 1000)
+    return found
+
+
+def own_output() -> TextIO:
+    """Our stdout, which nothing that a module prints gets into: that goes to stderr."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return output
+
+
+def main(argument: str) -> None:
+    """Scan what the argument names; what modules start ends with that."""
+    supervise.run(lambda: read(argument))
+
+
+def read(argument: str) -> None:
+    """Scan, and end this process."""
+    wanted = json.loads(argument)
+    sys.path.extend(wanted["import_paths"])
+    modules.prepare_process()
+    with own_output() as output:
+        for fields in wanted["sources"]:
+            print(json.dumps({"begin": fields["key"]}), file=output, flush=True)
+            print(json.dumps(scan(fields)), file=output, flush=True)
+        output.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(0)  # threads that a module has started must not hold it up

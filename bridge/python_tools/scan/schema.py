@@ -1,0 +1,188 @@
+"""Definitions of tools from type hints and docstrings.
+
+Receives: a marked function. Sends: a definition as the editor's registry takes it, with JSON Schemas
+(2020-12).
+Does not know about: calls, files. Imports pydantic, so only the process that scans imports this.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError
+
+from .. import parameters
+from ..content import Block, Result
+from ..decorator import MARK, Mark
+from ..errors import ToolError
+from ..parameters import Parameter
+from ..results import to_json
+from . import docstring
+
+REF = "#/$defs/"
+NO_DATA = (inspect.Parameter.empty, Any, None, type(None), Block, Result)
+
+
+DATA = ("default", "enum", "const", "examples")
+"""Keywords whose values are data and no schemas."""
+
+
+class Schemas(GenerateJsonSchema):
+    """pydantic's schemas without the titles that it makes of names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        """Never: a name is told by its property."""
+        return False
+
+
+def inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """A schema with its `$ref` replaced by what they name, except where that would not end; no titles."""
+    if isinstance(schema, list):
+        return [inlined(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    name = str(schema.get("$ref", "")).removeprefix(REF)
+    if name in definitions and not is_recursive(name, definitions):
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return inlined(definitions[name] | beside, definitions)
+    return {
+        key: value if key in DATA else inlined(value, definitions)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+def references(schema: Any) -> set[str]:
+    """The names of all definitions that a schema refers to by itself."""
+    if isinstance(schema, list):
+        return set().union(*map(references, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = set().union(*map(references, schema.values()))
+    ref = schema.get("$ref")
+    return found | {ref.removeprefix(REF)} if isinstance(ref, str) else found
+
+
+def reachable(names: set[str], definitions: dict[str, Any]) -> set[str]:
+    """Those names and all that they lead to."""
+    found: set[str] = set()
+    queue = list(names)
+    while queue:
+        name = queue.pop()
+        if name in definitions and name not in found:
+            found.add(name)
+            queue.extend(references(definitions[name]))
+    return found
+
+
+def is_recursive(name: str, definitions: dict[str, Any]) -> bool:
+    """Does a definition lead back to itself?"""
+    return name in reachable(references(definitions[name]), definitions)
+
+
+def with_definitions(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the definitions that it still needs."""
+    schema = inlined(schema, definitions)
+    needed = reachable(references(schema), definitions)
+    if needed:
+        schema["$defs"] = {name: inlined(definitions[name], definitions) for name in sorted(needed)}
+    return schema
+
+
+def note_of(hint: Any) -> str | None:
+    """The text in `Annotated[…, "text"]`."""
+    if get_origin(hint) is not Annotated:
+        return None
+    return next((note for note in get_args(hint)[1:] if isinstance(note, str)), None)
+
+
+def set_default(schema: dict[str, Any], parameter: Parameter, adapter: TypeAdapter[Any]) -> None:
+    """Publish a default that JSON can hold; Python fills in any other."""
+    if parameter.required or parameter.default is None:
+        return
+    try:
+        default = adapter.dump_python(parameter.default, mode="json", warnings="error")
+        to_json(default)
+    except (PydanticSerializationError, ValueError, TypeError, ToolError):
+        schema.pop("default", None)
+    else:
+        if default is not None:  # pydantic's word for NaN, too
+            schema["default"] = default
+
+
+def input_schema(function: Callable[..., Any], notes: dict[str, str]) -> dict[str, Any]:
+    """The schema of a function's arguments."""
+    arguments = parameters.of(function).arguments
+    adapters = {argument.name: TypeAdapter(argument.hint) for argument in arguments}
+    inputs = [(name, "validation", adapter) for name, adapter in adapters.items()]
+    schemas, shared = TypeAdapter.json_schemas(inputs, schema_generator=Schemas)  # type: ignore[arg-type]
+    properties: dict[str, Any] = {}
+    for argument in arguments:
+        schema = dict(schemas[(argument.name, "validation")])
+        note = note_of(argument.hint) or notes.get(argument.name)
+        if note:
+            schema["description"] = note
+        set_default(schema, argument, adapters[argument.name])
+        properties[argument.name] = schema
+    whole: dict[str, Any] = {
+        "type": "object",
+        "properties": properties,
+        # A name that the function does not have would only make it throw.
+        "additionalProperties": False,
+    }
+    required = [argument.name for argument in arguments if argument.required]
+    if required:
+        whole["required"] = required
+    return with_definitions(whole, shared.get("$defs", {}))
+
+
+def output_schema(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """The schema of the result, when the hint promises an object; None for anything else."""
+    hint = parameters.of(function).returns
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if any(hint is known for known in NO_DATA):
+        return None
+    try:
+        schema = TypeAdapter(hint).json_schema(schema_generator=Schemas, mode="serialization")
+    except PydanticUserError:
+        return None
+    schema = with_definitions(
+        {key: value for key, value in schema.items() if key != "$defs"}, schema.get("$defs", {})
+    )
+    promise = set(schema) - {"type", "description"}
+    if schema.get("additionalProperties") is True:
+        promise.discard("additionalProperties")
+    return schema if schema.get("type") == "object" and promise else None
+
+
+def definition(function: Callable[..., Any]) -> dict[str, Any]:
+    """A marked function as a definition.
+
+    Raises:
+        TypeError: hints that no schema can be made of, or nothing that describes the tool.
+    """
+    mark: Mark = getattr(function, MARK)
+    text, notes = docstring.parse(function.__doc__)
+    description = mark.description or text
+    if not description:
+        raise TypeError(f"tool '{mark.name}': needs a docstring or description=")
+    try:
+        arguments, result = input_schema(function, notes), output_schema(function)
+    except PydanticUserError as error:
+        raise TypeError(f"tool '{mark.name}': {error.message.splitlines()[0]}") from error
+    made: dict[str, Any] = {
+        "name": mark.name,
+        "title": mark.title,
+        "description": description,
+        "input_schema": arguments,
+        "output_schema": result,
+        "annotations": mark.annotations,
+        "needs_approval": mark.approval,
+        "timeout": mark.timeout,
+    }
+    return {key: value for key, value in made.items() if value is not None}

@@ -1,0 +1,223 @@
+"""The sessions in memory: found by id, revived, closed when idle or in the way.
+
+Receives: ids from requests. Sends: sessions. Does not know about: HTTP methods, what sessions say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..http.context import SessionInfo
+from ..http.events import EventIds
+from .ids import Sealed, SessionIds, new_key
+from .session import Session, Transport
+
+if TYPE_CHECKING:
+    from ..calls.runner import Calls
+    from ..model import Limits
+    from ..protocol.kernel import Kernel
+
+IDLE_SECONDS = 30 * 60.0
+"""Longer than a coffee break; a session that returns later is revived by its id."""
+
+TICK_SECONDS = 1.0
+"""How often sessions are looked after, while there are any."""
+
+LISTS = (
+    "notifications/tools/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/prompts/list_changed",
+)
+"""What a revived client may have missed."""
+
+
+class FullError(Exception):
+    """All sessions are in use; none can give way."""
+
+
+class Sessions:
+    """See the head of this file.
+
+    Args:
+        calls: for the sessions.
+        ids: seals and opens session ids.
+        events: event ids of this process.
+        limits: how many, and how long a client may be gone.
+        report: hears of every change, with the whole list.
+        idle_seconds: see `IDLE_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        ids: SessionIds,
+        events: EventIds,
+        limits: Limits,
+        report: Callable[[list[SessionInfo]], None],
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._calls = calls
+        self._ids = ids
+        self._events = events
+        self._limit = limits.sessions
+        self._grace = limits.orphan_grace / 1000
+        self._idle = idle_seconds
+        self._report = report
+        self._by_id: dict[str, Session] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def infos(self) -> list[SessionInfo]:
+        """The clients, as the dashboard shows them."""
+        return [session.info for session in self._by_id.values() if session.info is not None]
+
+    def create(self, kernel: Kernel, transport: Transport) -> Session:
+        """A session that is not initialized yet. Until `seal` its id is known to nobody.
+
+        Raises:
+            FullError: there is no room.
+        """
+        self._make_room()
+        ids = self._events if transport == "http" else None
+        session = Session(kernel, self._calls, new_key(), transport, ids)
+        self._add(session)
+        return session
+
+    def seal(self, session: Session) -> str:
+        """Gives an initialized session the id that the client gets.
+
+        Raises:
+            TooMuchError: the client declares more than an id can hold.
+        """
+        client, capabilities = session.peer.identity
+        id_ = self._ids.seal(session.key, session.peer.version, client, capabilities)
+        del self._by_id[session.id]
+        session.id, session.sealed_at = id_, int(self._ids.now())
+        self._by_id[id_] = session
+        self.identify(session)
+        return id_
+
+    def identify(self, session: Session) -> None:
+        """Takes down who the client says it is, as soon as it has."""
+        client, _ = session.peer.identity
+        if session.info is not None or not client or self._by_id.get(session.id) is not session:
+            return
+        session.info = SessionInfo(
+            str(client.get("name", "")), str(client.get("version", "")), session.transport
+        )
+        self._report(self.infos())
+
+    def find(self, kernel: Kernel, id_: str) -> Session | None:
+        """The session that was sealed as this id, revived if need be; None when there is none or no longer.
+
+        Raises:
+            FullError: it can be revived, but there is no room.
+        """
+        session = self._by_id.get(id_)
+        if session is not None and session.sealed_at is not None:
+            if not self._ids.expired(session.sealed_at):
+                return session
+            self.drop(session)
+            return None
+        sealed = self._ids.open(id_)
+        return None if sealed is None else self._revive(kernel, id_, sealed)
+
+    def find_asked(self, id_: str) -> Session | None:
+        """The session with this id, if its client was asked for something and has not answered."""
+        session = self._by_id.get(id_)
+        return session if session is not None and session.asked else None
+
+    def find_sse(self, id_: str) -> Session | None:
+        """The session over SSE with this id."""
+        session = self._by_id.get(id_)
+        return session if session is not None and session.transport == "sse" else None
+
+    def delete(self, id_: str) -> bool:
+        """Ends a session for good, also one that is not in memory; False when there is none."""
+        sealed = self._ids.open(id_)
+        if sealed is None:
+            return False
+        self._ids.bury(sealed)
+        session = self._by_id.get(id_)
+        if session is not None:
+            self.drop(session)
+        return True
+
+    def drop(self, session: Session, reason: str = "session_closed") -> None:
+        """Frees a session's memory; a sealed one may return by its id."""
+        if self._by_id.get(session.id) is session:
+            del self._by_id[session.id]
+            closing = asyncio.get_running_loop().create_task(session.close(reason))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self._report(self.infos())
+
+    def broadcast(self, method: str) -> None:
+        """Sends a notification without parameters to every client."""
+        for session in self._by_id.values():
+            session.notify(method)
+
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks of all requests in flight."""
+        return {task for session in self._by_id.values() for task in session.tasks()}
+
+    async def close(self, reason: str) -> None:
+        """Ends all sessions and waits until they have."""
+        for session in list(self._by_id.values()):
+            self.drop(session, reason)
+        if self._closing:
+            await asyncio.wait(set(self._closing))
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
+        self._make_room()
+        session = Session(kernel, self._calls, sealed.key, "http", self._events)
+        try:
+            session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
+        except ValueError:
+            return None  # sealed by another release of the bridge, for a client that this one cannot serve
+        session.id, session.sealed_at = id_, sealed.sealed_at
+        for method in LISTS:
+            session.notify(method)
+        self._add(session)
+        self.identify(session)
+        return session
+
+    def _add(self, session: Session) -> None:
+        self._by_id[session.id] = session
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+
+    def _make_room(self) -> None:
+        while len(self._by_id) >= self._limit:
+            disposable = [session for session in self._by_id.values() if session.disposable]
+            if not disposable:
+                raise FullError
+            self.drop(min(disposable, key=lambda session: session.last_heard))
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        for session in list(self._by_id.values()):
+            self._look_after(session, now)
+        self._timer = None
+        if self._by_id:
+            self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+
+    def _look_after(self, session: Session, now: float) -> None:
+        connected = session.connected
+        session.tidy(now)
+        if connected:
+            session.last_heard = now
+        elif session.transport == "sse":
+            self.drop(session, "disconnected")
+        elif session.calls and now - session.last_heard > self._grace:
+            session.cancel_all("client_gone")
+        elif session.disposable and now - session.last_heard > self._idle:
+            self.drop(session)

@@ -1,0 +1,252 @@
+"""One client of the session era: what it is, what it has asked, and the streams towards it.
+
+Receives: its checked messages. Sends: answers as JSON text, the rest over `standalone` or a request's stream.
+Does not know about: HTTP methods and headers, how session ids are made, other sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from aiohttp import web
+
+from .. import jsonrpc
+from ..http.events import DeferredResponse, EventIds, EventStream
+from ..protocol.exchange import Exchange
+
+if TYPE_CHECKING:
+    from ..calls.runner import Calls
+    from ..http.context import SessionInfo
+    from ..protocol.kernel import Kernel, Push
+
+KEPT_STREAMS = 16
+"""Ended response streams that a client may still ask for after it lost its connection."""
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""All of them together, but for the newest: room for one result of the largest size and its stream."""
+
+KEPT_SECONDS = 300.0
+"""As long as the editor keeps a result that nobody fetched."""
+
+Transport = Literal["http", "sse"]
+
+
+class Session:
+    """See the head of this file.
+
+    Args:
+        kernel: serves its requests.
+        calls: told why a request was cancelled.
+        key: names the session to tools; not the id that the client sends.
+        transport: streamable HTTP, whose streams are resumable, or SSE.
+        ids: of events.
+    """
+
+    def __init__(
+        self, kernel: Kernel, calls: Calls, key: str, transport: Transport, ids: EventIds | None
+    ) -> None:
+        self.key = key
+        self.transport: Transport = transport
+        self.id = key  # until it is sealed
+        self.sealed_at: int | None = None
+        self.info: SessionInfo | None = None
+        self.closed = False
+        self.last_heard = time.monotonic()
+        self.standalone = EventStream(ids)
+        self.peer = kernel.connect(key, self.standalone.push, partial(self._ask, self.standalone.push))
+        self._kernel = kernel
+        self._calls = calls
+        self._ids = ids
+        self._in_flight: dict[jsonrpc.RequestId, Exchange] = {}
+        self._about_to_run: set[jsonrpc.RequestId] = set()
+        self._streams: deque[tuple[float, EventStream]] = deque(maxlen=KEPT_STREAMS)
+        self._open: set[DeferredResponse] = set()
+        self._asked: dict[jsonrpc.RequestId, asyncio.Future[jsonrpc.Answer]] = {}
+        self._ask_ids = itertools.count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def calls(self) -> int:
+        """Requests in flight."""
+        return len(self._in_flight)
+
+    @property
+    def connected(self) -> bool:
+        """Whether any connection of the client is known to stand."""
+        return (
+            self.standalone.alive
+            or any(exchange.connected for exchange in self._in_flight.values())
+            or any(stream.alive for stream in self._open_streams())
+        )
+
+    @property
+    def disposable(self) -> bool:
+        """Whether it may give way to another session."""
+        return not self._in_flight and not self._open and not self.connected
+
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """The tasks of the requests in flight."""
+        return {exchange.task for exchange in self._in_flight.values()}
+
+    # What the client sends
+
+    def is_duplicate(self, request: jsonrpc.Request) -> bool:
+        """Whether the id is that of a request in flight."""
+        return request.id in self._in_flight or request.id in self._about_to_run
+
+    async def answer(
+        self, http: web.Request, request: jsonrpc.Request, response: DeferredResponse | None = None
+    ) -> bytes:
+        """Serves a request in the caller's task. Without `response` it sends over the standalone stream."""
+        self.last_heard = time.monotonic()
+        self._about_to_run.discard(request.id)
+        exchange = self._in_flight[request.id] = Exchange(self._calls, http, request)
+        try:
+            push = self.standalone.push if response is None else response.push
+            hang_up = None if response is None else response.hang_up
+            ask = partial(self._ask, push)
+            dispatch = self._kernel.dispatch(request.id, request.params, push, ask, hang_up)
+            return await exchange.run(self._kernel, dispatch, lambda d: self.peer.request(d, request))
+        finally:
+            del self._in_flight[request.id]
+            self.last_heard = time.monotonic()
+
+    async def respond(
+        self, http: web.Request, messages: list[jsonrpc.Request], batch: bool
+    ) -> web.StreamResponse:
+        """Serves one request, or those of a batch, and answers over HTTP."""
+        response = DeferredResponse(http, self._ids, prime=self.peer.expects_priming)
+        self._open.add(response)
+        try:
+            if not batch:
+                return await response.finish(await self.answer(http, messages[0], response))
+            self._about_to_run.update(message.id for message in messages)
+            answers = await asyncio.gather(*(self.answer(http, message, response) for message in messages))
+            return await response.finish(b"[" + b",".join(answers) + b"]")
+        finally:
+            self._open.discard(response)
+            response.close()
+            if response.stream is not None:
+                self._keep(response.stream)
+
+    def answer_later(
+        self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]
+    ) -> None:
+        """Serves a request in a task of its own; answers over the standalone stream, then tells `done`."""
+        self._about_to_run.add(request.id)
+        task = asyncio.get_running_loop().create_task(self._answer_later(http, request, done))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def receive(self, message: jsonrpc.Notification | jsonrpc.Answer) -> None:
+        """Takes what needs no answer. Cancels and answers that come too late are normal and ignored."""
+        self.last_heard = time.monotonic()
+        if isinstance(message, jsonrpc.Answer):
+            asked = self._asked.get(message.id)
+            if asked is not None and not asked.done():
+                asked.set_result(message)
+            return
+        if message.method == "notifications/cancelled":
+            id_ = (message.params or {}).get("requestId")
+            exchange = self._in_flight.get(id_) if isinstance(id_, int | str) else None
+            if exchange is not None and exchange.request.method != "initialize":
+                exchange.cancel("client")
+        await self.peer.notified(message)
+
+    # What is sent to the client
+
+    def notify(self, method: str) -> None:
+        """A notification without parameters; while it still waits to be read, a second one is superfluous."""
+        if self.peer.initialized:
+            self.standalone.push(jsonrpc.dumps(jsonrpc.notification(method)), key=method)
+
+    async def _ask(
+        self, push: Push, method: str, params: Mapping[str, Any] | None, seconds: float | None
+    ) -> jsonrpc.Answer:
+        """Asks the client over a stream's `push`; waits at most `seconds`.
+
+        Raises:
+            TimeoutError: the client did not answer in time.
+        """
+        id_ = next(self._ask_ids)
+        asked: asyncio.Future[jsonrpc.Answer] = asyncio.get_running_loop().create_future()
+        self._asked[id_] = asked
+        push(jsonrpc.dumps(jsonrpc.request(id_, method, params)))
+        try:
+            async with asyncio.timeout(seconds):
+                return await asked
+        except (asyncio.CancelledError, TimeoutError):
+            push(jsonrpc.dumps(jsonrpc.notification("notifications/cancelled", {"requestId": id_})))
+            raise
+        finally:
+            del self._asked[id_]
+
+    @property
+    def asked(self) -> bool:
+        """Whether the client was asked for something that it has not answered."""
+        return bool(self._asked)
+
+    def lose_answer(self, limit: int) -> None:
+        """The client sent more than `limit` bytes. When one answer is waited for, that was it, unread."""
+        if len(self._asked) != 1:
+            return  # which one it was is unknown; they have a deadline
+        id_, asked = next(iter(self._asked.items()))
+        if not asked.done():
+            text = f"its answer is larger than {limit} bytes"
+            asked.set_result(jsonrpc.Answer(id_, error={"code": jsonrpc.TOO_LARGE, "message": text}))
+
+    def resumable(self, number: int) -> EventStream | None:
+        """The stream that an event was sent on, if it still can be taken up after it."""
+        ended = (stream for _, stream in self._streams)
+        for stream in (self.standalone, *self._open_streams(), *ended):
+            if stream.knows(number):
+                return stream
+        return None
+
+    # Its end
+
+    def tidy(self, now: float) -> None:
+        """Lets go of dead connections and of streams that nobody fetched; `now` in monotonic seconds."""
+        self.standalone.release()
+        for stream in self._open_streams():
+            stream.release()
+        while self._streams and now - self._streams[0][0] > KEPT_SECONDS:
+            self._streams.popleft()
+
+    def cancel_all(self, reason: str) -> None:
+        """Cancels the requests in flight; they are answered."""
+        for exchange in list(self._in_flight.values()):
+            exchange.cancel(reason)
+
+    async def close(self, reason: str = "session_closed") -> None:
+        """Ends everything that belongs to the session."""
+        if self.closed:
+            return
+        self.closed = True
+        self.cancel_all(reason)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=1.0)
+        self.standalone.end()
+        for asked in self._asked.values():
+            asked.cancel()
+        await self.peer.close()
+
+    def _open_streams(self) -> list[EventStream]:
+        return [response.stream for response in self._open if response.stream is not None]
+
+    def _keep(self, stream: EventStream) -> None:
+        self._streams.append((time.monotonic(), stream))
+        while len(self._streams) > 1 and sum(kept.size for _, kept in self._streams) > KEPT_BYTES:
+            self._streams.popleft()
+
+    async def _answer_later(
+        self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]
+    ) -> None:
+        self.standalone.push(await self.answer(http, request))
+        done(self)

@@ -1,0 +1,480 @@
+"""The editor's twin in memory, for tests: tools are Python callables, the laws are those of the real one.
+
+Receives the verbs of `Editor`; sends `started`, `wake`, `log`, `changed` and `updated` to its listeners.
+Does not know about: msgpack, sockets, Lua. It can be silent, block at a prompt or lose events.
+Longer than others, since the laws of the twin are only worth something when they can be read in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from bridge.editor import EditorListener
+from bridge.errors import Code, EditorGoneError, NoAnswerError
+from bridge.model import (
+    CallRequest,
+    CallState,
+    FieldError,
+    Hello,
+    HelloInfo,
+    Inputs,
+    Kind,
+    Listing,
+    Mode,
+    Outcome,
+    Progress,
+    Reply,
+    Settings,
+    ToolError,
+)
+
+from .memory_kinds import KEYS, Complete, Function, Offers, Tool, outcome_of
+
+T = TypeVar("T")
+
+PUSH_LIMIT = 64 * 1024
+"""Results up to this many bytes ride in the wake."""
+
+
+class FailError(Exception):
+    """A tool's own failure."""
+
+    def __init__(
+        self, message: str, code: Code = Code.TOOL_ERROR, errors: tuple[FieldError, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.error = ToolError(code, message, errors)
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a tool gets: its call's identity, progress, log, and the reason of a cancel."""
+
+    id: str
+    request: CallRequest
+    tool: Tool
+    editor: MemoryEditor
+    state: CallState = "running"
+    deadline: float | None = None
+    latest: Progress | None = None
+    outcome: Outcome | None = None
+    cancel_reason: str | None = None
+    task: asyncio.Task[None] | None = None
+    timer: asyncio.TimerHandle | None = None
+    answered: bool = False
+    inputs: Inputs | None = None
+    asked: int = 0
+    withdrawn: int = 0
+    heard: asyncio.Future[dict[str, Any]] | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        given = self.tool.arguments
+        return self.request.arguments if given is None else given
+
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        seq = self.latest.seq + 1 if self.latest else 1
+        self.latest = Progress(seq, done, total, message)
+        self.editor.emit_wake(self)
+
+    async def ask(self, **requests: Any) -> dict[str, Any]:
+        """Asks the client; the tool's clock stands still meanwhile."""
+        loop = asyncio.get_running_loop()
+        left = None if self.deadline is None else self.deadline - loop.time()
+        if self.timer is not None:
+            self.timer.cancel()
+        self.asked += 1
+        self.state, self.deadline, self.inputs = "waiting_input", None, Inputs(self.asked, requests)
+        self.heard = loop.create_future()
+        self.editor.emit_wake(self)
+        answers = await self.heard
+        if left is not None:
+            self.editor.limit(self, left)
+        return answers
+
+    def withdraw(self, answers: dict[str, Any]) -> None:
+        """Somebody else has answered what the client is asked."""
+        assert self.heard is not None
+        self.state, self.inputs, self.withdrawn = "running", None, self.asked
+        self.editor.emit_wake(self)
+        self.heard.set_result(answers)
+
+    def log(self, level: str, data: Any) -> None:
+        if self.editor.listener is not None:
+            self.editor.listener.log(self.id, level, data)
+
+    def reply(self) -> Reply:
+        if self.outcome is not None:
+            return Reply(True, self.outcome, progress=self.latest)
+        return Reply(
+            False,
+            state=self.state,
+            deadline=self.deadline,
+            progress=self.latest,
+            inputs=self.inputs,
+            withdrawn=self.withdrawn,
+        )
+
+
+@dataclass(eq=False)
+class MemoryEditor:
+    """An `Editor` without an editor. Make it inside a running loop.
+
+    Attributes:
+        silent: answers nothing at all, as a busy main thread.
+        blocking_mode: a mode such as `"r"`: only `mode()` is answered, as at a prompt.
+        lose_wakes: no `wake` is sent; `lose_started`: no `started`.
+        marks: notes the start of a call instead of telling it, where its reply follows.
+        requests: every request as `(verb, monotonic seconds)`.
+        cancels, acknowledged, reports: every notification.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    silent: bool = False
+    blocking_mode: str | None = None
+    lose_wakes: bool = False
+    lose_started: bool = False
+    marks: bool = False
+    noted: tuple[str, float | None] | None = None
+    congested: bool = False
+    new_token: str | None = None
+
+    def __post_init__(self) -> None:
+        self.boot = "memory"
+        self._time = asyncio.get_running_loop().time
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.last_heard = self._time()
+        self.listener: EditorListener | None = None
+        self.offers = Offers()
+        self.calls: dict[str, ToolContext] = {}
+        self.revision = 1
+        self.requests: list[tuple[str, float]] = []
+        self.cancels: list[tuple[str, str]] = []
+        self.acknowledged: list[str] = []
+        self.reports: list[tuple[str, dict[str, Any]]] = []
+        self.heard: list[tuple[str, int, dict[str, Any]]] = []
+        self._changed: list[Callable[[str, int], None]] = []
+        self._updated: list[Callable[[str], None]] = []
+        self._queue: list[Callable[[], None]] = []
+        self._waiting: set[asyncio.Future[Any]] = set()
+        self._refused: set[str] = set()
+
+    # What a test does to it
+
+    def add_tool(
+        self,
+        name: str,
+        function: Function,
+        *,
+        timeout: int | None = None,
+        approval: Callable[[], asyncio.Future[bool]] | None = None,
+        **definition: Any,
+    ) -> None:
+        """Registers a tool; `definition` holds further MCP keys (`description`, `inputSchema`, …)."""
+        published = {
+            "name": self.settings.tool_prefix + name,
+            "description": name,
+            "inputSchema": {"type": "object"},
+        }
+        self._offer("tools", Tool(name, function, published | definition, timeout, approval))
+
+    def add_resource(
+        self, uri: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
+    ) -> None:
+        """Registers a resource, or with `{…}` in its URI a template; the function gives text or bytes."""
+        kind: Kind = "templates" if "{" in uri else "resources"
+        published = {KEYS[kind]: uri, "name": uri} | definition
+        self._offer(kind, Tool(uri, function, published, complete=complete or {}))
+
+    def add_prompt(
+        self, name: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
+    ) -> None:
+        """Registers a prompt; the function gives a text or a list of messages."""
+        self._offer("prompts", Tool(name, function, {"name": name} | definition, complete=complete or {}))
+
+    def remove(self, kind: Kind, name: str) -> None:
+        """Takes something out."""
+        del self.offers.of[kind][name]
+        self._bump(kind)
+
+    def update(self, uri: str) -> None:
+        """A resource changes: whoever subscribed hears of it."""
+        if self.offers.subscribed[uri]:
+            for callback in self._updated:
+                callback(uri)
+
+    def recover(self) -> None:
+        """Ends silence and prompts, and answers what was queued, in order."""
+        self.silent, self.blocking_mode = False, None
+        self._serve()
+
+    def close(self) -> None:
+        """The editor is gone: every request fails, its tools die with it."""
+        if self.closed.done():
+            return
+        for context in self.calls.values():
+            if context.task is not None:
+                context.task.cancel()
+            if context.timer is not None:
+                context.timer.cancel()
+        for future in self._waiting:
+            if not future.done():
+                future.set_exception(EditorGoneError("Neovim is gone"))
+        self._queue.clear()
+        self.closed.set_result(None)
+
+    # Editor
+
+    async def drain(self, until: float) -> bool:
+        return not self.congested
+
+    def hello(self, info: HelloInfo, timeout: float = 5.0) -> asyncio.Future[Hello]:
+        token = self.new_token if info.port_holder == "stranger" else None
+        versions = {"nvim": "0.0.0", "plugin": "0.0.0"}
+        answer = Hello(self.boot, {"tools": self.revision}, versions, token, self.settings)
+        return self._request("hello", lambda: answer, self._time() + timeout)
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+        def answer() -> Listing:
+            if revision == self.revision:
+                return Listing(self.revision, None)
+            return Listing(self.revision, self.offers.published(kind))
+
+        return self._request("list", answer)
+
+    def execute(
+        self,
+        call_id: str,
+        request: CallRequest,
+        start_by: float,
+        timeout_ms: int,
+        ack: Sequence[str] = (),
+        give_up: float | None = None,
+    ) -> asyncio.Future[Reply]:
+        return self._request(
+            "execute", lambda: self._execute(call_id, request, start_by, timeout_ms, ack), give_up
+        )
+
+    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+        def answer() -> Reply:
+            context = self.calls.get(task_id)
+            return context.reply() if context else Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
+
+        return self._request("get_result", answer)
+
+    def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
+        def take() -> Reply:
+            context = self.calls.get(task_id)
+            if context is None:
+                return Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
+            open_ = context.inputs
+            if context.outcome is None and context.heard is not None and open_ and open_.seq == seq:
+                self.heard.append((task_id, seq, answers))
+                context.state, context.inputs = "running", None
+                context.heard.set_result(answers)
+            return context.reply()
+
+        return self._request("answer", take)
+
+    def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
+        return self._request("explain", lambda: ("result", "bytes that are not UTF-8"))
+
+    def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
+        self.requests.append(("mode", self._time()))
+        future: asyncio.Future[Mode | None] = asyncio.get_running_loop().create_future()
+        if self.silent or self.closed.done():
+            asyncio.get_running_loop().call_later(timeout, _settle, future, None)
+        else:
+            mode = Mode(self.blocking_mode or "n", self.blocking_mode is not None)
+            asyncio.get_running_loop().call_soon(self._answer, future, mode)
+        return future
+
+    def last_started(self) -> tuple[str, float | None] | None:
+        return self.noted
+
+    def cancel(self, task_id: str, reason: str) -> None:
+        self.cancels.append((task_id, reason))
+        self._enqueue(lambda: self._cancel(task_id, reason))
+
+    def acknowledge(self, task_ids: Sequence[str]) -> None:
+        self.requests.append(("acknowledge", self._time()))
+        self._enqueue(lambda: self._forget(task_ids))
+
+    def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
+        def answer() -> ToolError | None:
+            if self.offers.resource(uri) is None:
+                return ToolError(Code.NOT_FOUND, "Resource not found")
+            self.offers.subscribed[uri] += 1
+            return None
+
+        return self._request("subscribe", answer)
+
+    def unsubscribe(self, uri: str) -> None:
+        def take_back() -> None:
+            self.offers.subscribed[uri] -= 1
+
+        self._enqueue(take_back)
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        self.reports.append((kind, data))
+
+    def set_listener(self, listener: EditorListener) -> None:
+        self.listener = listener
+
+    def on_changed(self, callback: Callable[[str, int], None]) -> None:
+        self._changed.append(callback)
+
+    def on_updated(self, callback: Callable[[str], None]) -> None:
+        self._updated.append(callback)
+
+    # Inside
+
+    def emit_wake(self, context: ToolContext) -> None:
+        """Wakes the bridge about a call that it knows to be pending."""
+        if self.lose_wakes or self.listener is None or not context.answered:
+            return
+        reply = context.reply()
+        large = reply.outcome is not None and len(reply.outcome.text) > PUSH_LIMIT
+        self.listener.wake(context.id, None if large else reply)
+
+    def _offer(self, kind: Kind, tool: Tool) -> None:
+        self.offers.of[kind][tool.name] = tool
+        self._bump(kind)
+
+    def limit(self, context: ToolContext, seconds: float) -> None:
+        """Ends a call after so much of its own time."""
+        context.deadline = self._time() + seconds
+        outcome = Outcome("timed_out", error=ToolError(Code.TIMEOUT, "Timeout"))
+        timer = asyncio.get_running_loop().call_at(context.deadline, self._end, context, outcome)
+        context.timer = timer
+
+    def _bump(self, kind: str) -> None:
+        self.revision += 1
+        for callback in self._changed:
+            callback(kind, self.revision)
+
+    def _request(self, verb: str, answer: Callable[[], T], give_up: float | None = None) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self.requests.append((verb, self._time()))
+        if self.closed.done():
+            future.set_exception(EditorGoneError("Neovim is gone"))
+            return future
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
+        if give_up is not None:
+            timer = loop.call_at(give_up, _expire, future, verb)
+            future.add_done_callback(lambda _: timer.cancel())
+
+        def serve() -> None:
+            self._answer(future, answer())
+
+        self._enqueue(serve)
+        return future
+
+    def _answer(self, future: asyncio.Future[Any], value: Any) -> None:
+        self.last_heard = self._time()
+        _settle(future, value)
+
+    def _enqueue(self, work: Callable[[], None]) -> None:
+        self._queue.append(work)
+        asyncio.get_running_loop().call_soon(self._serve)
+
+    def _serve(self) -> None:
+        while self._queue and not self.silent and self.blocking_mode is None:
+            self._queue.pop(0)()
+
+    def _execute(
+        self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, ack: Sequence[str]
+    ) -> Reply:
+        self._forget(ack)
+        if self._time() > start_by or call_id in self._refused or call_id in self.calls:
+            return Reply(True, _failed(Code.EDITOR_BLOCKED, "too late to start"))
+        tool = self.offers.find(request, self.settings.tool_prefix)
+        if isinstance(tool, ToolError):
+            return Reply(True, Outcome("failed", error=tool))
+        context = self.calls[call_id] = ToolContext(call_id, request, tool, self)
+        if tool.approval is not None:
+            context.state = "waiting_approval"
+            context.task = asyncio.get_running_loop().create_task(self._approve(context, timeout_ms))
+        else:
+            self._start(context, timeout_ms)
+        context.answered = True
+        return context.reply()
+
+    async def _approve(self, context: ToolContext, timeout_ms: int) -> None:
+        if context.tool.approval is None or await context.tool.approval():
+            self._start(context, timeout_ms)
+        else:
+            self._end(context, _failed(Code.ACCESS_DENIED, "denied"))
+
+    def _start(self, context: ToolContext, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        limit = timeout_ms if context.tool.timeout is None else context.tool.timeout
+        context.state = "running"
+        if limit:
+            self.limit(context, limit / 1000)
+        if self.marks and not context.answered:
+            self.noted = (context.id, context.deadline)
+        elif self.listener is not None and not self.lose_started:
+            self.listener.started(context.id, context.deadline)
+        if inspect.iscoroutinefunction(context.tool.function):
+            context.task = loop.create_task(self._run(context))
+            return
+        try:
+            outcome = self._outcome(context, context.tool.function(context, context.arguments))
+        except FailError as fail:
+            outcome = Outcome("failed", error=fail.error)
+        self._end(context, outcome)
+
+    async def _run(self, context: ToolContext) -> None:
+        try:
+            value = await context.tool.function(context, context.arguments)
+        except FailError as fail:
+            self._end(context, Outcome("failed", error=fail.error))
+            return
+        self._end(context, self._outcome(context, value))
+
+    def _outcome(self, context: ToolContext, value: Any) -> Outcome:
+        return outcome_of(context.request.kind, context.tool, context.request.name, value)
+
+    def _end(self, context: ToolContext, outcome: Outcome) -> None:
+        if context.outcome is not None:
+            return
+        context.outcome = outcome
+        if context.timer is not None:
+            context.timer.cancel()
+        if context.task is not None and context.task is not asyncio.current_task():
+            context.task.cancel()
+        self.emit_wake(context)
+
+    def _cancel(self, task_id: str, reason: str) -> None:
+        context = self.calls.get(task_id)
+        if context is None:
+            self._refused.add(task_id)
+        elif context.outcome is None:
+            context.cancel_reason = reason
+            self._end(context, Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
+
+    def _forget(self, task_ids: Sequence[str]) -> None:
+        self.acknowledged.extend(task_ids)
+        for task_id in task_ids:
+            self.calls.pop(task_id, None)
+
+
+def _failed(code: Code, message: str) -> Outcome:
+    return Outcome("failed", error=ToolError(code, message))
+
+
+def _settle(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _expire(future: asyncio.Future[Any], verb: str) -> None:
+    if not future.done():
+        future.set_exception(NoAnswerError(f"{verb}: no answer"))

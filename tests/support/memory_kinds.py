@@ -1,0 +1,132 @@
+"""What the editor's twin offers: tools, resources, templates and prompts, as Python callables.
+
+Receives: definitions from tests; names and URIs from the twin. Sends: what to call, and its value as it looks
+on the wire. Does not know about: calls, time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from bridge.errors import Code
+from bridge.model import CallKind, CallRequest, Kind, Outcome, ToolError
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .memory import ToolContext
+
+Function = Callable[["ToolContext", dict[str, Any]], Any]
+Complete = Callable[[str, dict[str, str]], Any]
+"""`complete(prefix, arguments)` → values."""
+
+KEYS: dict[Kind, str] = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
+
+
+@dataclass(slots=True)
+class Tool:
+    """A tool or what else can be called: `function(ctx, arguments)`, plain (answers at once) or `async`.
+
+    Attributes:
+        arguments: instead of those of the request.
+        complete: for arguments of prompts and variables of templates.
+    """
+
+    name: str
+    function: Function
+    definition: dict[str, Any]
+    timeout: int | None = None
+    approval: Callable[[], asyncio.Future[bool]] | None = None
+    arguments: dict[str, Any] | None = None
+    complete: dict[str, Complete] = field(default_factory=dict)
+
+
+class Offers:
+    """All that is registered. `subscribed` counts by URI."""
+
+    def __init__(self) -> None:
+        self.of: dict[Kind, dict[str, Tool]] = {kind: {} for kind in KEYS}
+        self.subscribed: Counter[str] = Counter()
+
+    def published(self, kind: Kind) -> str:
+        """The list of one kind, as JSON text."""
+        definitions = [tool.definition for tool in self.of[kind].values()]
+        return json.dumps(sorted(definitions, key=lambda definition: str(definition[KEYS[kind]])))
+
+    def find(self, request: CallRequest, prefix: str) -> Tool | ToolError:
+        """What a request is about."""
+        if request.kind == "resource":
+            return self.resource(request.name) or ToolError(Code.NOT_FOUND, "Resource not found")
+        if request.kind == "prompt":
+            known = self.of["prompts"].get(request.name)
+            return known or ToolError(Code.NOT_FOUND, f"Unknown prompt: {request.name}")
+        if request.kind == "completion":
+            return self._completion(request.arguments)
+        tools = self.of["tools"]
+        tool = tools.get(request.name) or tools.get(request.name.removeprefix(prefix))
+        return tool or ToolError(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}")
+
+    def resource(self, uri: str) -> Tool | None:
+        """The resource that a URI names; the values of a template's variables are its arguments."""
+        fixed = self.of["resources"].get(uri)
+        if fixed is not None:
+            return replace(fixed, arguments={})
+        for text, template in self.of["templates"].items():
+            pattern = re.sub(r"\\{(\\\+)?(\w+)\\}", r"(?P<\2>.+)", re.escape(text))
+            if match := re.fullmatch(pattern, uri):
+                return replace(template, arguments=match.groupdict())
+        return None
+
+    def _completion(self, given: dict[str, Any]) -> Tool | ToolError:
+        ref, argument = given["ref"], given["argument"]
+        known = (
+            self.of["prompts"].get(ref["name"])
+            if ref["type"] == "prompt"
+            else self.of["templates"].get(ref["uri"]) or self.of["resources"].get(ref["uri"])
+        )
+        if known is None:
+            return ToolError(Code.NOT_FOUND, "there is no such prompt or resource template")
+        complete = known.complete.get(argument["name"])
+        arguments = given.get("context", {}).get("arguments", {})
+        values = [] if complete is None else complete(argument["value"], arguments)
+        return Tool(known.name, lambda ctx, _: values, {})
+
+
+def outcome_of(kind: CallKind, tool: Tool, uri: str, value: Any) -> Outcome:
+    """How a call ended that gave `value`."""
+    if isinstance(value, Outcome):
+        return value
+    if kind == "resource":
+        return _content({"contents": value if isinstance(value, list) else [_contents(tool, uri, value)]})
+    if kind == "prompt":
+        block = {"role": "user", "content": {"type": "text", "text": value}}
+        return _content({"messages": value if isinstance(value, list) else [block]})
+    if kind == "completion":
+        more = {"total": len(value)} | ({"hasMore": True} if len(value) > 100 else {})
+        return _content({"values": value[:100]} | more)
+    if value is None:
+        return Outcome("done")
+    if isinstance(value, str):
+        return Outcome("done", "text", value)
+    return Outcome("done", "json", _dumps(value), structured="outputSchema" in tool.definition)
+
+
+def _contents(tool: Tool, uri: str, value: str | bytes) -> dict[str, Any]:
+    shown = {"uri": uri, "mimeType": tool.definition.get("mimeType", "text/plain")}
+    if isinstance(value, bytes):
+        return shown | {"blob": base64.b64encode(value).decode()}
+    return shown | {"text": value}
+
+
+def _content(value: dict[str, Any]) -> Outcome:
+    return Outcome("done", "content", _dumps(value))
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

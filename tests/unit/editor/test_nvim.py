@@ -1,0 +1,236 @@
+"""The typed verbs against a real Neovim with a small wire of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from bridge.calls.runner import Calls
+from bridge.editor.clock import WINDOW
+from bridge.editor.nvim import NvimEditor
+from bridge.errors import Code, LuaError, StartError
+from bridge.model import CallRequest, ClientInfo, FieldError, HelloInfo, Limits, Progress, Settings, Versions
+from tests.support.nvim import Nvim
+
+WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
+INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
+CLIENT = ClientInfo("test", "1")
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.progresses: list[Progress] = []
+        self.logs: list[tuple[str, Any]] = []
+
+    def progress(self, p: Progress) -> None:
+        self.progresses.append(p)
+
+    def log(self, level: str, data: Any) -> None:
+        self.logs.append((level, data))
+
+
+class Setup:
+    def __init__(self, nvim: Nvim, editor: NvimEditor, logs: list[tuple[str, str]]) -> None:
+        self.nvim, self.editor, self.logs = nvim, editor, logs
+        self.calls = Calls(editor, Settings(tool_timeout=5000), "boot", lambda *entry: logs.append(entry))
+        self.seen = Seen()
+
+    async def run(self, name: str, **arguments: Any) -> Any:
+        return await self.calls.run(CallRequest(name, arguments, CLIENT, "session", {"x": 1}), self.seen)
+
+    async def noted(self, verb: str) -> list[Any]:
+        code = "return vim.tbl_filter(function(e) return e[1] == ... end, require('mcp-tools.wire').seen)"
+        entries = await self.nvim.lua(code.replace("...", f"'{verb}'"))
+        return [entry[1:] for entry in entries]
+
+
+@pytest.fixture
+async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
+    return await spawn_nvim(init_lua=f"dofile([[{WIRE}]])")
+
+
+@pytest.fixture
+async def setup(nvim: Nvim) -> AsyncIterator[Setup]:
+    logs: list[tuple[str, str]] = []
+    editor = await NvimEditor.open(str(nvim.socket), lambda *entry: logs.append(entry))
+    await editor.hello(INFO)
+    yield Setup(nvim, editor, logs)
+    editor.close()
+    await editor.closed
+
+
+async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim) -> None:
+    """Settings and limits of the editor are taken, unknown ones dropped, absent ones default."""
+    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    await nvim.lua("""require('mcp-tools.wire').settings = { tool_timeout = 7, allowed_hosts = { 'a' },
+      instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
+    hello = await editor.hello(INFO)
+    assert hello.settings == Settings(
+        tool_timeout=7, allowed_hosts=("a",), instructions="i", limits=Limits(calls=5)
+    )
+    assert (hello.boot, hello.revisions, hello.token) == ("boot-of-the-editor", {"tools": 3}, None)
+    again = await editor.hello(HelloInfo(1, 2, 3, "stranger", INFO.versions))
+    assert again.token == "new-token"
+    noted = await nvim.lua("return require('mcp-tools.wire').seen[1][2]")
+    assert not Path(noted.pop("marker")).exists()
+    assert noted == {
+        "protocol": 1,
+        "pid": 1,
+        "port": 2,
+        "wanted_port": 3,
+        "port_holder": "none",
+        "role": "bridge",
+        "versions": {"bridge": "b", "python": "p", "sdk": "s", "aiohttp": "a", "msgpack": "m"},
+    }
+    editor.close()
+    await editor.closed
+
+
+async def test_list_knows_unchanged(setup: Setup) -> None:
+    """A list comes as text with its revision, or as nothing when the revision still holds."""
+    listing = await setup.editor.list("tools", None)
+    assert listing.revision == 3
+    assert json.loads(listing.json or "") == [{"name": "nvim_echo", "kind": "tools"}]
+    assert (await setup.editor.list("tools", 3)).json is None
+
+
+async def test_calls_go_all_the_way(setup: Setup) -> None:
+    """Text, values, failures, pending and large results arrive; options reach the editor."""
+    assert (await setup.run("echo", text="hé")).text == "hé"
+    value = await setup.run("value")
+    assert (value.kind, value.text, value.structured) == ("json", '{"n":1}', True)
+    failed = await setup.run("fail")
+    assert (failed.error.code, failed.schema_bound) == (Code.STALE, True)
+    assert failed.error.errors == (FieldError("n", "caf\ufffd"),)
+    for size in (10, 65_536, 65_537, 3 << 20):
+        assert len((await setup.run("later", ms=5, size=size)).text) == size
+    name, options = (await setup.noted("execute"))[1]
+    assert name == "value"
+    assert options["ack"] == ["boot-1"]
+    assert options["client"] == {"name": "test", "version": "1"}
+    assert (options["session"], options["capabilities"], options["host"]) == ("session", {"x": 1}, "mcp")
+    assert options["timeout"] == 5000
+
+
+async def test_progress_and_log_arrive(setup: Setup) -> None:
+    """What a tool reports on its way reaches the observer."""
+    await setup.run("steps")
+    assert setup.seen.progresses == [Progress(1, 1, 2, "half")]
+    assert setup.seen.logs == [("info", {"at": "half"})]
+
+
+async def test_lua_faults_do_not_reach_the_client(setup: Setup) -> None:
+    """What Lua threw stands in the log, not in the outcome."""
+    outcome = await setup.run("throw")
+    assert outcome.error.code is Code.EXECUTION_ERROR
+    assert "secret" not in outcome.error.message
+    assert any("secret path" in text for _, text in setup.logs)
+
+
+async def test_bytes_that_are_not_utf8_are_explained(setup: Setup) -> None:
+    """The editor is asked where they stand."""
+    outcome = await setup.run("bad")
+    assert (outcome.error.code, outcome.error.message) == (
+        Code.NOT_SERIALIZABLE,
+        "result: bytes that are not UTF-8",
+    )
+
+
+async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
+    """A cancelled call tells the editor why; results are acknowledged within a quarter second."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await setup.run("later", ms=1, size=70_000)
+    await setup.nvim.wait_for("return require('mcp-tools.wire').times('acknowledge') > 0", timeout=1000)
+    assert await setup.noted("cancel_task") == [["boot-1", "disconnected"]]
+    assert await setup.noted("acknowledge") == [[["boot-2"]]]
+
+
+@pytest.mark.slow
+async def test_a_pending_key_is_named_and_nothing_runs(setup: Setup) -> None:
+    """After `"` the editor waits for a key: refused in about 2 s with the advice, and the call never runs."""
+    await setup.nvim.request("nvim_input", '"')
+    await asyncio.sleep(0.06)
+    begun = monotonic()
+    outcome = await setup.run("echo", text="x")
+    assert outcome.error.code is Code.EDITOR_BLOCKED
+    assert "press Esc" in outcome.error.message
+    assert 1.9 < monotonic() - begun < 2.6
+    await setup.nvim.request("nvim_input", "<Esc>")
+    assert (await setup.run("echo", text="free")).text == "free"
+    assert len(await setup.noted("execute")) == 1
+
+
+async def test_a_queued_call_is_refused_by_its_start_by(setup: Setup) -> None:
+    """A call that waits in the editor's queue behind a pending key is withdrawn and does not run later."""
+    await setup.run("echo", text="warm")
+    await setup.nvim.request("nvim_input", '"')
+    outcome = await setup.run("echo", text="x")
+    assert outcome.error.code is Code.EDITOR_BLOCKED
+    await setup.nvim.request("nvim_input", "<Esc>")
+    await setup.nvim.wait_for("return require('mcp-tools.wire').times('report') > 0")
+    ran = await setup.nvim.lua("return vim.tbl_count(require('mcp-tools.wire').calls)")
+    assert ran == 1
+
+
+async def test_the_editor_dies_in_the_middle(setup: Setup) -> None:
+    """A call in flight ends at once when Neovim is killed."""
+    call = asyncio.ensure_future(setup.run("forever"))
+    await setup.nvim.wait_for("return next(require('mcp-tools.wire').calls) ~= nil")
+    await setup.nvim.kill()
+    async with asyncio.timeout(1):
+        assert (await call).error.code is Code.EDITOR_GONE
+
+
+async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
+    """An old clock sample is renewed together with the question for the mode."""
+    clock = setup.editor._clock
+    clock._seen = monotonic() - WINDOW - 1
+    mode = await setup.editor.mode()
+    assert mode
+    assert not mode.blocking
+    assert not clock.stale(monotonic())
+    true = await setup.nvim.lua("return vim.uv.hrtime()")
+    assert -50_000_000 < clock.to_editor(monotonic()) - true < 50_000_000
+
+
+async def test_strange_events_are_logged_only(setup: Setup) -> None:
+    """Unknown names and shapes end neither the channel nor the call."""
+    for event in ("'wake'", "'wake', 1", "'nonsense', 1", "'started', 'x', 'y'", "'log', 'x', 'info', '{'"):
+        await setup.nvim.lua(f"vim.rpcnotify(require('mcp-tools.wire').channel, {event})")
+    assert (await setup.run("echo", text="x")).text == "x"
+    assert len(setup.logs) == 5
+
+
+async def test_changed_reaches_its_listeners(setup: Setup) -> None:
+    """A changed list is told with its kind and revision."""
+    heard: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+    setup.editor.on_changed(lambda *change: heard.put_nowait(change))
+    await setup.nvim.lua("vim.rpcnotify(require('mcp-tools.wire').channel, 'changed', 'tools', 8)")
+    async with asyncio.timeout(1):
+        assert await heard.get() == ("tools", 8)
+
+
+async def test_refused_hello(nvim: Nvim) -> None:
+    """What Lua says against this bridge is raised."""
+    await nvim.lua("require('mcp-tools.wire').refuse = 'speaks protocol 9'")
+    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    with pytest.raises(LuaError, match="speaks protocol 9"):
+        await editor.hello(INFO)
+    editor.close()
+    await editor.closed
+
+
+async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
+    """Nobody at the address: the error says which variable holds it."""
+    with pytest.raises(StartError, match=r"no Neovim at .*NVIM_LISTEN_ADDRESS"):
+        await NvimEditor.open(str(tmp_path / "absent"), lambda level, text: None)

@@ -1,0 +1,155 @@
+"""Event streams: order, bounds, resumption."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from bridge.http.events import KEPT_EVENTS, UNSENT_HARD, UNSENT_SOFT, EventIds, EventStream
+from tests.support.served import eventually
+
+Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Page:
+    """A server with one handler, which a test sets."""
+
+    handler: Serve
+    url = ""
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    made = Page()
+    app = web.Application()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await made.handler(request)
+
+    app.router.add_get("/", handle)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    yield made
+    await runner.cleanup()
+
+
+async def read(page: Page, stream: EventStream, after: int | None = None) -> str:
+    """All that one request gets."""
+    page.handler = lambda request: stream.serve(request, stream.attach(request), after=after)
+    async with aiohttp.ClientSession() as http, http.get(page.url) as response:
+        return await response.text()
+
+
+def numbers(text: str) -> list[str]:
+    return [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+
+
+async def test_order_and_end(page: Page) -> None:
+    """Messages come in order, each once, and the response ends with the stream."""
+    stream = EventStream()
+    for n in range(10):
+        stream.push(str(n).encode())
+    stream.end()
+    assert numbers(await read(page, stream)) == [str(n) for n in range(10)]
+    assert numbers(await read(page, stream)) == []
+
+
+async def test_resuming_after_any_event(page: Page) -> None:
+    """Every kept position can be taken up, the begin too; others are unknown."""
+    ids = EventIds("boot")
+    stream = EventStream(ids)
+    other = EventStream(ids)
+    for n in range(5):
+        stream.push(str(n).encode())
+        other.push(b"other")
+    stream.end()
+    text = await read(page, stream)
+    known = [ids.read(line.removeprefix("id: ")) for line in text.splitlines() if line.startswith("id: ")]
+    assert len(known) == 5
+    for n, number in enumerate(known):
+        assert number is not None
+        assert stream.knows(number)
+        assert not other.knows(number)
+        assert numbers(await read(page, stream, number)) == [str(m) for m in range(n + 1, 5)]
+    assert ids.read("boot-x") is None
+    assert ids.read("toob-1") is None
+
+
+async def test_what_is_kept_is_bounded() -> None:
+    """By number and by size; the newest always stays, however large it is."""
+    ids = EventIds("boot")
+    stream = EventStream(ids)
+    first = ids.next() + 1
+    for _ in range(KEPT_EVENTS + 1):
+        stream.push(b"x")
+    last = ids.next() - 1
+    assert stream.knows(last - KEPT_EVENTS)
+    assert not stream.knows(first - 3)
+    for _ in range(5):
+        stream.push(b"x" * 1024 * 1024)
+    assert len(stream._kept) == 1
+    stream.push(b"x" * 10 * 1024 * 1024)
+    assert len(stream._kept) == 1
+
+
+async def test_what_waits_is_bounded() -> None:
+    """Droppable events make room first; without a reader the oldest goes at last; keys are not repeated."""
+    stream = EventStream()
+    stream.push(b"first")
+    for n in range(1000):
+        stream.push(str(n).encode(), droppable=True)
+    assert len(stream._unsent) == UNSENT_SOFT
+    assert stream._unsent[0].data == b"first"
+    assert stream._unsent[-1].data == b"999"
+    for n in range(1000):
+        stream.push(str(n).encode())
+    assert len(stream._unsent) == UNSENT_HARD
+    stream = EventStream()
+    for _ in range(3):
+        stream.push(b"changed", key="changed")
+    assert len(stream._unsent) == 1
+
+
+async def test_a_later_reader_takes_over(page: Page) -> None:
+    """The earlier response ends, and nothing is written to both."""
+    stream = EventStream(EventIds("boot"))
+    page.handler = lambda request: stream.serve(request, stream.attach(request))
+    async with aiohttp.ClientSession() as http:
+        first = await http.get(page.url)
+        assert stream.alive
+        second = await http.get(page.url)
+        assert (await first.text()) == ""
+        stream.push(b"only once")
+        stream.end()
+        assert numbers(await second.text()) == ["only once"]
+    await eventually(lambda: not stream.alive)
+
+
+async def test_a_reader_that_stands_still(page: Page) -> None:
+    """It loses its response; what the stream holds stays bounded, and a new reader goes on."""
+    stream = EventStream(EventIds("boot"))
+    page.handler = lambda request: stream.serve(request, stream.attach(request))
+    port = int(page.url.rsplit(":", 1)[1].rstrip("/"))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    await reader.readline()
+    for n in range(UNSENT_HARD * 3):
+        stream.push(b"%d" % n + b"x" * 100_000)
+        if n % 10 == 0:
+            await asyncio.sleep(0)
+        if not stream.alive:
+            break
+    assert not stream.alive
+    assert len(stream._unsent) <= UNSENT_HARD + 1
+    stream.end()
+    text = await read(page, stream)
+    assert len(numbers(text)) > 10
+    with contextlib.suppress(ConnectionError):
+        writer.close()

@@ -1,0 +1,171 @@
+"""Connections that do not get on: silent ones, slow heads, slow bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bridge.http import body
+from tests.support.memory import ToolContext
+from tests.support.served import TOKEN, Served, served
+
+HEAD = 0.5
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served(head_seconds=HEAD) as running:
+        running.editor.add_tool("echo", lambda ctx, arguments: "ok")
+        yield running
+
+
+async def closed_after(reader: asyncio.StreamReader) -> tuple[float, bytes]:
+    """Seconds until the server closes the connection, and what it said."""
+    begin = time.monotonic()
+    async with asyncio.timeout(10):
+        said = await reader.read()
+    return time.monotonic() - begin, said
+
+
+@pytest.mark.slow
+async def test_a_connection_that_says_nothing(bridge: Served) -> None:
+    """It is closed when the time for a head is over, and told why."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    seconds, said = await closed_after(reader)
+    assert HEAD * 0.8 < seconds < HEAD * 3
+    assert said.startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+async def test_a_head_that_drips(bridge: Served) -> None:
+    """A byte now and then does not help: the deadline is for the whole head."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+
+    async def drip() -> None:
+        for byte in b"GET /health HTTP/1.1\r\nX: " + b"y" * 1000:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(HEAD / 20)
+
+    dripping = asyncio.create_task(drip())
+    seconds, _ = await closed_after(reader)
+    assert seconds < HEAD * 3
+    dripping.cancel()
+    writer.close()
+
+
+@pytest.mark.slow
+async def test_idle_between_requests(bridge: Served) -> None:
+    """A connection that is kept alive may be idle for longer; its next head has the deadline again."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for _ in range(2):
+        writer.write(request)
+        async with asyncio.timeout(2):
+            assert b"200" in await reader.readline()
+            await reader.readuntil(b"}")
+        await asyncio.sleep(HEAD * 2.5)
+    writer.write(request[:10])
+    seconds, said = await closed_after(reader)
+    assert seconds < HEAD * 3
+    assert said.startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+@pytest.mark.slow
+async def test_a_long_call_is_no_slow_head(bridge: Served) -> None:
+    """While a request is worked on, its connection has no deadline."""
+    opened, running = bridge.add_gate()
+    session = await bridge.initialize()
+    asking = asyncio.create_task(bridge.call(session, "wait"))
+    await running()
+    await asyncio.sleep(HEAD * 3)
+    opened.set()
+    assert (await asking)["content"][0]["text"] == "opened"
+
+
+async def test_many_silent_connections_go(bridge: Served) -> None:
+    """Half-open connections do not add up, and others are served meanwhile."""
+    connections = [await asyncio.open_connection("127.0.0.1", bridge.port) for _ in range(100)]
+    session = await bridge.initialize()
+    assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(reader.read() for reader, _ in connections))
+    for _, writer in connections:
+        writer.close()
+
+
+async def test_a_body_that_breaks_off(bridge: Served) -> None:
+    """A client that goes in the middle of a body leaves nothing behind."""
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: */*\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    )
+    for _ in range(3):
+        _, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+        writer.write(head.encode())
+        await asyncio.sleep(0.05)
+        writer.transport.abort()
+    session = await bridge.initialize()
+    assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streams", [False, pytest.param(True, marks=pytest.mark.slow)])
+async def test_an_answer_that_nobody_reads(streams: bool) -> None:
+    """The connection goes after a while, with a plain answer or a stream; slow readers are not hurt."""
+
+    async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        if streams:
+            ctx.log("error", "begin")
+        await asyncio.sleep(0.01)
+        return "x" * 9_000_000
+
+    async with served(read_seconds=0.5) as bridge:
+        bridge.editor.add_tool("large", large)
+        session = await bridge.initialize()
+        message = json.dumps(bridge.call_message("large"))
+        head = (
+            f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: */*\r\n"
+            f"Mcp-Session-Id: {session}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(message)}\r\n\r\n"
+        )
+        slow, slow_writer = await asyncio.open_connection("127.0.0.1", bridge.port, limit=1000)
+        slow_writer.write((head + message).encode())
+        got = 0
+        while got < 9_000_000:
+            async with asyncio.timeout(5):
+                got += len(await slow.read(400_000))
+            await asyncio.sleep(0.01)
+        lazy, lazy_writer = await asyncio.open_connection("127.0.0.1", bridge.port, limit=1000)
+        lazy_writer.write((head + message).encode())
+        await asyncio.sleep(1.5)
+        got = 0
+        try:
+            while some := await lazy.read(1_000_000):
+                got += len(some)
+        except ConnectionError:
+            pass
+        assert got < 9_000_000
+        for writer in (lazy_writer, slow_writer):
+            writer.close()
+
+
+@pytest.mark.slow
+async def test_a_body_that_never_comes(bridge: Served) -> None:
+    """After half a minute it is 408."""
+    head = (
+        f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nAccept: */*\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    writer.write(head.encode())
+    begin = time.monotonic()
+    async with asyncio.timeout(body.BODY_SECONDS + 10):
+        assert b"408" in await reader.readline()
+    assert time.monotonic() - begin >= body.BODY_SECONDS - 1
+    writer.close()

@@ -1,0 +1,170 @@
+"""HTTP with SSE, as of 2024-11-05."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bridge.model import Limits, Settings
+from tests.support.memory import ToolContext
+from tests.support.served import Served, events, eventually, next_event, served
+
+
+class Client:
+    """An open SSE session."""
+
+    def __init__(self, bridge: Served, response: aiohttp.ClientResponse) -> None:
+        self.bridge = bridge
+        self.response = response
+        self.events = events(response)
+        self.endpoint = ""
+
+    async def open(self) -> None:
+        _, name, self.endpoint = await next_event(self.events)
+        assert name == "endpoint"
+        params = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": {"name": "s", "version": "2"},
+        }
+        await self.send(self.bridge.message("initialize", params))
+        assert (await self.receive())["result"]["protocolVersion"] == "2024-11-05"
+        await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def send(self, body: Any, status: int = 202) -> None:
+        async with await self.bridge.post(body, path=self.endpoint, Accept="*/*") as response:
+            assert response.status == status, await response.text()
+
+    async def receive(self) -> Any:
+        return (await next_event(self.events))[2]
+
+
+async def connect(bridge: Served) -> Client:
+    client = Client(bridge, await bridge.http.get(bridge.url + "/sse", headers={"Accept": "*/*"}))
+    await client.open()
+    return client
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served(Settings(limits=Limits(sessions=2))) as running:
+        running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
+        yield running
+
+
+async def test_a_session(bridge: Served) -> None:
+    """The endpoint is a relative URL; answers, progress and announcements come over the stream."""
+
+    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        ctx.progress(1)
+        await asyncio.sleep(0)
+        return "done"
+
+    bridge.editor.add_tool("work", work)
+    client = await connect(bridge)
+    assert client.endpoint.startswith("/messages?session_id=")
+    await eventually(lambda: bridge.reported)
+    assert [(i.name, i.version, i.transport) for i in bridge.reported[-1]] == [("s", "2", "sse")]
+    await client.send(bridge.call_message("work", progressToken=1))
+    seen = [await client.receive()]
+    while "result" not in seen[-1]:
+        seen.append(await client.receive())
+    assert seen[0]["params"]["progress"] == 1
+    assert seen[-1]["result"]["content"][0]["text"] == "done"
+    bridge.editor.add_tool("more", lambda ctx, arguments: None)
+    assert (await client.receive())["method"] == "notifications/tools/list_changed"
+    client.response.close()
+
+
+async def test_what_is_refused(bridge: Served) -> None:
+    """Unknown sessions, wrong types, no messages, batches, ids in flight."""
+    for path in ("/messages", "/messages?session_id=x"):
+        async with await bridge.post({}, path=path) as response:
+            assert response.status == 404
+    over_http = await bridge.initialize()
+    async with await bridge.post({}, path=f"/messages?session_id={over_http}") as response:
+        assert response.status == 404
+    async with bridge.http.get(bridge.url + "/sse", headers={"Accept": "application/json"}) as response:
+        assert response.status == 406
+    client = await connect(bridge)
+    async with await bridge.post({}, path=client.endpoint, Content_Type="text/plain") as response:
+        assert response.status == 415
+    await client.send(b"{", 400)
+    await client.send({"jsonrpc": "2.0"}, 400)
+    await client.send([bridge.call_message("echo")], 400)
+    opened, running = bridge.add_gate()
+    message = bridge.call_message("wait")
+    await client.send(message)
+    await running()
+    await client.send(message, 400)
+    opened.set()
+    assert (await client.receive())["id"] == message["id"]
+    session = client.endpoint.partition("=")[2]
+    async with await bridge.post(bridge.call_message("echo"), session) as response:
+        assert response.status == 404, "an SSE session is none of streamable HTTP"
+    client.response.close()
+
+
+async def test_the_message_counts_although_the_client_resets(bridge: Served) -> None:
+    """Some clients reset the connection with the first bytes of the 202; the message is processed anyway."""
+    client = await connect(bridge)
+    for n in range(5):
+        body = json.dumps(bridge.call_message("echo", {"text": str(n)})).encode()
+        head = (
+            f"POST {client.endpoint} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {bridge.context.token.value}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+        writer.write(head.encode() + body)
+        await reader.readexactly(12)
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writer.transport.abort()
+        assert (await client.receive())["result"]["content"][0]["text"] == str(n)
+    client.response.close()
+
+
+async def test_a_cancel(bridge: Served) -> None:
+    """As in streamable HTTP: the tool hears it, and the request is answered."""
+    _, running = bridge.add_gate()
+    client = await connect(bridge)
+    message = bridge.call_message("wait")
+    await client.send(message)
+    context = await running()
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
+    await client.send(cancel)
+    assert (await client.receive())["error"]["code"] == -32800
+    await eventually(lambda: context.cancel_reason)
+    assert context.cancel_reason == "client"
+    client.response.close()
+
+
+async def test_the_session_ends_with_its_stream(bridge: Served) -> None:
+    """Its calls are cancelled, and it does not return."""
+    _, running = bridge.add_gate()
+    client = await connect(bridge)
+    await client.send(bridge.call_message("wait"))
+    context = await running()
+    client.response.close()
+    await eventually(lambda: context.cancel_reason)
+    assert context.cancel_reason == "disconnected"
+    await eventually(lambda: bridge.reported[-1] == [])
+    await client.send(bridge.call_message("echo"), 404)
+
+
+async def test_open_streams_do_not_give_way(bridge: Served) -> None:
+    """When all sessions have a stream, a further one is 503 and says when to come back."""
+    clients = [await connect(bridge) for _ in range(2)]
+    async with bridge.http.get(bridge.url + "/sse") as response:
+        assert response.status == 503
+        assert int(response.headers["Retry-After"]) > 0
+    for client in clients:
+        client.response.close()

@@ -1,0 +1,146 @@
+"""Who holds a port: files, owners, proofs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from bridge.instances.files import holder_of, read_all
+
+Answer = Callable[[str], bytes]
+
+
+def proof_of(token: str) -> Answer:
+    def answer(nonce: str) -> bytes:
+        proof = hmac.new(token.encode(), nonce.encode(), hashlib.sha256).hexdigest()
+        body = json.dumps({"status": "ok", "proof": proof}).encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+    return answer
+
+
+class Holder:
+    """A server that answers /health as the test wants, and remembers what it was sent."""
+
+    def __init__(self) -> None:
+        self.heard = b""
+        self.port = 0
+
+    async def serve(self, answer: Answer | None) -> asyncio.Server:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.heard = await reader.readuntil(b"\r\n\r\n")
+            if answer is not None:
+                query = urlsplit(self.heard.split()[1].decode()).query
+                writer.write(answer(parse_qs(query)["nonce"][0]))
+                writer.close()
+            else:
+                await reader.read()
+                writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        return server
+
+
+@pytest.fixture
+async def hold() -> AsyncIterator[Callable[[Answer | None], Awaitable[Holder]]]:
+    servers: list[asyncio.Server] = []
+
+    async def start(answer: Answer | None) -> Holder:
+        holder = Holder()
+        servers.append(await holder.serve(answer))
+        return holder
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def write(folder: Path, name: str, **values: Any) -> Path:
+    path = folder / name
+    path.write_text(json.dumps({"pid": 1, "token": "theirs", "root": "/r"} | values))
+    path.chmod(0o600)
+    return path
+
+
+async def test_another_editor_of_this_user_proves_itself(
+    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]]
+) -> None:
+    """An instance file names the port and the holder knows its token, which itself is never sent."""
+    holder = await hold(proof_of("theirs"))
+    write(tmp_path, "1.json", port=holder.port)
+    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "ours"
+    assert b"theirs" not in holder.heard
+    assert b"mine" not in holder.heard
+
+
+async def test_an_editor_of_this_project_needs_no_file_yet(
+    hold: Callable[[Answer | None], Awaitable[Holder]],
+) -> None:
+    """Two editors of one project that start together share the token."""
+    holder = await hold(proof_of("mine"))
+    assert await holder_of("127.0.0.1", holder.port, None, "mine") == "ours"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        proof_of("guessed"),
+        lambda nonce: b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}',
+        lambda nonce: b'HTTP/1.1 200 OK\r\n\r\n{"proof":7}',
+        lambda nonce: b"HTTP/1.1 404 Not Found\r\n\r\n",
+        lambda nonce: b"SSH-2.0-OpenSSH\r\n",
+        lambda nonce: b"\xff\xfe" * 100_000,
+        lambda nonce: b"HTTP/1.1 200 OK\r\n\r\n[1]",
+        lambda nonce: 'HTTP/1.1 200 OK\r\n\r\n{"proof":"é"}'.encode(),
+    ],
+)
+async def test_whoever_has_no_proof_is_a_stranger(
+    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]], answer: Answer
+) -> None:
+    """A file that names the port is not enough: the pid may be gone and somebody else may listen."""
+    holder = await hold(answer)
+    write(tmp_path, "1.json", port=holder.port)
+    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "stranger"
+
+
+async def test_a_silent_holder_is_a_stranger_after_a_second(
+    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]]
+) -> None:
+    """Waiting for the proof has its limit."""
+    holder = await hold(None)
+    begun = monotonic()
+    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "stranger"
+    assert monotonic() - begun < 2
+
+
+async def test_nobody_there_is_a_stranger() -> None:
+    """A port that is held but does not take connections has no proof either."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        assert await holder_of("127.0.0.1", held.getsockname()[1], None, "mine") == "stranger"
+
+
+def test_only_private_whole_files_count(tmp_path: Path) -> None:
+    """Half-written, foreign-shaped, writable or linked files are left out."""
+    good = write(tmp_path, "1.json", port=5, url="http://x", focused_at=2)
+    write(tmp_path, "2.json", port=5).chmod(0o620)
+    (tmp_path / "3.json").write_text('{"pid": 1, "po')
+    write(tmp_path, "4.json", port="5")
+    (tmp_path / "5.json").symlink_to(good)
+    found = read_all(str(tmp_path))
+    assert [(i.port, i.url, i.focused_at) for i in found] == [(5, "http://x", 2)]
+    assert "theirs" not in repr(found)
+    tmp_path.chmod(0o770)
+    assert read_all(str(tmp_path)) == []
+    assert read_all(None) == read_all(str(tmp_path / "absent")) == []

@@ -1,0 +1,90 @@
+"""The environment: what is read, what is refused, and what must not stay behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridge.errors import ConfigurationError
+from bridge.process.environment import Environment, take
+
+BASE = {"NVIM_LISTEN_ADDRESS": "/run/n.sock", "MCP_AUTH_TOKEN": "secret-1"}
+
+
+def test_everything_is_read() -> None:
+    """All variables, guill's and ours, arrive typed."""
+    environ = BASE | {
+        "MCP_PORT": "4711",
+        "MCP_LOG_FILE": "/tmp/log",
+        "MCP_TOOL_TIMEOUT": "0",
+        "MCP_TOOLS_PORT_FALLBACK": "1",
+        "MCP_TOOLS_INSTANCE_DIR": "/run/i",
+        "MCP_TOOLS_HOST": "[::1]",
+    }
+    assert take(environ, False) == Environment(
+        "/run/n.sock", "secret-1", False, 4711, "::1", "/tmp/log", 0, True, "/run/i"
+    )
+
+
+def test_the_defaults() -> None:
+    """Only address and token are needed."""
+    assert take(dict(BASE), False) == Environment("/run/n.sock", "secret-1")
+
+
+def test_private_values_leave_the_environment() -> None:
+    """Children inherit neither the token nor the way to the editor; even a failed start removes them."""
+    environ = BASE | {"NVIM": "/run/n.sock", "PATH": "/bin", "MCP_PORT": "x"}
+    with pytest.raises(ConfigurationError):
+        take(environ, False)
+    assert set(environ) == {"PATH", "MCP_PORT"}
+
+
+def test_the_token_shows_in_no_repr() -> None:
+    """Logging the whole environment would not tell the token."""
+    assert "secret-1" not in repr(take(dict(BASE), False))
+
+
+def test_a_token_is_made_for_a_person_only() -> None:
+    """On a terminal an absent token is made, each time another one; else it is an error."""
+    environ = {"NVIM_LISTEN_ADDRESS": "x"}
+    one, two = take(dict(environ), True), take(dict(environ), True)
+    assert one.token_made
+    assert len(one.token) == 64
+    assert one.token != two.token
+    with pytest.raises(ConfigurationError, match=r"^MCP_AUTH_TOKEN is not set: "):
+        take(environ, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NVIM_LISTEN_ADDRESS", ""),
+        ("MCP_AUTH_TOKEN", "has space"),
+        ("MCP_AUTH_TOKEN", "line\nbreak"),
+        ("MCP_AUTH_TOKEN", "ümlaut"),
+        ("MCP_PORT", "65536"),
+        ("MCP_PORT", "-1"),
+        ("MCP_PORT", "1_0"),
+        ("MCP_PORT", "٣"),
+        ("MCP_TOOL_TIMEOUT", "5s"),
+        ("MCP_TOOL_TIMEOUT", "-1"),
+        ("MCP_TOOLS_HOST", "0.0.0.0"),
+        ("MCP_TOOLS_HOST", "192.168.0.1"),
+        ("MCP_TOOLS_HOST", "example.org"),
+    ],
+)
+def test_each_error_names_its_variable_and_the_remedy(name: str, value: str) -> None:
+    """A wrong value stops the start with the variable's name first and advice after a colon."""
+    with pytest.raises(ConfigurationError, match=rf"^{name} .+: .+"):
+        take(BASE | {name: value}, False)
+
+
+@pytest.mark.parametrize("port", ["", "0", "1", "65535"])
+def test_ports_at_their_limits(port: str) -> None:
+    """0 and nothing mean any port; 65535 is the last one."""
+    assert take(BASE | {"MCP_PORT": port}, False).port == int(port or 0)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "::1"])
+def test_loopback_hosts_pass(host: str) -> None:
+    """Every loopback address may be listened on."""
+    assert take(BASE | {"MCP_TOOLS_HOST": host}, False).host in ("127.0.0.1", "127.0.0.2", "::1")

@@ -1,0 +1,328 @@
+"""The process as Neovim starts it: ready line, ports, signals, the end of the editor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bridge.process.ports import listen
+from tests.support.nvim import ROOT, Home, Nvim
+
+WIRE = ROOT / "tests" / "support" / "wire.lua"
+TOKEN = "the-token-of-the-test"
+HEADERS = {
+    "Authorization": f"Bearer {TOKEN}",
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+}
+STATELESS = {
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+}
+CLEAN = ("NVIM", "NVIM_LISTEN_ADDRESS", "MCP_AUTH_TOKEN", "MCP_PORT")
+
+Start = Callable[..., Awaitable["Bridge"]]
+
+
+class Bridge:
+    """One bridge process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.begun = monotonic()
+
+    async def line(self) -> str:
+        assert self.process.stdout
+        async with asyncio.timeout(10):
+            return (await self.process.stdout.readline()).decode()
+
+    async def port(self) -> int:
+        line = await self.line()
+        assert line.startswith("MCP server listening on port ")
+        return int(line.split()[-1])
+
+    async def end(self, within: float) -> tuple[int, str]:
+        """Exit code and stderr, with the time limit checked."""
+        begun = monotonic()
+        async with asyncio.timeout(10):
+            out, err = await self.process.communicate()
+        assert monotonic() - begun <= within
+        assert out == b""
+        assert self.process.returncode is not None
+        return self.process.returncode, err.decode()
+
+
+@pytest.fixture
+async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
+    return await spawn_nvim(init_lua=f"dofile([[{WIRE}]])")
+
+
+@pytest.fixture
+async def start(home: Home) -> AsyncIterator[Start]:
+    processes: list[asyncio.subprocess.Process] = []
+
+    async def spawn(address: Any, **variables: str | None) -> Bridge:
+        env: dict[str, str | None] = {k: v for k, v in os.environ.items() if k not in CLEAN}
+        env |= {"NVIM_LISTEN_ADDRESS": str(address), "MCP_AUTH_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bridge",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=home.make("elsewhere"),
+            env={k: v for k, v in (env | variables).items() if v is not None},
+        )
+        processes.append(process)
+        return Bridge(process)
+
+    yield spawn
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def noted(nvim: Nvim, verb: str, count: int = 1) -> list[Any]:
+    code = "local v, n = ...; return require('mcp-tools.wire').times(v) >= n"
+    await nvim.wait_for(code, verb, count, timeout=20_000)  # the first call imports the SDK
+    entries = await nvim.lua("return require('mcp-tools.wire').seen")
+    return [entry[1:] for entry in entries if entry[0] == verb]
+
+
+async def health(port: int, token: str | None = None) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"http://127.0.0.1:{port}/health", headers=headers) as answer,
+    ):
+        return json.loads(await answer.text())  # type: ignore[no-any-return]
+
+
+async def call(port: int, name: str, **arguments: Any) -> dict[str, Any]:
+    """One tools/call of the stateless era."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments, "_meta": meta},
+    }
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(
+            f"http://127.0.0.1:{port}/mcp", headers=HEADERS | STATELESS | {"Mcp-Name": name}, json=body
+        ) as answer,
+    ):
+        text = await answer.text()
+        if answer.content_type == "text/event-stream":
+            text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][
+                -1
+            ]
+        return json.loads(text)  # type: ignore[no-any-return]
+
+
+async def test_the_ready_line_and_a_call(nvim: Nvim, start: Start) -> None:
+    """One line on stdout, hello with what is true, and a call that goes all the way."""
+    bridge = await start(nvim.socket)
+    port = await bridge.port()
+    assert (await health(port))["status"] == "ok"
+    [[info]] = await noted(nvim, "hello")
+    assert (info["pid"], info["port"], info["port_holder"]) == (bridge.process.pid, port, "none")
+    assert all(info["versions"].values())
+    answer = await call(port, "echo", text="hi")
+    assert answer["result"]["content"][0]["text"] == "hi"
+    bridge.process.terminate()
+    code, err = await bridge.end(3)
+    assert code == 0
+    assert TOKEN not in err
+    assert all(line.split()[0] in ("DEBUG", "INFO", "WARN", "ERROR") for line in err.splitlines())
+
+
+@pytest.mark.slow
+async def test_the_editor_ends_and_so_does_the_bridge(nvim: Nvim, start: Start) -> None:
+    """Within a second of the editor's death, with a call in flight that gets its answer, exit 0."""
+    bridge = await start(nvim.socket)
+    port = await bridge.port()
+    waiting = asyncio.ensure_future(call(port, "forever"))
+    await noted(nvim, "execute")
+    await nvim.kill()
+    code, _ = await bridge.end(1)
+    assert code == 0
+    answer = await waiting
+    assert answer["result"]["structuredContent"]["code"] == "editor_gone"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_a_signal_cancels_answers_and_ends(nvim: Nvim, start: Start, number: signal.Signals) -> None:
+    """Within 3 s the call is cancelled in the editor and answered; exit 0, and the editor lives."""
+    bridge = await start(nvim.socket)
+    port = await bridge.port()
+    waiting = asyncio.ensure_future(call(port, "forever"))
+    await noted(nvim, "execute")
+    bridge.process.send_signal(number)
+    code, _ = await bridge.end(3)
+    assert code == 0
+    assert (await waiting)["result"]["structuredContent"]["code"] == "cancelled"
+    [[_, reason]] = await noted(nvim, "cancel_task")
+    assert reason == "shutdown"
+    assert await nvim.lua("return 1") == 1
+
+
+@pytest.mark.slow
+async def test_a_second_signal_ends_at_once(nvim: Nvim, start: Start) -> None:
+    """Whoever sends two signals does not want to wait for a connection that stays open."""
+    bridge = await start(nvim.socket)
+    port = await bridge.port()
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
+    await writer.drain()
+    bridge.process.terminate()
+    await asyncio.sleep(0.1)
+    if bridge.process.returncode is None:
+        bridge.process.terminate()
+    code, _ = await bridge.end(0.5)
+    assert code == 0
+    writer.close()
+
+
+async def test_a_taken_port_is_an_error_by_hand(nvim: Nvim, start: Start) -> None:
+    """Without the fallback the last line on stderr names MCP_PORT, exit 1."""
+    held = listen("127.0.0.1", 0)
+    bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]))
+    code, err = await bridge.end(5)
+    assert code == 1
+    assert "MCP_PORT" in err.splitlines()[-1]
+    held.close()
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"NVIM_LISTEN_ADDRESS": None}, "NVIM_LISTEN_ADDRESS"),
+        ({"MCP_AUTH_TOKEN": None}, "MCP_AUTH_TOKEN"),
+        pytest.param(
+            {"NVIM_LISTEN_ADDRESS": "/nonexistent/n.sock"}, "NVIM_LISTEN_ADDRESS", marks=pytest.mark.slow
+        ),
+        pytest.param({"MCP_PORT": "many"}, "MCP_PORT", marks=pytest.mark.slow),
+    ],
+)
+async def test_start_errors_say_what_to_do(
+    start: Start, variables: dict[str, str | None], named: str
+) -> None:
+    """Exit 1, and the last line names the variable; no traceback."""
+    code, err = await (await start("/nonexistent", **variables)).end(5)
+    assert code == 1
+    assert named in err.splitlines()[-1]
+    assert "Traceback" not in err
+
+
+async def test_a_refused_hello_says_what_lua_said(nvim: Nvim, start: Start) -> None:
+    """The plugin's text is the last line, without file names."""
+    await nvim.lua("require('mcp-tools.wire').refuse = 'protocol 1, not 9: run :McpTools install'")
+    code, err = await (await start(nvim.socket)).end(5)
+    assert code == 1
+    assert err.splitlines()[-1] == "ERROR protocol 1, not 9: run :McpTools install"
+
+
+@pytest.mark.slow
+async def test_another_editors_port_is_watched(nvim: Nvim, start: Start, home: Home) -> None:
+    """Ours holds the port: a neighbour serves at once, and within 5 s of its release both do; told once."""
+    first = await start(nvim.socket)
+    wanted = await first.port()
+    second = await start(nvim.socket, MCP_PORT=str(wanted), MCP_TOOLS_PORT_FALLBACK="1")
+    other = await second.port()
+    assert other != wanted
+    info = (await noted(nvim, "hello", 2))[1][0]
+    assert (info["port_holder"], info["wanted_port"], info["port"]) == ("ours", wanted, other)
+    first.process.terminate()
+    await first.end(3)
+    begun = monotonic()
+    reports = await noted(nvim, "report")
+    assert monotonic() - begun < 5
+    assert reports == [["listening", {"port": wanted}]]
+    assert (await health(wanted))["status"] == (await health(other))["status"] == "ok"
+    assert (await call(wanted, "echo", text="moved"))["result"]["content"][0]["text"] == "moved"
+    second.process.terminate()
+    assert (await second.end(3))[0] == 0
+
+
+@pytest.mark.slow
+async def test_a_strangers_port_means_a_new_token(nvim: Nvim, start: Start) -> None:
+    """The editor's new token counts before anything is served, the old one no more."""
+    held = listen("127.0.0.1", 0)
+    bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]), MCP_TOOLS_PORT_FALLBACK="1")
+    port = await bridge.port()
+    [[info]] = await noted(nvim, "hello")
+    assert info["port_holder"] == "stranger"
+    assert len(await health(port, "new-token")) > len(await health(port))
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"http://127.0.0.1:{port}/mcp", headers=HEADERS, json={}) as answer,
+    ):
+        assert answer.status == 401
+    bridge.process.terminate()
+    code, err = await bridge.end(3)
+    assert code == 0
+    assert "new-token" not in err
+    held.close()
+
+
+@pytest.mark.slow
+async def test_a_prompt_at_start_up_is_waited_for(nvim: Nvim, start: Start) -> None:
+    """An editor that waits for a key delays the ready line; the log says what to press."""
+    await nvim.request("nvim_input", '"')
+    bridge = await start(nvim.socket)
+    assert bridge.process.stderr
+    async with asyncio.timeout(10):
+        assert b"press Esc" in await bridge.process.stderr.readline()
+    await nvim.request("nvim_input", "<Esc>")
+    await bridge.port()
+    bridge.process.terminate()
+    assert (await bridge.end(3))[0] == 0
+
+
+@pytest.mark.slow
+async def test_a_signal_while_waiting_for_the_editor(nvim: Nvim, start: Start) -> None:
+    """A start that still waits for hello can be ended, exit 0."""
+    await nvim.request("nvim_input", '"')
+    bridge = await start(nvim.socket)
+    assert bridge.process.stderr
+    async with asyncio.timeout(10):
+        await bridge.process.stderr.readline()
+    bridge.process.terminate()
+    assert (await bridge.end(1))[0] == 0
+    await nvim.request("nvim_input", "<Esc>")
+
+
+async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Start) -> None:
+    """Up to the first client the process stays below 45 MB and has not loaded the SDK."""
+    bridge = await start(nvim.socket)
+    await bridge.port()
+    about = Path(f"/proc/{bridge.process.pid}")
+    if not about.exists():
+        pytest.skip("no /proc here")
+    resident = next(line for line in (about / "status").read_text().splitlines() if line.startswith("VmRSS"))
+    assert int(resident.split()[1]) <= 45 * 1024
+    maps = (about / "maps").read_text()
+    assert "pydantic_core" not in maps
+    environ = (about / "environ").read_bytes()
+    assert TOKEN.encode() in environ  # the kernel's copy from the start; children get os.environ
+    bridge.process.terminate()
+    await bridge.end(3)

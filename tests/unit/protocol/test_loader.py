@@ -1,0 +1,46 @@
+"""The SDK is imported late, once, and not by anything before the first request."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+from bridge.model import Settings
+from tests.support.served import eventually, served
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_application_imports_no_sdk() -> None:
+    """Neither the SDK nor what it brings is there before the first request needs it."""
+    code = (
+        "import sys, bridge.http.app, bridge.http.endpoints, bridge.process.lifecycle\n"
+        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
+
+
+async def test_first_requests_share_one_import() -> None:
+    """Many at once get the same kernel; preload has it before the first one."""
+    async with served() as bridge:
+        loader = bridge.app.front._loader
+        assert loader.kernel is None
+        kernels = await asyncio.gather(*(loader.load() for _ in range(5)))
+        assert len(set(map(id, kernels))) == 1
+    async with served(Settings(preload=True)) as bridge:
+        await eventually(lambda: bridge.app.front._loader.kernel)
+
+
+async def test_health_and_refusals_need_no_sdk() -> None:
+    """Whoever only looks whether the bridge lives does not cost a second and 45 MB."""
+    async with served() as bridge:
+        async with bridge.http.get(bridge.url + "/health") as response:
+            assert response.status == 200
+        async with await bridge.post(b"{") as response:
+            assert response.status == 400
+        async with bridge.http.get(bridge.url + "/mcp", headers={"Accept": "*/*"}) as response:
+            assert response.status == 400
+        assert bridge.app.front._loader.kernel is None

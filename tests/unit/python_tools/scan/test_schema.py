@@ -1,0 +1,235 @@
+"""Definitions from type hints and docstrings."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, Optional
+
+import jsonschema
+import pytest
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from bridge.python_tools import AsyncContext, Context, Result, mcp_tool, text
+from bridge.python_tools.scan.schema import definition
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Point(TypedDict):
+    x: float
+    label: NotRequired[str]
+
+
+@dataclass
+class Box:
+    """A box."""
+
+    corner: Point
+    color: Color = Color.RED
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Tree:
+    name: str
+    children: list[Tree]
+
+
+def properties(function: Any) -> dict[str, Any]:
+    found: dict[str, Any] = definition(mcp_tool(description="d")(function))["input_schema"]["properties"]
+    return found
+
+
+def test_everything_of_a_plain_function() -> None:
+    """Name, description, arguments with their notes and defaults come from the function as it is written."""
+
+    @mcp_tool(annotations={"read_only": True}, approval=False, timeout=500, title="Adds")
+    def add(a: int, b: Annotated[int, "The other"] = 2, *, words: list[str] | None = None) -> int:
+        """Adds two numbers.
+
+        Slowly.
+
+        Args:
+            a: The one,
+                with more to say.
+            b: Not this.
+            words (list): Not used.
+
+        Returns:
+            The sum.
+        """
+        return a + b
+
+    assert definition(add) == {
+        "name": "add",
+        "title": "Adds",
+        "description": "Adds two numbers.\n\nSlowly.",
+        "annotations": {"read_only": True},
+        "needs_approval": False,
+        "timeout": 500,
+        "input_schema": {
+            "type": "object",
+            "properties": {
+                "a": {"type": "integer", "description": "The one, with more to say."},
+                "b": {"type": "integer", "description": "The other", "default": 2},
+                "words": {
+                    "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                    "description": "Not used.",
+                },
+            },
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+    }
+
+
+def test_hints_of_every_kind() -> None:
+    """Each kind of hint becomes the schema that says the same."""
+
+    def tool(
+        s: str,
+        i: int,
+        f: float,
+        b: bool,
+        anything: Any,
+        bare,  # type: ignore[no-untyped-def]
+        items: list[int],
+        by_name: dict[str, float],
+        choice: Literal["a", "b"],
+        maybe: Optional[str],  # noqa: UP045 (the old form is meant)
+        either: int | str,
+        limited: Annotated[int, Field(ge=1, le=9)],
+        color: Color = Color.BLUE,
+        path: Path = Path("x"),
+    ) -> None: ...
+
+    assert properties(tool) == {
+        "s": {"type": "string"},
+        "i": {"type": "integer"},
+        "f": {"type": "number"},
+        "b": {"type": "boolean"},
+        "anything": {},
+        "bare": {},
+        "items": {"type": "array", "items": {"type": "integer"}},
+        "by_name": {"type": "object", "additionalProperties": {"type": "number"}},
+        "choice": {"type": "string", "enum": ["a", "b"]},
+        "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+        "limited": {"type": "integer", "minimum": 1, "maximum": 9},
+        "color": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
+        "path": {"type": "string", "format": "path", "default": "x"},
+    }
+
+
+def test_objects_are_written_out() -> None:
+    """Dataclasses, typed dicts and enums stand where they are used; what contains itself is referred to."""
+
+    def tool(box: Box, tree: Tree | None = None) -> Box: ...
+
+    made = definition(mcp_tool(description="d")(tool))
+    schema = made["input_schema"]
+
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["box"] == {
+        "type": "object",
+        "properties": {
+            "corner": {
+                "type": "object",
+                "properties": {"x": {"type": "number"}, "label": {"type": "string"}},
+                "required": ["x"],
+            },
+            "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["corner"],
+        "description": "A box.",
+    }
+    assert list(schema["$defs"]) == ["Tree"]
+    assert list(made["output_schema"]["properties"]) == ["corner", "color", "tags"]
+    jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": []}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        (str, None),
+        (None, None),
+        (list[int], None),
+        (dict, None),
+        (Result, None),
+        (list[str], None),
+        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (
+            Point,
+            {
+                "type": "object",
+                "properties": {"x": {"type": "number"}, "label": {"type": "string"}},
+                "required": ["x"],
+            },
+        ),
+    ],
+)
+def test_only_an_object_has_an_output_schema(hint: Any, expected: Any) -> None:
+    """A result that is promised to be an object is published as structured output, no other is."""
+
+    def tool(): ...  # type: ignore[no-untyped-def]
+
+    tool.__annotations__["return"] = hint
+
+    assert definition(mcp_tool(description="d")(tool)).get("output_schema") == expected
+
+
+def test_the_context_is_no_argument() -> None:
+    """A parameter named ctx, or annotated with a context, is not published; text called so is."""
+
+    def by_name(ctx, n: int): ...  # type: ignore[no-untyped-def]
+    def by_hint(n: int, call: Context) -> None: ...
+    async def by_async_hint(n: int, call: AsyncContext) -> None: ...
+    def text_called_ctx(ctx: str, n: int) -> None: ...
+
+    assert list(properties(by_name)) == ["n"]
+    assert list(properties(by_hint)) == ["n"]
+    assert list(properties(by_async_hint)) == ["n"]
+    assert list(properties(text_called_ctx)) == ["ctx", "n"]
+
+
+def test_what_cannot_be_a_tool_says_why() -> None:
+    """Generators, arguments without names, classes, hints without a schema, silence are refused by name."""
+
+    def steps():  # type: ignore[no-untyped-def]
+        yield 1
+
+    def many(*args: int) -> None: ...
+    def named(**kwargs: int) -> None: ...
+    def silent() -> None: ...
+    def odd(x: Context | int) -> None:
+        """Odd."""
+
+    for refused, word in ((steps, "generator"), (many, "args"), (named, "kwargs"), (int, "functions")):
+        with pytest.raises(TypeError, match=word):
+            mcp_tool(refused)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="tool 'silent': needs a docstring"):
+        definition(mcp_tool(silent))
+    with pytest.raises(TypeError, match="tool 'odd'"):
+        definition(mcp_tool(odd))
+
+
+def test_a_marked_function_is_still_the_function() -> None:
+    """The mark changes nothing for those who call it from Python."""
+
+    @mcp_tool("renamed")
+    def double(n: int) -> int:
+        """Doubles."""
+        return 2 * n
+
+    assert double(4) == 8
+    assert definition(double)["name"] == "renamed"
+    assert text("x").fields == {"type": "text", "text": "x"}

@@ -1,0 +1,194 @@
+"""Answers of clients that are large, late, malformed or missing, in a session over either transport."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bridge.model import Limits, Settings
+from bridge.protocol.capabilities import well_formed
+from bridge.sessions.ids import KEPT_CAPABILITY
+from tests.support.memory import ToolContext
+from tests.support.served import Served, events, next_event, served
+
+READ = {"method": "ai.nimblebrain/resources/read", "params": {"uri": "files://a"}}
+ROOTS = {"method": "roots/list"}
+ELICIT = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
+LIMITS = Limits(request_body=4096, resource=8192)
+ANSWER_LIMIT = 2 * LIMITS.resource
+
+
+class Asked:
+    """A client in the middle of a call: it reads what it is asked, and posts what it is told."""
+
+    def __init__(self, bridge: Served, path: str, session: str | None, stream: AsyncIterator[Any]) -> None:
+        self.bridge = bridge
+        self.path = path
+        self.session = session
+        self.stream = stream
+
+    async def receive(self) -> Any:
+        """The next message."""
+        while not (data := (await next_event(self.stream))[2]):
+            pass
+        return data
+
+    async def post(self, body: bytes, *, chunked: bool = False) -> int:
+        """The status of a body, with its length declared or not."""
+        head = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+        if self.session is not None:
+            head["Mcp-Session-Id"] = self.session
+
+        async def pieces() -> AsyncIterator[bytes]:
+            for start in range(0, len(body), 1000):
+                yield body[start : start + 1000]
+
+        data = pieces() if chunked else body
+        async with self.bridge.http.post(self.bridge.url + self.path, data=data, headers=head) as response:
+            return response.status
+
+    async def outcome(self) -> dict[str, Any]:
+        """What the tool heard."""
+        text = (await self.receive())["result"]["content"][0]["text"]
+        heard: dict[str, Any] = json.loads(text)
+        return heard
+
+
+@asynccontextmanager
+async def asked(bridge: Served, transport: str, *requests: dict[str, Any]) -> AsyncIterator[Asked]:
+    """A call whose tool asks for these, named a, b, …, and gives what it hears."""
+    named = {chr(ord("a") + n): request for n, request in enumerate(requests)}
+
+    async def ask(ctx: ToolContext, arguments: dict[str, Any]) -> Any:
+        return await ctx.ask(**named)
+
+    bridge.editor.add_tool("ask", ask)
+    if transport == "sessions":
+        session = await bridge.initialize()
+        async with await bridge.post(bridge.call_message("ask"), session) as response:
+            yield Asked(bridge, "/mcp", session, events(response))
+        return
+    async with bridge.http.get(bridge.url + "/sse", headers={"Accept": "text/event-stream"}) as response:
+        stream = events(response)
+        client = Asked(bridge, (await next_event(stream))[2], None, stream)
+        hello = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": {"name": "s", "version": "1"},
+        }
+        await client.post(json.dumps(bridge.message("initialize", hello)).encode())
+        await client.receive()
+        await client.post(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode())
+        await client.post(json.dumps(bridge.call_message("ask")).encode())
+        yield client
+
+
+def answer(question: dict[str, Any], size: int) -> bytes:
+    """An answer of so many bytes."""
+    empty = json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": {"text": ""}}).encode()
+    return empty[:-3] + b"x" * (size - len(empty)) + empty[-3:]
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served(Settings(limits=LIMITS)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("transport", ["sessions", "sse"])
+async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport: str, chunked: bool) -> None:
+    """Larger than any request, but only while it is waited for."""
+    async with asked(bridge, transport, READ) as client:
+        question = await client.receive()
+        body = answer(question, ANSWER_LIMIT)
+        assert len(body) == ANSWER_LIMIT > LIMITS.request_body
+        assert await client.post(body, chunked=chunked) == 202
+        assert len((await client.outcome())["a"]["result"]["text"]) > LIMITS.request_body
+        assert await client.post(body, chunked=chunked) == 413
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("transport", ["sessions", "sse"])
+async def test_an_answer_that_is_too_large(bridge: Served, transport: str, chunked: bool) -> None:
+    """It is refused, and the tool hears so at once instead of waiting for it."""
+    async with asked(bridge, transport, READ) as client:
+        question = await client.receive()
+        assert await client.post(answer(question, ANSWER_LIMIT + 1), chunked=chunked) == 413
+        error = (await client.outcome())["a"]["error"]
+    assert (error["code"], error["message"]) == (-32005, f"its answer is larger than {ANSWER_LIMIT} bytes")
+
+
+async def test_an_answer_that_is_too_large_to_know_whose_it_is(bridge: Served) -> None:
+    """With two questions open neither is given up: both can still be answered."""
+    async with asked(bridge, "sessions", READ, READ) as client:
+        questions = [await client.receive() for _ in range(2)]
+        assert await client.post(answer(questions[0], ANSWER_LIMIT + 1)) == 413
+        for question in questions:
+            assert await client.post(answer(question, 200)) == 202
+        assert {name: set(heard) for name, heard in (await client.outcome()).items()} == {
+            "a": {"result"},
+            "b": {"result"},
+        }
+
+
+async def test_errors_keep_their_data(bridge: Served) -> None:
+    """The tool hears code, message, data; a code that is no number is 0, a result that is no object empty."""
+    async with asked(bridge, "sessions", READ, READ, READ) as client:
+        questions = [await client.receive() for _ in range(3)]
+        slow = {"code": -32004, "message": "slowly", "data": {"retryAfterMs": 5}}
+        for question, said in zip(
+            questions, ({"error": slow}, {"error": {"code": "x"}}, {"result": [1]}), strict=True
+        ):
+            body = {"jsonrpc": "2.0", "id": question["id"]} | said
+            assert await client.post(json.dumps(body).encode()) == 202
+        heard = await client.outcome()
+    assert heard == {"a": {"error": slow}, "b": {"error": {"code": 0, "message": ""}}, "c": {"result": {}}}
+
+
+async def test_programs_answer_in_time() -> None:
+    """What neither a person nor a model answers has a deadline, after which the client is told to stop."""
+    async with (
+        served(Settings(limits=Limits(answer=50))) as bridge,
+        asked(bridge, "sessions", ELICIT, ROOTS, READ) as client,
+    ):
+        questions = {(message := await client.receive())["method"]: message for _ in range(3)}
+        given_up = {(await client.receive())["params"]["requestId"] for _ in range(2)}
+        assert given_up == {questions["roots/list"]["id"], questions[READ["method"]]["id"]}
+        person = {
+            "jsonrpc": "2.0",
+            "id": questions["elicitation/create"]["id"],
+            "result": {"action": "cancel"},
+        }
+        assert await client.post(json.dumps(person).encode()) == 202
+        heard = await client.outcome()
+    assert heard["a"] == {"result": {"action": "cancel"}}
+    late = {"error": {"code": -32001, "message": "no answer within 0.05 s (option limits.answer)"}}
+    assert (heard["b"], heard["c"]) == (late, late)
+
+
+async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
+    """The client is served, and what else it declares counts."""
+    seen: asyncio.Queue[Any] = asyncio.Queue()
+    bridge.editor.add_tool("look", lambda ctx, arguments: seen.put_nowait(ctx.request.capabilities))
+    declared: dict[str, Any] = {KEPT_CAPABILITY: "yes", "org.example/other": {"x": 1}}
+    for capabilities, expected in (
+        ({"extensions": declared, "roots": {}}, {"extensions": {"org.example/other": {"x": 1}}, "roots": {}}),
+        ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),
+        ({"extensions": True, "experimental": None, "roots": {}}, {"roots": {}}),
+        ({"extensions": {KEPT_CAPABILITY: {"read": 5}}}, {"extensions": {KEPT_CAPABILITY: {"read": 5}}}),
+    ):
+        session = await bridge.initialize(capabilities=capabilities)
+        await bridge.call(session, "look")
+        assert await seen.get() == expected
+
+
+def test_what_is_well_formed_stays_as_it_is() -> None:
+    """Nothing is copied, and what is no declaration at all is left to who refuses it."""
+    for params in ({}, {"capabilities": 5}, {"capabilities": {"extensions": {"a": {}}}}):
+        assert well_formed(params) is params

@@ -1,0 +1,139 @@
+"""Session ids that say what the session is."""
+
+from __future__ import annotations
+
+import hmac
+from pathlib import Path
+
+import pytest
+
+from bridge.sessions import ids as session_ids
+from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, Tombstones, TooMuchError
+
+TOKEN = "token"
+CLIENT = {"name": "client", "version": "1"}
+
+
+class Clock:
+    """Unix time that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def make(token: str = TOKEN, folder: Path | None = None, clock: Clock | None = None) -> SessionIds:
+    clock = clock or Clock()
+    return SessionIds(lambda: token, Tombstones(folder, clock), clock)
+
+
+def test_an_id_says_what_was_sealed() -> None:
+    """It can be opened by any bridge with the same token, and by no other."""
+    clock = Clock()
+    capabilities = {"elicitation": {}, "roots": {"listChanged": True}}
+    id_ = make(clock=clock).seal("key", "2025-11-25", CLIENT | {"icons": ["dropped"]}, capabilities)
+    sealed = make(clock=clock).open(id_)
+    assert sealed is not None
+    assert (sealed.key, sealed.version, sealed.client) == ("key", "2025-11-25", CLIENT)
+    assert sealed.capabilities == capabilities
+    assert make("other", clock=clock).open(id_) is None
+    assert id_.isascii()
+    assert len(id_) < 300
+
+
+def test_forged_ids() -> None:
+    """Nothing but a whole id of ours opens, whatever is changed in it."""
+    ids = make()
+    id_ = ids.seal("key", "2025-11-25", CLIENT, {})
+    body, _, mac = id_.partition(".")
+    forged = [
+        "",
+        ".",
+        body,
+        f"{body}.",
+        f".{mac}",
+        f"{mac}.{body}",
+        id_ + ".",
+        "ü.ü",
+        "a" * 3000,
+        f"{body}.{mac[:-2]}",
+    ]
+    forged += [id_[:n] + ("A" if id_[n] != "A" else "B") + id_[n + 1 :] for n in range(0, len(id_) - 1, 7)]
+    for text in forged:
+        assert ids.open(text) is None, text
+
+
+def test_the_key_is_no_proof_of_health() -> None:
+    """Whoever lets the bridge prove itself for chosen nonces learns no key."""
+    label, token = session_ids._KEY_LABEL, b"token"
+    assert hmac.digest(label, token, "sha256") != hmac.digest(token, label, "sha256")
+
+
+def test_ids_expire() -> None:
+    """After seven days an id is worth nothing."""
+    clock = Clock()
+    ids = make(clock=clock)
+    id_ = ids.seal("key", "2025-11-25", CLIENT, {})
+    clock.now += MAX_AGE_SECONDS
+    assert ids.open(id_) is not None
+    clock.now += 1
+    assert ids.open(id_) is None
+
+
+def test_long_declarations() -> None:
+    """Only what tools use stays of them; what still does not fit is refused."""
+    ids = make()
+    noise = {f"x{n}": {"v": hmac.digest(b"k", str(n).encode(), "sha256").hex()} for n in range(100)}
+    kept = {"ai.nimblebrain/host-resources": {"read": {"enabled": True}}}
+    declared = {"elicitation": {}, "extensions": noise | kept, "experimental": noise}
+    id_ = ids.seal("key", "2025-11-25", {"name": "n" * 5000, "version": "1"}, declared)
+    assert len(id_) <= MAX_ID_BYTES
+    sealed = ids.open(id_)
+    assert sealed is not None
+    assert sealed.capabilities == {"elicitation": {}, "extensions": kept}
+    assert sealed.client["name"] == "n" * 200
+    with pytest.raises(TooMuchError):
+        ids.seal("key", "2025-11-25", CLIENT, {"sampling": noise})
+
+
+def test_deleted_ids_stay_deleted(tmp_path: Path) -> None:
+    """Across restarts, and for a second bridge that shares the folder; the file is private."""
+    clock = Clock()
+    folder = tmp_path / "state"
+    first, second = make(folder=folder, clock=clock), make(folder=folder, clock=clock)
+    deleted, kept = (first.seal(key, "2025-11-25", CLIENT, {}) for key in ("a", "b"))
+    assert second.open(deleted) is not None
+    sealed = first.open(deleted)
+    assert sealed is not None
+    first.bury(sealed)
+    for ids in (first, second, make(folder=folder, clock=clock)):
+        assert ids.open(deleted) is None
+        assert ids.open(kept) is not None
+    assert (folder / "deleted-sessions").stat().st_mode & 0o777 == 0o600
+
+
+def test_tombstones_are_bounded(tmp_path: Path) -> None:
+    """Those that expire first go first, in memory and on disk; nonsense in the file is no error."""
+    clock = Clock()
+    for folder in (None, tmp_path):
+        tombstones = Tombstones(folder, clock)
+        for n in range(session_ids.MAX_TOMBSTONES + 10):
+            tombstones.add(f"key{n}", int(clock.now) + 10 + n)
+        assert len(tombstones) <= session_ids.MAX_TOMBSTONES
+        assert "key0" not in tombstones
+        assert f"key{session_ids.MAX_TOMBSTONES + 9}" in tombstones
+    path = tmp_path / "deleted-sessions"
+    assert len(path.read_text().splitlines()) <= session_ids.MAX_TOMBSTONES
+    path.write_text("nonsense\nx y\n\xff\n" + path.read_text())
+    assert f"key{session_ids.MAX_TOMBSTONES + 9}" in Tombstones(tmp_path, clock)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    """Then deleted ids are remembered as long as the bridge lives."""
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    tombstones = Tombstones(blocker / "state", Clock())
+    tombstones.add("key", int(Clock().now) + 10)
+    assert "key" in tombstones

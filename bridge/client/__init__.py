@@ -179,6 +179,7 @@ class AsyncClient:
 
     async def _linked(self) -> Link | ToolError:
         from ..instances.choose import Place, find
+        from . import ambient
         from .link import Link, connect
 
         async with self._connecting:
@@ -186,7 +187,7 @@ class AsyncClient:
                 raise RuntimeError("this client is closed")
             if self._link is not None and not self._link.closed:
                 return self._link
-            place = find(self._socket)
+            place = find(self._socket, ambient.home)
             if not isinstance(place, Place):
                 return place
             link = await connect(place)

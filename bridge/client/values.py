@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..calls.arguments import number_faults
+from ..calls.outcomes import error_details
 from ..errors import Code
 from ..model import Outcome, ToolError
-from ..protocol.tool_results import error_details
 
 CANCELLED = ToolError(Code.CANCELLED, "the tool that called it was cancelled")
 """For a caller that has no more use for it."""

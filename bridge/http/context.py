@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..editor import Editor
     from ..process.environment import Environment
     from ..process.log import Log
+    from ..sessions.session import SessionInfo
 
 
 class Token:
@@ -28,15 +29,6 @@ class Token:
 
     def __repr__(self) -> str:
         return "Token(…)"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """One connected client, as the dashboard shows it."""
-
-    name: str
-    version: str
-    transport: str
 
 
 @dataclass(slots=True)

@@ -50,11 +50,26 @@ class Front:
         state = context.settings.state_dir
         ids = SessionIds(lambda: context.token.value, Tombstones(Path(state) if state else None))
         self._sessions = Sessions(context.calls, ids, events, self._limits, context.report_sessions)
-        self._loader = Loader(context, self._sessions.broadcast)
+        self._loader = Loader(self._build)
         self._http = StreamableHttp(self._sessions, events)
         self._stateless = Stateless(context.calls)
         self.bodies = Bodies(self._limits, self._asked)
         self._sse = Sse(self._sessions, self.bodies)
+
+    def _build(self) -> Kernel:
+        from ..protocol.kernel import Kernel  # with the SDK, which is loaded by then
+        from ..protocol.server import Assembly
+
+        parts = self._context
+        assembly = Assembly(
+            parts.editor,
+            parts.calls,
+            parts.settings,
+            self._sessions.broadcast,
+            parts.token.value,
+            parts.hello.boot,
+        )
+        return Kernel(assembly.server, assembly.tools.pages.listing.ensure, assembly.stop)
 
     async def start(self) -> None:
         """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""

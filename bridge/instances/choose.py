@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from ..client import ambient
 from ..errors import Code
 from ..model import FieldError, ToolError
 from . import files
@@ -28,16 +27,17 @@ class Place(NamedTuple):
     origin: str
 
 
-def find(address: str | None = None) -> Place | ToolError:
+def find(address: str | None = None, home: str | None = None) -> Place | ToolError:
     """Finds the editor of this process.
 
     Args:
-        address: its `v:servername`; else $NVIM, $NVIM_LISTEN_ADDRESS, the project of the working folder.
+        address: its `v:servername`; else `home`, $NVIM, $NVIM_LISTEN_ADDRESS, the project of this folder.
+        home: the address of the editor that this process works for.
     """
     if address is not None:
         return Place(address, "socket")
-    if ambient.home is not None:
-        return Place(ambient.home, "the editor of this tool")
+    if home is not None:
+        return Place(home, "the editor of this tool")
     for name in VARIABLES:
         if value := os.environ.get(name):
             return Place(value, f"${name}")

@@ -25,7 +25,7 @@ from ..editor.decode import fault_text
 from ..editor.modes import advice
 from ..editor.nvim import NvimEditor
 from ..errors import EditorGoneError, LuaError, NoAnswerError, StartError
-from ..http.context import Context, SessionInfo, Token
+from ..http.context import Context, Token
 from ..instances import files
 from ..model import Hello, HelloInfo, PortHolder, Versions
 from . import ports
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from aiohttp import web
+
+    from ..sessions.session import SessionInfo
 
 T = TypeVar("T")
 

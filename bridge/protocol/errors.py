@@ -11,10 +11,10 @@ from typing import Any
 from mcp import MCPError
 
 from .. import jsonrpc
+from ..calls.outcomes import error_details
 from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
 from ..model import Outcome, ToolError
 from .kernel import Context, is_stateless
-from .tool_results import error_details
 
 _MALFORMED = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
 _MISSES = (Code.NOT_FOUND, Code.ACCESS_DENIED)

@@ -10,10 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
 from .. import jsonrpc
-from ..http.events import is_connected
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -35,26 +32,22 @@ class Exchange:
     """A request in flight. Made in the task that then awaits `run`.
 
     Attributes:
+        connected: whether the connection that the request came by still stands.
         task: the one that it was made in.
         status: HTTP status that fits the answer in the stateless era; known after `run`.
     """
 
-    def __init__(self, calls: Calls, http: web.Request, request: jsonrpc.Request) -> None:
+    def __init__(self, calls: Calls, connected: Callable[[], bool], request: jsonrpc.Request) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an exchange belongs to a task")
         self.request = request
         self.status = 200
-        self._http = http
+        self.connected = connected
         self._calls = calls
         self.task = task
         self._reason: str | None = None
         self._watch: asyncio.TimerHandle | None = None
-
-    @property
-    def connected(self) -> bool:
-        """Whether the connection that the request came by still stands."""
-        return is_connected(self._http)
 
     def cancel(self, reason: str) -> None:
         """Calls it off; it is answered at once. Only the first reason counts."""
@@ -91,7 +84,7 @@ class Exchange:
         return jsonrpc.dumps(answer)
 
     def _check(self) -> None:
-        if self.connected:
+        if self.connected():
             self.cancel_when_gone()
         else:
             self.cancel("disconnected")

@@ -1,6 +1,6 @@
 """When the SDK is imported: with the first request that needs it, in a thread, since it takes about a second.
 
-Receives: the parts of the server. Sends: the kernel. Does not know about: HTTP.
+Receives: how the kernel is built. Sends: the kernel. Does not know about: HTTP.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..http.context import Context
-
 if TYPE_CHECKING:
     from .kernel import Kernel
 
@@ -21,13 +19,11 @@ class Loader:
     """Makes the kernel once.
 
     Args:
-        context: what the server is made from.
-        broadcast: sends a notification without parameters to every session.
+        build: makes it, once the SDK is there.
     """
 
-    def __init__(self, context: Context, broadcast: Callable[[str], None]) -> None:
-        self._context = context
-        self._broadcast = broadcast
+    def __init__(self, build: Callable[[], Kernel]) -> None:
+        self._build = build
         self._loading: asyncio.Task[Kernel] | None = None
         self.kernel: Kernel | None = None
 
@@ -50,13 +46,7 @@ class Loader:
 
     async def _load(self) -> Kernel:
         await asyncio.to_thread(_import)
-        from . import kernel, server
-
-        parts = self._context
-        assembly = server.Assembly(
-            parts.editor, parts.calls, parts.settings, self._broadcast, parts.token.value, parts.hello.boot
-        )
-        self.kernel = kernel.Kernel(assembly.server, assembly.tools.pages.listing.ensure, assembly.stop)
+        self.kernel = self._build()
         return self.kernel
 
 

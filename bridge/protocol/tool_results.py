@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..model import FieldError, Outcome, ToolError
+from ..calls.outcomes import error_details
+from ..model import Outcome, ToolError
 
 ERROR_META = "mcp-tools.nvim/error"
 """Where an error's code stands when `structuredContent` is bound to the tool's own schema."""
@@ -30,14 +31,6 @@ def tool_result(outcome: Outcome) -> dict[str, Any]:
     return result
 
 
-def error_details(error: ToolError) -> dict[str, Any]:
-    """`{code, message, errors?}`: an error for programs."""
-    details: dict[str, Any] = {"code": str(error.code), "message": error.message}
-    if error.errors:
-        details["errors"] = [_field(fault) for fault in error.errors]
-    return details
-
-
 def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         "resultType": "complete",
@@ -49,7 +42,3 @@ def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
     else:
         result["structuredContent"] = error_details(error)
     return result
-
-
-def _field(fault: FieldError) -> dict[str, str]:
-    return {"field": fault.field, "message": fault.message}

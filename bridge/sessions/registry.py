@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..http.context import SessionInfo
 from ..http.events import EventIds
 from .ids import Sealed, SessionIds, new_key
-from .session import Session, Transport
+from .session import Session, SessionInfo, Transport
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls

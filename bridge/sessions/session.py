@@ -11,18 +11,18 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp import web
 
 from .. import jsonrpc
-from ..http.events import DeferredResponse, EventIds, EventStream
+from ..http.events import DeferredResponse, EventIds, EventStream, is_connected
 from ..protocol.exchange import Exchange
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
-    from ..http.context import SessionInfo
     from ..protocol.kernel import Kernel, Push
 
 KEPT_STREAMS = 16
@@ -35,6 +35,15 @@ KEPT_SECONDS = 300.0
 """As long as the editor keeps a result that nobody fetched."""
 
 Transport = Literal["http", "sse"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One connected client, as the dashboard shows it."""
+
+    name: str
+    version: str
+    transport: str
 
 
 class Session:
@@ -81,7 +90,7 @@ class Session:
         """Whether any connection of the client is known to stand."""
         return (
             self.standalone.alive
-            or any(exchange.connected for exchange in self._in_flight.values())
+            or any(exchange.connected() for exchange in self._in_flight.values())
             or any(stream.alive for stream in self._open_streams())
         )
 
@@ -106,7 +115,7 @@ class Session:
         """Serves a request in the caller's task. Without `response` it sends over the standalone stream."""
         self.last_heard = time.monotonic()
         self._about_to_run.discard(request.id)
-        exchange = self._in_flight[request.id] = Exchange(self._calls, http, request)
+        exchange = self._in_flight[request.id] = Exchange(self._calls, partial(is_connected, http), request)
         try:
             push = self.standalone.push if response is None else response.push
             hang_up = None if response is None else response.hang_up

@@ -13,9 +13,10 @@ from aiohttp import web
 
 from bridge.calls.runner import Calls
 from bridge.http.app import App
-from bridge.http.context import Context, SessionInfo, Token
+from bridge.http.context import Context, Token
 from bridge.http.listener import Runner
 from bridge.model import Hello, Settings, Versions
+from bridge.sessions.session import SessionInfo
 
 from .memory import MemoryEditor, ToolContext
 

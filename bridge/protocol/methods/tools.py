@@ -13,6 +13,7 @@ from mcp import MCPError
 
 from ... import jsonrpc
 from ...calls.arguments import number_faults
+from ...calls.outcomes import error_details
 from ...calls.runner import Calls
 from ...editor import Editor
 from ...errors import Code
@@ -21,7 +22,7 @@ from .. import execute
 from ..definitions import Definitions
 from ..kernel import Context
 from ..pages import Pages
-from ..tool_results import error_details, tool_result
+from ..tool_results import tool_result
 
 
 class Tools:

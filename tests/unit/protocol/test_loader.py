@@ -23,6 +23,26 @@ def test_the_application_imports_no_sdk() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
 
 
+def test_the_import_holds_no_loop_up() -> None:
+    """It happens in a thread: the loop turns meanwhile, and the SDK is there when the kernel is built."""
+    code = """if True:
+        import asyncio, sys
+        from bridge.protocol.loader import Loader
+
+        async def main():
+            built, turns = [], 0
+            task = Loader(lambda: built.append("bridge.protocol.server" in sys.modules)).begin()
+            while not task.done():
+                await asyncio.sleep(0.001)
+                turns += 1
+            assert built == [True]
+            assert turns > 10, turns
+
+        asyncio.run(main())
+    """
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
+
+
 async def test_first_requests_share_one_import() -> None:
     """Many at once get the same kernel; preload has it before the first one."""
     async with served() as bridge:

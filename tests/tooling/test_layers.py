@@ -1,15 +1,148 @@
-"""The house of the Python side: where everything lives is a list that can be read."""
+"""The layers of the Python side: what every package may import, as one list, computed against the sources.
+
+Imports inside of functions and under TYPE_CHECKING count as well: they hide an arrow, they do not turn it.
+"""
 
 from __future__ import annotations
 
+import ast
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+BRIDGE = ROOT / "bridge"
+
+LAYERS = {
+    "__main__": "process",
+    "process": "http sessions calls editor instances",
+    "http": "sessions protocol calls editor",
+    "sessions": "protocol calls",
+    "python_tools": "client",
+    "protocol": "calls editor",
+    "client": "calls editor instances",
+    "calls": "editor",
+    "editor": "",
+    "instances": "",
+}
+"""Package → packages it may import, from the top down: none names one that stands above it."""
+
+VOCABULARY = ("__init__", "errors", "jsonrpc", "model")
+"""Modules that every package may import; they import the standard library and each other."""
+
+THIRD_PARTY = {
+    "aiohttp": "http",
+    "mcp": "protocol",
+    "mcp_types": "protocol",
+    "anyio": "protocol",
+    "multidict": "protocol",
+    "msgpack": "editor",
+    "uvloop": "process",
+    "pydantic": "protocol python_tools",
+    "pydantic_core": "python_tools",
+    "typing_extensions": "python_tools",
+    "pynvim": "python_tools",
+}
+"""Package of others → packages that may import it."""
+
+CALLS = "__future__ asyncio collections enum math secrets time typing weakref"
+"""All that `calls` may import beside the project: nothing in it does I/O."""
+
+TO_CUT = {
+    "http.context → process.environment",
+    "http.context → process.log",
+    "process.lifecycle → aiohttp",
+    "process.lifecycle → msgpack",
+    "sessions.registry → http.events",
+    "sessions.session → aiohttp",
+    "sessions.session → http.events",
+}
+"""Arrows that still run up. The list only gets shorter."""
+
+
+class Arrow(NamedTuple):
+    """One import: `target` is a module of the bridge, `package.module`, or the name of a foreign package."""
+
+    path: Path
+    line: int
+    source: str
+    target: str
+    own: bool
+
+    @property
+    def packages(self) -> tuple[str, str]:
+        """The two packages that it joins."""
+        return self.source.partition(".")[0], self.target.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return f"{self.source} → {self.target}"
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(ROOT)}:{self.line}: {self.name}"
+
+
+def is_module(name: str) -> bool:
+    """Is there such a module or package in the bridge?"""
+    path = BRIDGE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def arrows_of(path: Path) -> Iterator[Arrow]:
+    """Every import of a file."""
+    parts = path.relative_to(BRIDGE).with_suffix("").parts
+    source = ".".join(parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Arrow(path, node.lineno, source, alias.name.partition(".")[0], own=False)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield Arrow(path, node.lineno, source, str(node.module).partition(".")[0], own=False)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*parts[: len(parts) - node.level], *(node.module or "").split(".")]
+            module = ".".join(filter(None, base))
+            for alias in node.names:
+                below = f"{module}.{alias.name}".lstrip(".")
+                target = below if is_module(below) else module or "__init__"
+                yield Arrow(path, node.lineno, source, target, own=True)
+
+
+ARROWS = [arrow for path in sorted(BRIDGE.rglob("*.py")) for arrow in arrows_of(path)]
+
+
+def is_allowed(arrow: Arrow) -> bool:
+    source, target = arrow.packages
+    if not arrow.own:
+        return target in sys.stdlib_module_names or source in THIRD_PARTY.get(target, "").split()
+    if source in VOCABULARY:
+        return target in VOCABULARY
+    return target == source or target in VOCABULARY or target in LAYERS[source].split()
+
+
+def test_arrows_run_down() -> None:
+    """Nothing imports what the lists above do not let it; what is left to cut is known by name."""
+    wrong = [arrow for arrow in ARROWS if not is_allowed(arrow)]
+    assert [str(arrow) for arrow in wrong if arrow.name not in TO_CUT] == []
+    assert {arrow.name for arrow in wrong} == TO_CUT, "an arrow is cut: take it from the list"
+
+
+def test_the_list_has_no_cycle() -> None:
+    """Every package stands above those that it may import, so there is none."""
+    names = list(LAYERS)
+    for position, (name, below) in enumerate(LAYERS.items()):
+        assert set(below.split()) <= set(names[position + 1 :]), name
+
+
+def test_calls_do_no_io() -> None:
+    """The modules of a call import nothing that does I/O."""
+    foreign = [arrow for arrow in ARROWS if arrow.packages[0] == "calls" and not arrow.own]
+    assert [str(arrow) for arrow in foreign if arrow.target not in CALLS.split()] == []
 
 
 def test_every_package_is_shipped() -> None:
     """The packages that pyproject.toml lists are those that there are."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "bridge").rglob("*.py")}
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in BRIDGE.rglob("*.py")}
     assert listed == sorted(there)

@@ -16,9 +16,9 @@ from tests.support.raw import Raw, within
 pytestmark = pytest.mark.slow
 
 SETUP = "{ approval = { ask_in = 'client' }, limits = { orphan_grace = 1000 } }"
-OPEN = "return #require('mcp-tools.ui.approval').list()"
+OPEN = "return #require('mcp-tools.approval').list()"
 OVER = (
-    "return #require('mcp-tools.ui.approval').list() == 0 and require('mcp-tools.registry').pending_count() == 0"
+    "return #require('mcp-tools.approval').list() == 0 and require('mcp-tools.registry').pending_count() == 0"
 )
 
 

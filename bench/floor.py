@@ -1,8 +1,9 @@
-"""The floor: what aiohttp and one bare round trip to Neovim cost, with nothing of ours between.
+"""The floor: what a bare `web.Server` of aiohttp and one round trip to Neovim cost, nothing of ours between.
 
     python bench/floor.py NVIM_SOCKET
 
 `/lua` awaits `nvim_exec_lua('return 1')` and echoes; `/echo` only echoes; `/fixed` sends what was PUT there.
+On the event loop that the bridge runs on, so that a ratio says what the bridge adds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,11 @@ from typing import Any
 
 import msgpack
 from aiohttp import web
+
+try:
+    from uvloop import run
+except ImportError:  # the bridge does without it as well
+    from asyncio import run
 
 
 class Neovim(asyncio.Protocol):
@@ -52,35 +58,38 @@ async def main(socket: str) -> None:
     neovim = (await asyncio.get_running_loop().create_unix_connection(Neovim, socket))[1]
     fixed = b""
 
-    async def lua(request: web.Request) -> web.Response:
+    async def lua(request: web.BaseRequest) -> web.Response:
         message = json.loads(await request.read())
         await neovim.lua("return 1")
         return answer(message)
 
-    async def echo(request: web.Request) -> web.Response:
+    async def echo(request: web.BaseRequest) -> web.Response:
         return answer(json.loads(await request.read()))
 
-    async def put(request: web.Request) -> web.Response:
+    async def put(request: web.BaseRequest) -> web.Response:
         nonlocal fixed
         fixed = await request.read()
         return web.Response()
 
-    async def send(request: web.Request) -> web.Response:
+    async def send(request: web.BaseRequest) -> web.Response:
         json.loads(await request.read())
         return web.Response(body=fixed, content_type="application/json")
 
-    app = web.Application(client_max_size=16 << 20)
-    app.router.add_post("/lua", lua)
-    app.router.add_post("/echo", echo)
-    app.router.add_put("/fixed", put)
-    app.router.add_post("/fixed", send)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    print(f"listening on port {runner.addresses[0][1]}", flush=True)
+    routes = {
+        ("POST", "/lua"): lua,
+        ("POST", "/echo"): echo,
+        ("PUT", "/fixed"): put,
+        ("POST", "/fixed"): send,
+    }
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        return await routes[request.method, request.path](request)
+
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(web.Server(handle, access_log=None), "127.0.0.1", 0)
+    print(f"listening on port {listening.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    run(main(sys.argv[1]))

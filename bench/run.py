@@ -30,6 +30,7 @@ from scenarios import (  # noqa: E402
     calls,
     edits,
     gateway,
+    instructions,
     large,
     later,
     main_thread,
@@ -43,6 +44,7 @@ from stage import prepare  # noqa: E402
 # In this order: `large` leaves a thousand tools behind.
 SCENARIOS = {
     "calls": calls.measure,
+    "instructions": instructions.measure,
     "later": later.measure,
     "main_thread": main_thread.measure,
     "gateway": gateway.measure,

@@ -14,7 +14,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,14 @@ class Program:
                 await self.process.wait()
 
 
-async def launch(name: str, command: list[str], env: dict[str, str], log: Path, token: str = "") -> Program:
+async def launch(
+    name: str,
+    command: list[str],
+    env: dict[str, str],
+    log: Path,
+    token: str = "",
+    start_seconds: float = START_SECONDS,
+) -> Program:
     """Start a program and wait for its ready line.
 
     Raises:
@@ -90,7 +97,7 @@ async def launch(name: str, command: list[str], env: dict[str, str], log: Path, 
         )
     assert process.stdout
     try:
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(start_seconds):
             line = (await process.stdout.readline()).decode()
     except TimeoutError:
         line = ""
@@ -105,8 +112,14 @@ async def launch(name: str, command: list[str], env: dict[str, str], log: Path, 
 
 
 @contextlib.asynccontextmanager
-async def bridge(socket: Path, home: Home, name: str = "bridge") -> AsyncIterator[Program]:
-    """The bridge, as the plugin starts it, on any port."""
+async def bridge(
+    socket: Path,
+    home: Home,
+    name: str = "bridge",
+    under: Sequence[str] = (),
+    start_seconds: float = START_SECONDS,
+) -> AsyncIterator[Program]:
+    """The bridge, as the plugin starts it, on any port; `under` is what runs it."""
     token = secrets.token_hex(32)
     env = home.environment() | {
         "PYTHONPATH": str(ROOT),
@@ -114,7 +127,8 @@ async def bridge(socket: Path, home: Home, name: str = "bridge") -> AsyncIterato
         "MCP_AUTH_TOKEN": token,
         "MCP_PORT": "0",
     }
-    program = await launch(name, [sys.executable, "-m", "bridge"], env, home.path / f"{name}.log", token)
+    command, log = [*under, sys.executable, "-m", "bridge"], home.path / f"{name}.log"
+    program = await launch(name, command, env, log, token, start_seconds)
     try:
         yield program
     finally:
@@ -122,10 +136,12 @@ async def bridge(socket: Path, home: Home, name: str = "bridge") -> AsyncIterato
 
 
 @contextlib.asynccontextmanager
-async def floor(socket: Path, home: Home) -> AsyncIterator[Program]:
-    """Bare aiohttp, and one bare round trip to Neovim."""
-    command = [sys.executable, str(HERE / "floor.py"), str(socket)]
-    program = await launch("floor", command, home.environment(), home.path / "floor.log")
+async def floor(
+    socket: Path, home: Home, under: Sequence[str] = (), start_seconds: float = START_SECONDS
+) -> AsyncIterator[Program]:
+    """Bare aiohttp, and one bare round trip to Neovim; `under` is what runs it."""
+    command, log = [*under, sys.executable, str(HERE / "floor.py"), str(socket)], home.path / "floor.log"
+    program = await launch("floor", command, home.environment(), log, start_seconds=start_seconds)
     try:
         yield program
     finally:

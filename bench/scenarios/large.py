@@ -14,6 +14,7 @@ MANY = 1000
 TEXT = "0123456789abcdef" * (1 << 16)
 READ = {"method": "resources/read", "params": {"uri": "bench://text"}}
 REACH = 3
+REACH_ECHO = 1.6
 READERS = 4
 """Sessions that take turns: each one may read a hundred times a second."""
 
@@ -48,14 +49,14 @@ async def measure(stage: Stage) -> list[Row]:
     measures = {name: lambda e=e: load.run(e, amount.seconds) for name, e in endpoints.items()}
     rounds = await interleaved(measures, amount.rounds)
 
-    def row(figure: str, name: str, other: str) -> Row:
+    def row(figure: str, name: str, other: str, reach: float = REACH) -> Row:
         ratio = rounds.ratio(name, other, "p50")
         own, bare = rounds.median(name, "p50"), rounds.median(other, "p50")
         value = f"{ratio:.2f} × bare ({own:.2f} ms; bare {bare:.2f})"
-        return Row(figure, value, f"≤ {REACH} × bare aiohttp", ratio <= REACH)
+        return Row(figure, value, f"≤ {reach:g} × bare aiohttp", ratio <= reach)
 
     return [
         row(f"tools/list with {MANY} tools ({len(text) // 1000} kB), p50", "list", "bare list"),
-        row("1 MiB text result (echoed), p50", "echo", "bare echo"),
+        row("1 MiB text result (echoed), p50", "echo", "bare echo", REACH_ECHO),
         row("1 MiB resource read, p50 (bare: echo)", "read", "bare echo"),
     ]

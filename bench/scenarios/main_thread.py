@@ -9,7 +9,8 @@ import servers
 from stage import Stage
 from table import Row
 
-P50, P99 = 60, 150  # µs
+P50 = 60  # µs
+P99 = 1.5  # × what vim.json takes for the largest result, which is what the slowest of these calls encode
 
 
 async def measure(stage: Stage) -> list[Row]:
@@ -24,6 +25,8 @@ async def measure(stage: Stage) -> list[Row]:
         found.append(await stage.editor.lua("return BENCH.clock_off()"))
         encoder.append(await stage.editor.lua("return BENCH.encoder()"))
     p50, p99 = (median(one[name] for one in found) for name in ("p50", "p99"))
-    value = f"p50 {p50:.0f} µs, p99 {p99:.0f} µs (vim.json alone {median(encoder):.0f} µs for the largest)"
-    met = p50 <= P50 and p99 <= P99
-    return [Row("main thread per sync call, results ≤ 16 KB", value, f"≤ {P50} µs, ≤ {P99} µs", met)]
+    alone = median(encoder)
+    ratio = median(one["p99"] / bare for one, bare in zip(found, encoder, strict=True))
+    value = f"p50 {p50:.0f} µs, p99 {ratio:.2f} × vim.json.encode ({p99:.0f} µs; vim.json {alone:.0f})"
+    reach = f"≤ {P50} µs, ≤ {P99:g} × vim.json.encode of the largest"
+    return [Row("main thread per sync call, results ≤ 16 KB", value, reach, p50 <= P50 and ratio <= P99)]

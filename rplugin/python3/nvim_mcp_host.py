@@ -1,7 +1,7 @@
 """The remote plugin: runs tools that are written in Python.
 
 Receives: `McpToolsHost([event, …])` from lua/mcp-tools/python/process.lua, by notification.
-Sends: `ready` to lua/mcp-tools/python/host.lua; to lua/mcp-tools/call/remote.lua what calls tell; notifications.
+Sends: `ready` to lua/mcp-tools/python/host.lua; what calls tell to lua/mcp-tools/call/remote.lua.
 Does not know about: tools (bridge/python_tools has all of that).
 
 The plugin starts its own process with this file. A person's `:UpdateRemotePlugins` may register it as well;

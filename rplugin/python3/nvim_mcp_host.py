@@ -9,6 +9,7 @@ that changes nothing, and the file imports nothing but pynvim until it is called
 """
 
 import os
+import runpy
 import sys
 import traceback
 
@@ -67,10 +68,9 @@ class McpToolsHost:
     """The calls of this process; made when its first event comes."""
 
     def __init__(self, nvim):
-        if ROOT not in sys.path:
-            sys.path.append(ROOT)
-        from bridge.python_tools.host.host import Host
-        from bridge.python_tools.host.serve import end_when_told
+        runpy.run_path(os.path.join(ROOT, "bridge", "start.py"))
+        from mcp_tools_nvim.python_tools.host.host import Host
+        from mcp_tools_nvim.python_tools.host.serve import end_when_told
 
         end_when_told(nvim.loop)
         self.host = Host(Editor(nvim), nvim.loop)

@@ -51,7 +51,7 @@ end)
 """
 READ_ANY = "return package.loaded['mcp-tools.python.reader'] ~= nil"
 TOOL = '''
-from bridge.python_tools import mcp_tool
+from mcp_tools_nvim.python_tools import mcp_tool
 
 @mcp_tool(annotations={{"read_only": True}})
 def {name}() -> str:
@@ -67,7 +67,7 @@ os.write(2, b"x" * 5_000_000)
 MARKS = """
 import enum, functools
 from typing import Annotated, Literal, TypedDict
-from bridge.python_tools import mcp_tool
+from mcp_tools_nvim.python_tools import mcp_tool
 from pydantic import AfterValidator
 
 READ = {"read_only": True}
@@ -210,7 +210,7 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
     (tools / "dies.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
     (tools / "lacks.py").write_text("import no_such_module\n")
     (tools / "silent.py").write_text(
-        "from bridge.python_tools import mcp_tool\n@mcp_tool\ndef silent(): ...\n@mcp_tool\n"
+        "from mcp_tools_nvim.python_tools import mcp_tool\n@mcp_tool\ndef silent(): ...\n@mcp_tool\n"
         "def spoken():\n    '''Says.'''\n"
     )
     write(plugin, "mcp_tools/twin.py", "good")

@@ -26,7 +26,7 @@ COUNT = "return #require('mcp-tools.core').get().executor:pending()"
 TIMEOUT = "require('mcp-tools.config').setup({ bridge = { tool_timeout = ... } })"
 SLOW_IMPORT = """
 import os, sys, time
-from bridge.python_tools import mcp_tool
+from mcp_tools_nvim.python_tools import mcp_tool
 
 if sys.argv[0] == "mcp-tools":  # the host, not the process that reads modules
     open("{marker}.begun", "w").close()

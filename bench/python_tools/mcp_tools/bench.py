@@ -1,6 +1,6 @@
 """The Python twin of the benched echo in bench/tools.lua."""
 
-from bridge.python_tools import mcp_tool
+from mcp_tools_nvim.python_tools import mcp_tool
 
 
 @mcp_tool(annotations={"read_only": True})

@@ -86,7 +86,7 @@ def own_session() -> Any:
         sys.stdin = for_tools
 
 
-def main(plugin: str, import_paths: list[str]) -> None:
+def main(plugin: str, *import_paths: str) -> None:
     """Serve until the channel closes."""
     global serving
     serving = True

@@ -14,9 +14,7 @@ local M = {}
 
 --- Isolated from what a person exports for another Python, and from the working folder: a project lends no modules.
 local ISOLATED = '-I'
-local START = 'import sys; sys.path.insert(0, sys.argv[1]); from bridge.python_tools.%s import main; main(%s)'
-local SERVE = START:format('host.serve', 'sys.argv[2], sys.argv[3:]')
-local SCAN = START:format('scan.main', 'sys.argv[2]')
+local SERVE, SCAN = 'python_tools.host.serve', 'python_tools.scan.main'
 
 --- Folders of Python modules that plugins bring along, by Vim's own custom.
 local FOLDERS = { 'python3', 'pythonx' }
@@ -62,12 +60,20 @@ function M.plugin()
   return vim.fs.joinpath(interpreter.plugin_root(), 'rplugin', 'python3', 'nvim_mcp_host.py')
 end
 
+--- A part of the package, with its import name made.
+---@param python string
+---@param part string
+---@param ... string
+---@return string[]
+local function start(python, part, ...)
+  return { python, ISOLATED, vim.fs.joinpath(interpreter.plugin_root(), 'bridge', 'start.py'), part, ... }
+end
+
 --- The command of a host.
 ---@param python string
 ---@return string[]
 function M.host_command(python)
-  local command = { python, ISOLATED, '-c', SERVE, interpreter.plugin_root(), M.plugin() }
-  return vim.list_extend(command, M.import_paths())
+  return vim.list_extend(start(python, SERVE, M.plugin()), M.import_paths())
 end
 
 --- The command of the process that reads modules.
@@ -76,7 +82,7 @@ end
 ---@return string[]
 function M.scan_command(python, sources)
   local wanted = vim.json.encode({ sources = sources, import_paths = M.import_paths() })
-  return { python, ISOLATED, '-c', SCAN, interpreter.plugin_root(), wanted }
+  return start(python, SCAN, wanted)
 end
 
 return M

@@ -190,7 +190,7 @@ end
 ---@param python string
 function Generation:spawn(python)
   local env = require('mcp-tools.editor.process').environment() -- of programs that tools start, too
-  env.MCP_TOOLS_EDITOR = vim.v.servername -- for bridge.client; the host takes it out of what tools hand on
+  env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)
       local ok, err = xpcall(self[method], debug.traceback, self, arg)

@@ -9,7 +9,7 @@ local utf8 = require('mcp-tools.util.utf8')
 --- Of Python text; larger files were not written by hand.
 local MAX_BYTES = 2 * 1024 * 1024
 
-local MODULE = 'bridge.python_tools.bundled.analyze_python'
+local MODULE = 'mcp_tools_nvim.python_tools.bundled.analyze_python'
 local TOOL = { key = 'module:' .. MODULE, name = 'analyze_python', source = { module = MODULE } }
 
 ---@param ctx mcp-tools.Ctx

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from bridge.python_tools import (
+from mcp_tools_nvim.python_tools import (
     AsyncContext,
     Context,
     Result,

@@ -41,6 +41,9 @@ from scenarios import (  # noqa: E402
 )
 from stage import prepare  # noqa: E402
 
+LONG = ["instructions"]
+"""Left out of a quick run unless it is named: valgrind takes a minute to start a bridge."""
+
 # In this order: `large` leaves a thousand tools behind.
 SCENARIOS = {
     "calls": calls.measure,
@@ -105,7 +108,8 @@ def main() -> int:
     options = parse()
     amount = QUICK if options.quick else FULL
     nvim = options.nvim or Path(nvims.read()["found"][nvims.REQUIRED])
-    wanted = options.only or [*SCENARIOS, "traffic"]
+    every = [name for name in SCENARIOS if not (options.quick and name in LONG)]
+    wanted = options.only or [*every, "traffic"]
     try:
         load.wrk()
         machine, neighbours = table.describe(nvim), table.Neighbours()

@@ -11,12 +11,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = [
-    "sync call, p50",
+    "sync call, p50, sessions",
+    "sync call, p50, stateless",
     "sync call, p99, alone",
     "sync call, p99, 16 clients",
     "calls/s, 16 clients, sessions",
     "calls/s, 16 clients, stateless",
-    "sync call, stateless, p50",
     "async tool that answers after 5 ms, p50",
     "main thread per sync call, results ≤ 16 KB",
     "main thread, what the gateway adds",

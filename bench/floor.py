@@ -86,7 +86,12 @@ async def main(socket: str) -> None:
         return await routes[request.method, request.path](request)
 
     loop = asyncio.get_running_loop()
-    listening = await loop.create_server(web.Server(handle, access_log=None), "127.0.0.1", 0)
+
+    def request(*parts: Any) -> web.BaseRequest:
+        return web.BaseRequest(*parts, loop, client_max_size=16 << 20)
+
+    server = web.Server(handle, request_factory=request, access_log=None)
+    listening = await loop.create_server(server, "127.0.0.1", 0)
     print(f"listening on port {listening.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.Event().wait()
 

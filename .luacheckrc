@@ -19,6 +19,6 @@ files['tests/lua/run.lua'] = {
 files['tests/e2e/tools.lua'] = {
   globals = { 'Seen' },
 }
-files['scripts/demo.lua'] = {
+files['scripts/_demo.lua'] = {
   globals = { 'Demo' },
 }

@@ -50,7 +50,7 @@ check-python: setup
 
 check-lua: setup
 	@$(STYLUA) --check $(LUA)
-	@if [ -d .deps/luacheck ]; then $(NVIM) -u NONE -i NONE -n -l scripts/luacheck.lua .deps/luacheck --no-color -qq $(LUA); \
+	@if [ -d .deps/luacheck ]; then $(NVIM) -u NONE -i NONE -n -l scripts/_luacheck.lua .deps/luacheck --no-color -qq $(LUA); \
 	else echo 'check: LUACHECK WAS NOT RUN (see `make setup`)'; fi
 
 check-docs: setup

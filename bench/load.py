@@ -24,7 +24,7 @@ ROOT = HERE.parent
 TARGET = ROOT / ".deps" / "wrk"
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import debs  # noqa: E402
+import _debs  # noqa: E402
 
 
 class BenchError(Exception):
@@ -77,24 +77,24 @@ def wrk() -> tuple[list[str], dict[str, str]]:
     stamp = TARGET / ".stamp"
     if not stamp.exists() or stamp.read_text() != lock.read_text():
         try:
-            unpack(debs.read_lock(lock))
-        except debs.UnavailableError as error:
+            unpack(_debs.read_lock(lock))
+        except _debs.UnavailableError as error:
             raise BenchError(f"wrk cannot be had ({error}): put it on PATH") from error
         stamp.write_text(lock.read_text())
     libraries = ":".join(str(folder) for folder in TARGET.glob("usr/lib/*-linux-gnu"))
     return [str(TARGET / "usr/bin/wrk")], {"LD_LIBRARY_PATH": libraries}
 
 
-def unpack(pinned: list[debs.Deb]) -> None:
+def unpack(pinned: list[_debs.Deb]) -> None:
     """Fetch and unpack the pinned packages; where they do not fit or are gone, what apt names instead."""
     names = [deb.name for deb in pinned]
     try:
         if platform.machine() != "x86_64":
-            raise debs.UnavailableError("pinned for another processor")
-        debs.fetch(pinned)
-    except debs.UnavailableError:
-        pinned = [deb for deb in debs.resolve("bookworm", ["wrk"]) if deb.name in names]
-    debs.unpack(pinned, TARGET)
+            raise _debs.UnavailableError("pinned for another processor")
+        _debs.fetch(pinned)
+    except _debs.UnavailableError:
+        pinned = [deb for deb in _debs.resolve("bookworm", ["wrk"]) if deb.name in names]
+    _debs.unpack(pinned, TARGET)
 
 
 def lua(value: object) -> str:

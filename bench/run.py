@@ -22,8 +22,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "scripts")]
 
+import _nvims  # noqa: E402
 import load  # noqa: E402 - neighbours
-import nvims  # noqa: E402
 import table  # noqa: E402
 from rounds import FULL, QUICK, Amount  # noqa: E402
 from scenarios import (  # noqa: E402
@@ -107,7 +107,7 @@ def main() -> int:
     """
     options = parse()
     amount = QUICK if options.quick else FULL
-    nvim = options.nvim or Path(nvims.read()["found"][nvims.REQUIRED])
+    nvim = options.nvim or Path(_nvims.read()["found"][_nvims.REQUIRED])
     every = [name for name in SCENARIOS if not (options.quick and name in LONG)]
     wanted = options.only or [*every, "traffic"]
     try:

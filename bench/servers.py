@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import _npm
 import aiohttp
-import npm
 from load import BenchError, Endpoint
 
 from tests.support.nvim import Home
@@ -151,7 +151,7 @@ async def floor(
 @contextlib.asynccontextmanager
 async def peer(home: Home) -> AsyncIterator[Program]:
     """The TypeScript SDK on express, with no editor behind it."""
-    command = [str(npm.WHEEL / "bin" / "node"), str(HERE / "peer.mjs"), str(npm.TARGET)]
+    command = [str(_npm.WHEEL / "bin" / "node"), str(HERE / "peer.mjs"), str(_npm.TARGET)]
     program = await launch("peer", command, home.environment(), home.path / "peer.log")
     try:
         yield program

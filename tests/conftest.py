@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def load_nvims() -> Any:
     """The module that knows which Neovims are wanted (a script, so it is not on the path)."""
-    spec = importlib.util.spec_from_file_location("nvims", ROOT / "scripts" / "nvims.py")
+    spec = importlib.util.spec_from_file_location("nvims", ROOT / "scripts" / "_nvims.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -1,7 +1,7 @@
-"""The Neovims that the tests run on: which are wanted, how to get each, which could be had.
+"""The Neovims of development: those that the tests run on, and the one that people's programs start.
 
 Receives: REQUIRE_NVIM (such as `0.10,0.12`: a run fails without these) and NVIM_0_10, NVIM_0_11, NVIM_0_12
-(paths of programs to take instead of installing one).
+(paths of programs to take instead of installing one); PATH, for a Neovim of the person's own.
 Sends: `.deps/nvim-*`, and `.deps/nvims.json`, {"found": {minor: path}, "missing": {minor: reason}}.
 Does not know about: pytest, or how an installation works (`get-nvim` does).
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +28,7 @@ SOURCES: dict[str, list[list[str]]] = {
     "0.12": [["--frozen", "--lock", str(HERE / "nvim-sid.lock"), "sid"], ["sid"], ["forky"]],
 }
 REQUIRED = "0.11"
+OLDEST = (0, 10)
 RETRY_AFTER = 3600  # seconds; an archive that was out of reach is not asked again by every run
 
 
@@ -80,3 +83,24 @@ def read() -> dict[str, dict[str, str]]:
     """The record of the last installation."""
     record: dict[str, dict[str, str]] = json.loads(RECORD.read_text())
     return record
+
+
+def program() -> str:
+    """The Neovim for `make demo`, `make run` and `make trace`: the person's own, else the pinned one."""
+    own = shutil.which("nvim")
+    if own and version(own) >= OLDEST:
+        return own
+    pinned, why = obtain(REQUIRED)
+    if pinned is None:
+        sys.exit(f"Neovim 0.10 or newer is not on PATH, and the pinned one cannot be had: {why}")
+    return pinned
+
+
+def version(path: str) -> tuple[int, ...]:
+    """Major and minor number of a Neovim; empty when it does not run."""
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = re.match(r"NVIM v(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else ()

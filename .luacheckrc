@@ -22,3 +22,6 @@ files['tests/e2e/tools.lua'] = {
 files['scripts/_demo.lua'] = {
   globals = { 'Demo' },
 }
+files['scripts/_trace.lua'] = {
+  globals = { 'Trace' },
+}

@@ -15,7 +15,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup python demo run install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
+.PHONY: help setup python demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ demo: python ## Show an AI client working with a live Neovim
 
 run: python ## Start Neovim with the plugin from this checkout
 	@$(BIN)/python scripts/run
+
+trace: python ## Draw the way of a real call through the files
+	@$(BIN)/python scripts/trace $(ARGS)
 
 install: ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env

@@ -1,0 +1,60 @@
+"""The bridge with a notebook: which file calls into which, and when. Started by Neovim in the bridge's place.
+
+Receives: the file to write to, as its argument; SIGUSR1 (begin anew) and SIGUSR2 (write) from `trace`.
+Sends: a JSON list of `[nanoseconds, file, function]`, an entry for each change of the file.
+Does not know about: what is drawn of it.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = str(ROOT / "bridge") + "/"
+
+entries: list[tuple[int, str, str]] = []
+names: dict[CodeType, str] = {}
+
+
+def look(frame: FrameType, event: str, argument: Any) -> None:
+    """Note a call of a function of the bridge, when the last one was in another file."""
+    code = frame.f_code
+    if event != "call" or not code.co_filename.startswith(HERE) or code.co_name.startswith("<"):
+        return
+    if not entries or entries[-1][1] != code.co_filename:
+        entries.append((time.monotonic_ns(), code.co_filename, code.co_qualname))
+
+
+def begin(*_: object) -> None:
+    """A call is about to come."""
+    entries.clear()
+
+
+def write(*_: object) -> None:
+    """It has ended."""
+    found = [(at, str(Path(file).relative_to(ROOT)), function) for at, file, function in entries]
+    target = Path(sys.argv[1])
+    new = target.with_suffix(".new")
+    new.write_text(json.dumps(found))
+    new.replace(target)
+
+
+def main() -> None:
+    """Become the bridge."""
+    sys.path.insert(0, str(ROOT))
+    signal.signal(signal.SIGUSR1, begin)
+    signal.signal(signal.SIGUSR2, write)
+    from bridge.process.main import main as run
+
+    sys.setprofile(look)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""`make trace` draws a real call; what it shows is what CONTRIBUTING tells of the stages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+STAGES = [
+    "bridge/http/listener.py",
+    "bridge/http/guards/token.py",
+    "bridge/http/streamable.py",
+    "bridge/sessions/registry.py",
+    "bridge/protocol/methods/tools.py",
+    "bridge/calls/runner.py",
+    "bridge/editor/rpc.py",
+    "lua/mcp-tools/wire/init.lua",
+    "lua/mcp-tools/call/executor.lua",
+    "lua/mcp-tools/registry/store.lua",
+    "lua/mcp-tools/trust/gateway.lua",
+    "lua/mcp-tools/tools/buffer/list.lua",
+    "lua/mcp-tools/call/result.lua",
+]
+"""What nobody may move without telling: the stages of a call, in this order."""
+
+
+@pytest.mark.slow
+def test_the_way_of_a_call_is_drawn() -> None:
+    """Each line names a file that exists, and the stages come in the order in which CONTRIBUTING has them."""
+    command = [sys.executable, str(ROOT / "scripts" / "trace"), "--plain"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    files = re.findall(r"^((?:bridge|lua)/\S+)", done.stdout, re.MULTILINE)
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert len(files) == len(set(files))
+    assert [file for file in files if file in STAGES] == STAGES

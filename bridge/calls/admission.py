@@ -53,11 +53,11 @@ class Admission:
         editor = self._editor
         if editor.congested and not await editor.drain(start_by):
             return self.refuse(None)
-        if not self._in_doubt and not call.ended():
+        if not self._in_doubt and not call.ended:
             await self._ask(call, start_by)
-        while self._in_doubt and not call.ended() and self._time() < start_by:
+        while self._in_doubt and not call.ended and self._time() < start_by:
             await self._hold(call, start_by)
-        if call.ended() or editor.closed.done():
+        if call.ended or editor.closed.done():
             return call.outcome
         if self._in_doubt or self._mode is None or self._mode.blocking:
             return self.refuse(self._mode)

@@ -12,14 +12,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from ..model import CallRequest, Inputs, Outcome, Progress, Reply
+from .stages import Following, Stay
 from .states import Event, State, step
 
 HEARTBEAT = 10.0
 """Seconds between signs of life, so that clients with limits of 60 s and less stay."""
 NET = 2.0
 """Seconds after the editor's own deadline at which the bridge stops waiting for it."""
-HAIR = 1e-9
-"""What a heartbeat adds: progress must rise, but stay below the tool's next value."""
+HAIR = 0.0001
+"""What a heartbeat adds: progress must rise, but stay below the tool's next value; people see the number."""
 
 _STATE_EVENTS = {
     "running": Event.RUNS,
@@ -64,33 +65,40 @@ Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Call:
-    """One call in flight. `wait` is what `run` waits for at this moment; `ring` ends that wait."""
+    """One call in flight. `wait` is what its runner waits for at this moment; `ring` ends that wait.
+
+    Attributes:
+        request: what was asked for.
+        observer: who hears of its progress.
+        ask: how its client is asked for inputs; None = the client has to come back with its answers.
+        outcome: how it ended. To have one is to have ended: there is no other sign of it.
+        answered: the outcome is the editor's, which holds the result until it is acknowledged.
+        deadline: when this side stops waiting: the editor's own one + `NET`.
+        progress: the last one that the observer got.
+        next_beat: when the observer hears at the latest that the call lives.
+        inputs: a question that nothing was done about yet.
+        following: of waiting.py, while or after a call goes on; None for those that are answered at once.
+        stay: of parking.py, once its client was told to come back.
+    """
 
     __slots__ = (
+        "_asked",
+        "_live",
+        "_time",
+        "_withdrawn",
         "answered",
         "ask",
-        "asked",
-        "asking",
         "deadline",
         "following",
         "id",
         "inputs",
-        "leg",
-        "legs",
         "next_beat",
-        "next_poll",
         "observer",
         "outcome",
-        "parked",
-        "poll",
-        "polls",
         "progress",
         "request",
-        "returns",
-        "state",
-        "time",
+        "stay",
         "wait",
-        "withdrawn",
     )
 
     def __init__(
@@ -104,43 +112,71 @@ class Call:
         self.id = call_id
         self.request = request
         self.observer: Observer = observer
-        self.ask = ask  # None: the client has to come back with its answers
-        self.inputs: Inputs | None = None  # a question that nothing was done about yet
-        self.asked = 0  # the last question that something was done about
-        self.withdrawn = 0  # the last question that was taken back
-        self.asking: asyncio.Task[None] | None = None
-        self.parked: asyncio.TimerHandle | None = None  # while its client is away
-        self.leg: asyncio.Task[Any] | None = None  # what the retries of its client wait for
-        self.legs = 0  # how many do
-        self.returns = False  # its client was told to come back
-        self.time = time
-        self.state = State.RECEIVED
+        self.ask = ask
         self.outcome: Outcome | None = None
-        self.answered = False  # the outcome is the editor's: it holds the result until acknowledged
-        self.deadline = math.inf  # ours: the editor's own + NET
-        self.progress = _NOTHING_YET  # the last one that the observer got
-        self.wait: asyncio.Future[Any] | None = None
-        self.following = False
-        self.poll: asyncio.Future[Reply] | None = None
-        self.polls = 0
-        self.next_poll = math.inf  # set by the first wait, or a wake before it
+        self.answered = False
+        self.deadline = math.inf
+        self.progress = _NOTHING_YET
         self.next_beat = 0.0
+        self.wait: asyncio.Future[Any] | None = None
+        self.inputs: Inputs | None = None
+        self.following: Following | None = None
+        self.stay: Stay | None = None
+        self._live = State.RECEIVED  # the state before the end
+        self._asked = 0  # the last question that something was done about
+        self._withdrawn = 0  # the last question that was taken back
+        self._time = time
 
+    @property
+    def state(self) -> State:
+        """Where the call is; see states.py."""
+        return self._live if self.outcome is None else step(self._live, _END_EVENTS[self.outcome.state])
+
+    @property
     def ended(self) -> bool:
-        """Tells whether the outcome is known; any await may change it."""
+        """Is the outcome known? Any await may change it."""
         return self.outcome is not None
 
-    def ring(self) -> None:
-        """Ends the wait of this moment."""
-        if self.wait is not None and not self.wait.done():
-            self.wait.set_result(None)
+    @property
+    def silent(self) -> bool:
+        """Was it sent, without a sign of the editor since?"""
+        return self._live is State.SENT and self.outcome is None
 
-    def end(self, outcome: Outcome) -> None:
-        """Settles the call; only the first outcome counts."""
+    @property
+    def sent(self) -> bool:
+        """May the editor know of it?"""
+        return self._live is not State.RECEIVED
+
+    @property
+    def away(self) -> bool:
+        """Has its client gone, to come back with answers?"""
+        return self.stay is not None and self.stay.timer is not None
+
+    # Moves
+
+    def send(self) -> None:
+        """It goes to the editor."""
+        self._live = step(self._live, Event.SEND)
+
+    def start(self, deadline: float | None) -> None:
+        """The editor says that the tool is about to run; None = no deadline."""
         if self.outcome is None:
-            self.state = step(self.state, _END_EVENTS[outcome.state])
+            self._live = step(self._live, Event.STARTED)
+            self.limit(deadline)
+            self._stir()
+
+    def end(self, outcome: Outcome) -> Outcome:
+        """Settles the call. Only the first outcome counts; that is what comes back."""
+        if self.outcome is None:
+            step(self._live, _END_EVENTS[outcome.state])
             self.outcome = outcome
             self.ring()
+        return self.outcome
+
+    def correct(self, outcome: Outcome) -> Outcome:
+        """The editor's answer turned out to be another one than it seemed."""
+        self.outcome = outcome
+        return outcome
 
     def take(self, reply: Reply) -> None:
         """Learns what the editor said."""
@@ -152,21 +188,41 @@ class Call:
             self.answered = True
             self.end(reply.outcome)
             return
-        self.state = step(self.state, _STATE_EVENTS[reply.state])
+        self._live = step(self._live, _STATE_EVENTS[reply.state])
         self.limit(reply.deadline)
         self._take_inputs(reply.inputs, reply.withdrawn)
-        if self.following:
-            self.ring()
+        self._stir()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
         """Learns what is asked, and what no longer is. Replies and wakes may overtake each other."""
-        self.withdrawn = max(self.withdrawn, withdrawn)
-        if self.inputs is not None and self.inputs.seq <= self.withdrawn:
+        self._withdrawn = max(self._withdrawn, withdrawn)
+        if self.inputs is not None and self.inputs.seq <= self._withdrawn:
             self.inputs = None
-        if self.asking is not None and self.asked <= self.withdrawn:
-            self.asking.cancel()
-        if inputs is not None and inputs.seq > max(self.asked, self.withdrawn):
+        if self.following is not None and self._asked <= self._withdrawn:
+            self.following.stop_asking()
+        if inputs is not None and inputs.seq > max(self._asked, self._withdrawn):
             self.inputs = inputs
+
+    def take_question(self) -> Inputs | None:
+        """The open question, once: from now on something is done about it."""
+        inputs, self.inputs = self.inputs, None
+        if inputs is not None:
+            self._asked = inputs.seq
+        return inputs
+
+    # Waiting
+
+    def ring(self) -> None:
+        """Ends the wait of this moment."""
+        if self.wait is not None and not self.wait.done():
+            self.wait.set_result(None)
+
+    def _stir(self) -> None:
+        """Something is new: who follows the call looks again."""
+        if self.following is not None and self.following.active:
+            self.ring()
+
+    # Time and progress
 
     def limit(self, deadline: float | None) -> None:
         """Sets the editor's deadline; None = no limit."""
@@ -189,9 +245,13 @@ class Call:
 
     def _show(self, progress: Progress) -> None:
         self.progress = progress
-        self.next_beat = self.time() + HEARTBEAT
+        self.next_beat = self._time() + HEARTBEAT
         self.observer.progress(progress)
 
 
 def _hair_above(value: float) -> float:
-    return max(value + HAIR, math.nextafter(value, math.inf)) if value > -math.inf else value
+    """The next larger number that is pleasant to read; large ones have no place for a hair."""
+    if value == -math.inf:
+        return value
+    rounded = round(value + HAIR, 4)
+    return rounded if rounded > value else math.nextafter(value, math.inf)

@@ -17,6 +17,7 @@ from ..editor import Editor
 from ..errors import Code
 from ..model import Inputs, Outcome, Parked, ToolError
 from .call import Call, Nobody
+from .stages import Stay
 
 KEPT_SECONDS = 60.0
 """How long an outcome is there for a client that lost the answer and retries."""
@@ -46,9 +47,10 @@ class Parking:
 
     def park(self, call: Call, inputs: Inputs) -> Parked:
         """The client is given the question and goes; its time begins anew."""
-        self._stop_timer(call)
-        call.observer, call.returns = Nobody(), True
-        call.parked = asyncio.get_running_loop().call_later(self._seconds, self._expire, call)
+        stay = _of(call)
+        stay.stop_timer()
+        stay.timer = asyncio.get_running_loop().call_later(self._seconds, self._expire, call)
+        call.observer = Nobody()
         return Parked(call.id, inputs)
 
     async def rejoin(
@@ -64,36 +66,37 @@ class Parking:
             leg: the way to its end or its next question.
             reasons: why a task is cancelled.
         """
-        self._stop_timer(call)
-        if call.leg is None or call.leg.done():
-            call.leg = asyncio.get_running_loop().create_task(leg())
-        shared = call.leg
-        call.legs += 1
+        stay = _of(call)
+        stay.stop_timer()
+        if stay.leg is None or stay.leg.done():
+            stay.leg = asyncio.get_running_loop().create_task(leg())
+        shared = stay.leg
+        stay.waiting += 1
         try:
             return await asyncio.shield(shared)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if call.legs == 1 and not shared.done():
+            if stay.waiting == 1 and not shared.done():
                 reasons[shared] = "disconnected" if task is None else reasons.pop(task, "disconnected")
                 shared.cancel()
             raise
         finally:
-            call.legs -= 1
+            stay.waiting -= 1
 
     def leave(self, call: Call) -> None:
         """A call has ended while its client was away."""
         self._remove(call)
-        self._stop_timer(call)
+        _of(call).stop_timer()
 
     def keep(self, call: Call) -> None:
         """Keeps the outcome of a call whose client may come back."""
-        if not call.returns or call.outcome is None:
+        if call.stay is None or call.outcome is None:
             return
         self._kept[call.id] = call.outcome
         self._size += len(call.outcome.text)
         while self._size > KEPT_CHARACTERS and len(self._kept) > 1:
             self._forget(next(iter(self._kept)))
-        seconds = KEPT_SECONDS if call.parked is None else self._unclaimed
+        seconds = self._unclaimed if call.away else KEPT_SECONDS
         asyncio.get_running_loop().call_later(seconds, self._forget, call.id)
 
     def kept(self, task_id: str) -> Outcome | None:
@@ -106,12 +109,13 @@ class Parking:
         call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
         self.leave(call)
 
-    def _stop_timer(self, call: Call) -> None:
-        if call.parked is not None:
-            call.parked.cancel()
-            call.parked = None
-
     def _forget(self, task_id: str) -> None:
         outcome = self._kept.pop(task_id, None)
         if outcome is not None:
             self._size -= len(outcome.text)
+
+
+def _of(call: Call) -> Stay:
+    if call.stay is None:
+        call.stay = Stay()
+    return call.stay

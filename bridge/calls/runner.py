@@ -13,8 +13,9 @@ The way that most calls go: one request, answered in its own reply; no task, no 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,8 +27,9 @@ from .admission import Admission
 from .call import Ask, Call, Observer
 from .outcomes import failed, gone
 from .parking import Parking
-from .states import ENDED, Event, State, step
 from .waiting import Follower
+
+logger = logging.getLogger(__name__)
 
 START_WITHIN = 2.0
 """Seconds in which a call must start, or the client hears `editor_blocked`."""
@@ -47,7 +49,6 @@ class Calls:
         editor: Editor,
         settings: Settings,
         boot: str | None = None,
-        log: Callable[[str, str], None] = lambda level, text: None,
     ) -> None:
         self._editor = editor
         self._time = asyncio.get_running_loop().time
@@ -56,14 +57,13 @@ class Calls:
         self.answer_within = settings.limits.answer / 1000
         # Never repeated, not by the next bridge of this editor either.
         self._boot = boot or secrets.token_hex(6)
-        self._log = log
         self._count = 0
         self._calls: dict[str, Call] = {}
         self._reasons: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
         self._acks = Acknowledgements(editor)
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
-        self._follower = Follower(editor, log, self._time, self._ended_away)
+        self._follower = Follower(editor, self._time, self._ended_away)
         limits = settings.limits
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
         editor.set_listener(self)
@@ -120,8 +120,8 @@ class Calls:
         open_ = call.inputs
         if open_ is not None:
             if open_.seq != seq or not open_.requests.keys() <= answers.keys():
-                return self._parking.park(call, open_) if call.parked is not None else Parked(task_id, open_)
-            call.inputs, call.asked = None, seq
+                return self._parking.park(call, open_) if call.away else Parked(task_id, open_)
+            call.take_question()
             self._follower.answer(call, seq, {key: answers[key] for key in open_.requests})
         call.observer = observer
         return await self._parking.rejoin(
@@ -145,29 +145,31 @@ class Calls:
             if outcome is None:
                 assert call.inputs is not None  # noqa: S101 - that is what None means
                 return self._parking.park(call, call.inputs)
+            outcome = call.end(outcome)
             if not outcome.text.isascii():
                 outcome = await self._checked(call, outcome)
             if call.answered and self._stopped is None:
                 self._acks.add(call.id, len(outcome.text))
             return outcome
         except asyncio.CancelledError:
-            if call.state is not State.RECEIVED and call.state not in ENDED:
+            if not call.ended:
                 task = asyncio.current_task()
                 reason = "disconnected" if task is None else self._reasons.pop(task, "disconnected")
-                self._editor.cancel(call.id, reason)
+                if call.sent:
+                    self._editor.cancel(call.id, reason)
                 call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
             raise
         except EditorGoneError:
-            return gone()
+            return call.end(gone())
         except LuaError as fault:
             # What Lua threw may hold paths and values: it goes to the log, not to the client.
-            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
-            return failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log")
+            logger.error("call %s (%s): %s", call.id, call.request.name, fault)
+            return call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         except EditorError as fault:
-            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
-            return failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log")
+            logger.error("call %s (%s): %s", call.id, call.request.name, fault)
+            return call.end(failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log"))
         finally:
-            if call.parked is None:
+            if not call.away:
                 self._remove(call)
 
     def _ended_away(self, call: Call) -> None:
@@ -177,10 +179,8 @@ class Calls:
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
         self._parking.keep(call)
-        if call.poll is not None:
-            call.poll.cancel()
-        if call.asking is not None:
-            call.asking.cancel()
+        if call.following is not None:
+            call.following.stop()
 
     def stop(self, reason: str) -> None:
         """Ends every call now, and those to come at once.
@@ -198,12 +198,12 @@ class Calls:
             error = ToolError(Code.CANCELLED, why)
             self._stopped = Outcome("cancelled", error=error)
         for call in list(self._calls.values()):
-            if call.outcome is not None:
+            if call.ended:
                 continue
-            if reason != "editor_gone" and call.state is not State.RECEIVED:
+            if reason != "editor_gone" and call.sent:
                 self._editor.cancel(call.id, reason)
             call.end(self._stopped)
-            if call.parked is not None:
+            if call.away:
                 self._parking.leave(call)
         self._acks.flush()
 
@@ -212,29 +212,17 @@ class Calls:
     def started(self, task_id: str, deadline: float | None) -> None:
         """The tool is about to run."""
         call = self._calls.get(task_id)
-        if call is not None and call.outcome is None:
-            call.state = step(call.state, Event.STARTED)
-            call.limit(deadline)
-            if call.following:
-                call.ring()
+        if call is not None:
+            call.start(deadline)
 
     def wake(self, task_id: str, reply: Reply | None) -> None:
         """Something happened to a call; without `reply` it is asked for."""
         call = self._calls.get(task_id)
-        if call is None:
-            if reply is not None and reply.done and task_id.startswith(self._boot):
-                self._log("debug", f"call {task_id} ended after nobody waited any more")
-                self._acks.add(task_id)
-        elif reply is not None:
-            # Wakes arrive, so the next poll is not due before the longest step from now.
-            call.next_poll = self._time() + 1.0
-            self._follower.take(call, reply)
-        else:
-            call.next_poll = 0.0
-            if call.following:
-                call.ring()
-            elif call.parked is not None and call.poll is None:
-                self._follower.poll(call)
+        if call is not None:
+            self._follower.woken(call, reply)
+        elif reply is not None and reply.done and task_id.startswith(self._boot):
+            logger.debug("call %s ended after nobody waited any more", task_id)
+            self._acks.add(task_id)
 
     def log(self, task_id: str, level: str, data: Any) -> None:
         """The tool logs for its client."""
@@ -254,7 +242,7 @@ class Calls:
                 return refused
         acks = self._acks.take()
         reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
-        call.state = step(call.state, Event.SEND)
+        call.send()
         call.wait = reply
         try:
             answer = await reply
@@ -263,14 +251,14 @@ class Calls:
             note = editor.last_started()
             if note is not None and note[0] == call.id:
                 self.started(*note)  # its tool holds up the editor
-        if call.outcome is None:
-            if answer is not None:
-                call.take(answer)
-            elif call.state is State.SENT:
-                # `start_by` has passed without a sign: the editor will refuse the call when it gets to it.
-                editor.cancel(call.id, "blocked")
-                call.state = step(call.state, Event.FAILURE)
-                return await self._admission.name_block()
+        if answer is not None:
+            call.take(answer)
+        elif call.silent:
+            # `start_by` has passed without a sign: the editor will refuse the call when it gets to it.
+            editor.cancel(call.id, "blocked")
+            refused = await self._admission.name_block()
+            if call.silent:
+                return refused
         # A wake-up or `stop` may have ended the call before its reply came.
         return call.outcome if call.outcome is not None else await self._follower.follow(call)
 
@@ -286,7 +274,7 @@ class Calls:
             except EditorError as fault:
                 path, message = "result", f"bytes that are not UTF-8 ({fault})"
             text = message if message.startswith(path) else f"{path}: {message}"
-            return failed(Code.NOT_SERIALIZABLE, text)
+            return call.correct(failed(Code.NOT_SERIALIZABLE, text))
         return outcome
 
 

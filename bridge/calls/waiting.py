@@ -8,18 +8,23 @@ Does not know about: how a call began, who waits for it, other calls.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
 
 from ..editor import Editor
 from ..errors import Code, EditorGoneError, NoAnswerError
-from ..model import Inputs, Outcome, Reply, ToolError
+from ..jsonrpc import INTERNAL_ERROR
+from ..model import Outcome, Reply, ToolError
 from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
+from .stages import Following
 
-POLLS = (0.1, 0.2, 0.4, 0.8)
-"""Seconds before the first fallback polls; then one each second."""
+POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
+"""Seconds before the first fallback polls, and between those after them."""
+
+logger = logging.getLogger(__name__)
 
 
 class Follower:
@@ -27,7 +32,6 @@ class Follower:
 
     Args:
         editor: asked how calls are.
-        log: level and text.
         time: the event loop's.
         ended_away: told of a call that ends while its client is away.
     """
@@ -35,12 +39,10 @@ class Follower:
     def __init__(
         self,
         editor: Editor,
-        log: Callable[[str, str], None],
         time: Callable[[], float],
         ended_away: Callable[[Call], None],
     ) -> None:
         self._editor = editor
-        self._log = log
         self._time = time
         self._ended_away = ended_away
 
@@ -48,26 +50,27 @@ class Follower:
         """Waits for the end of a call that goes on; None = its client has to come back with answers."""
         loop = asyncio.get_running_loop()
         now = self._time()
-        call.following = True
-        if call.next_poll == math.inf:
-            call.next_poll = now + POLLS[0]
+        following = _of(call)
+        following.active = True
+        if following.next_poll == math.inf:
+            following.next_poll = now + POLLS[0]
         call.next_beat = max(call.next_beat, now + HEARTBEAT)
         while call.outcome is None:
             if call.inputs is not None:
                 if call.ask is None:
-                    call.following = False
+                    following.active = False
                     return None
-                self._ask(call, call.inputs, call.ask)
+                self._ask(call, following, call.ask)
             now = self._time()
             if now >= call.deadline:
                 return self._net(call)
             if now >= call.next_beat:
                 call.beat()
-            if now >= call.next_poll and call.poll is None:
-                self.poll(call)
+            if now >= following.next_poll and following.poll is None:
+                self._poll(call, following)
             due = min(call.next_beat, call.deadline)
-            if call.poll is None:
-                due = min(due, call.next_poll)
+            if following.poll is None:
+                due = min(due, following.next_poll)
             call.wait = loop.create_future()
             timer = loop.call_at(due, call.ring)
             try:
@@ -76,39 +79,62 @@ class Follower:
                 timer.cancel()
         return call.outcome
 
-    def poll(self, call: Call) -> None:
-        """Asks how the call is."""
-        call.poll = self._editor.get_result(call.id, call.progress.seq)
-        call.poll.add_done_callback(lambda reply: self._polled(call, reply))
+    def woken(self, call: Call, reply: Reply | None) -> None:
+        """The editor says that something has happened to a call; without `reply` it is asked what."""
+        following = _of(call)
+        if reply is not None:
+            # Wakes arrive, so the next poll is not due before the longest step from now.
+            following.next_poll = self._time() + POLL_EVERY
+            self._take(call, reply)
+            return
+        following.next_poll = 0.0
+        if following.active:
+            call.ring()
+        elif call.away and following.poll is None:
+            self._poll(call, following)
 
-    def _polled(self, call: Call, reply: asyncio.Future[Reply]) -> None:
-        call.poll = None
-        call.next_poll = self._time() + (POLLS[call.polls] if call.polls < len(POLLS) else 1.0)
-        call.polls += 1
-        self._heard(call, reply)
+    def _poll(self, call: Call, following: Following) -> None:
+        """Asks how the call is."""
+
+        def polled(reply: asyncio.Future[Reply]) -> None:
+            following.poll = None
+            step = POLLS[following.polls] if following.polls < len(POLLS) else POLL_EVERY
+            following.next_poll = self._time() + step
+            following.polls += 1
+            self._heard(call, reply)
+
+        following.poll = self._editor.get_result(call.id, call.progress.seq)
+        following.poll.add_done_callback(polled)
 
     def _heard(self, call: Call, reply: asyncio.Future[Reply]) -> None:
-        if reply.cancelled() or call.outcome is not None:
+        if reply.cancelled() or call.ended:
             return
         fault = reply.exception()
         if fault is None:
-            self.take(call, reply.result())
+            self._take(call, reply.result())
         elif isinstance(fault, EditorGoneError):
             call.end(gone())
         elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
-            self._log("error", f"call {call.id} ({call.request.name}): {fault}")
+            logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         call.ring()
 
     # Inputs of the client
 
-    def _ask(self, call: Call, inputs: Inputs, ask: Ask) -> None:
-        call.inputs, call.asked = None, inputs.seq
+    def _ask(self, call: Call, following: Following, ask: Ask) -> None:
+        inputs = call.take_question()
+        if inputs is None:
+            return
 
         async def asking() -> None:
-            self.answer(call, inputs.seq, await ask(inputs.requests))
+            try:
+                self.answer(call, inputs.seq, await ask(inputs.requests))
+            except Exception:  # boundary: whatever fails here, the tool waits for an answer
+                logger.exception("call %s (%s): its client could not be asked", call.id, call.request.name)
+                error = {"error": {"code": INTERNAL_ERROR, "message": "the client could not be asked"}}
+                self.answer(call, inputs.seq, dict.fromkeys(inputs.requests, error))
 
-        call.asking = asyncio.get_running_loop().create_task(asking())
+        following.start_asking(asking())
 
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
         """Hands the client's answers on."""
@@ -116,16 +142,20 @@ class Follower:
         reply = self._editor.answer(call.id, seq, answers)
         reply.add_done_callback(lambda reply: self._heard(call, reply))
 
-    def take(self, call: Call, reply: Reply) -> None:
+    def _take(self, call: Call, reply: Reply) -> None:
         """Learns what the editor said about a call."""
         call.take(reply)
-        if call.parked is not None and call.outcome is not None:
+        if call.away and call.ended:
             self._ended_away(call)
 
     def _net(self, call: Call) -> Outcome:
         """The editor should have ended the call itself; it is busy or dead."""
         self._editor.cancel(call.id, "timeout")
         text = "the tool's time is over and Neovim does not answer; it is told to cancel the tool"
-        call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
-        assert call.outcome is not None  # noqa: S101 - `end` has just set it
-        return call.outcome
+        return call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
+
+
+def _of(call: Call) -> Following:
+    if call.following is None:
+        call.following = Following()
+    return call.following

@@ -57,7 +57,7 @@ class Link:
 
     def __init__(self, editor: NvimEditor, hello: Hello) -> None:
         self._editor = editor
-        self._calls = Calls(editor, hello.settings, log=_log)
+        self._calls = Calls(editor, hello.settings)
 
     @property
     def closed(self) -> bool:

@@ -133,7 +133,7 @@ async def _meet(
     log.hide(token.value)
     log.set_level(settings.log_level)
     boot = secrets.token_hex(6)
-    calls = Calls(editor, settings, boot, log)
+    calls = Calls(editor, settings, boot)
     context = Context(environment, settings, hello, editor, calls, token, versions, log, boot, {claim.port})
     context.report_sessions = _debounced_sessions(editor, calls)
     return context

@@ -47,7 +47,7 @@ THIRD_PARTY = {
 }
 """Package of others → packages that may import it."""
 
-CALLS = "__future__ asyncio collections enum math secrets time typing weakref"
+CALLS = "__future__ asyncio collections enum logging math secrets time typing weakref"
 """All that `calls` may import beside the project: nothing in it does I/O."""
 
 TO_CUT = {

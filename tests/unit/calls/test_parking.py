@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -111,6 +112,19 @@ async def test_a_waiting_client_is_asked() -> None:
     assert asked == [{"name": NAME}, {"name": NAME, "again": NAME}]
     assert [seq for _, seq, _ in bench.editor.heard] == [1, 2]
     assert [p.message for p in bench.seen.progresses][:2] == ["waiting for an answer"] * 2
+
+
+@virtual
+async def test_a_client_that_cannot_be_asked_for_a_fault_of_ours() -> None:
+    """Whatever fails while a client is asked, the tool gets an answer: an error under each of its keys."""
+    bench = Bench()
+
+    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
+        raise RuntimeError("a fault")
+
+    async with asyncio.timeout(60):
+        outcome = await bench.calls.run(bench.request("who"), bench.seen, ask)
+    assert json.loads(outcome.text)["error"]["message"] == "the client could not be asked"
 
 
 @pytest.mark.parametrize("silent", [False, True])

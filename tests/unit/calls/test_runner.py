@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import bridge
 from bridge.calls.runner import Calls
 from bridge.errors import Code
-from bridge.model import CallRequest, ClientInfo, Limits, Outcome, Progress, Reply, Settings
+from bridge.model import CallRequest, ClientInfo, Limits, Outcome, Progress, Reply, Settings, ToolError
 from tests.support import virtual_time
 from tests.support.memory import FailError, MemoryEditor, ToolContext
 
@@ -77,21 +74,6 @@ def after(seconds: float, value: Any = "late") -> Callable[[ToolContext, dict[st
 
 def code(outcome: Outcome) -> Code | None:
     return outcome.error and outcome.error.code
-
-
-def test_it_is_sans_io() -> None:
-    """The modules of a call import nothing that does I/O, nor MCP or HTTP."""
-    allowed = {"asyncio", "math", "secrets", "time", "collections", "typing", "weakref", "enum", "__future__"}
-    package = Path(bridge.__file__).parent
-    for path in (package / "editor" / "modes.py", *(package / "calls").glob("*.py")):
-        tree = ast.parse(path.read_text())
-        tops = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                tops |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                tops.add(str(node.module).partition(".")[0])
-        assert tops <= allowed, path
 
 
 @virtual
@@ -541,6 +523,93 @@ async def test_stop_cancels_everything_in_the_editor() -> None:
     assert (await bench.run("late")).state == "cancelled"
 
 
+def held_back(bench: Bench) -> tuple[float, list[str]]:
+    """Nothing was sent: the editor is silent and is asked for its mode."""
+    bench.editor.blocking_mode = "r"
+    return 0.06, []
+
+
+def on_its_way(bench: Bench) -> tuple[float, list[str]]:
+    """Sent, without a sign of the editor."""
+    bench.editor.silent = True
+    return 0.0, ["shutdown"]
+
+
+def being_refused(bench: Bench) -> tuple[float, list[str]]:
+    """Without a sign until `start_by`; the editor is asked why."""
+    bench.editor.silent = True
+    return 2.15, ["blocked", "shutdown"]
+
+
+def running(bench: Bench) -> tuple[float, list[str]]:
+    """The tool works."""
+    return 0.5, ["shutdown"]
+
+
+def waiting_for_approval(bench: Bench) -> tuple[float, list[str]]:
+    """The person is asked."""
+    return 0.5, ["shutdown"]
+
+
+def waiting_for_input(bench: Bench) -> tuple[float, list[str]]:
+    """The client is asked."""
+    return 0.5, ["shutdown"]
+
+
+STATES = [held_back, on_its_way, being_refused, running, waiting_for_approval, waiting_for_input]
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_stop_ends_a_call_in_every_state(state: Callable[[Bench], tuple[float, list[str]]]) -> None:
+    """Wherever a call is, a shutdown gives it one outcome, and the editor hears of those that it may know."""
+
+    async def test() -> None:
+        bench = Bench()
+
+        async def tool(ctx: ToolContext, args: dict[str, Any]) -> Any:
+            if state is waiting_for_input:
+                return await ctx.ask(name={"method": "elicitation/create"})
+            return await asyncio.sleep(600)
+
+        async def ask(requests: dict[str, Any]) -> dict[str, Any]:
+            await asyncio.sleep(600)
+            return {}
+
+        asked = state is waiting_for_approval
+        bench.editor.add_tool("tool", tool, approval=bench.loop.create_future if asked else None)
+        before = 0.06 if state is held_back else 0.0
+        await asyncio.sleep(before)
+        pause, told = state(bench)
+        call = asyncio.ensure_future(bench.calls.run(CallRequest("tool", {}, CLIENT), bench.seen, ask))
+        await asyncio.sleep(pause)
+        assert not call.done()
+        bench.calls.stop("shutdown")
+        outcome = await call
+        assert (outcome.state, code(outcome)) == ("cancelled", Code.CANCELLED)
+        await asyncio.sleep(5)
+        assert [reason for _, reason in bench.editor.cancels] == told
+        assert bench.calls.in_flight == 0
+
+    virtual_time.run(test())
+
+
+@virtual
+async def test_a_sign_of_life_while_the_refusal_is_worded_counts() -> None:
+    """A tool that turns out to have started is not called one that did not run: its end is waited for."""
+    bench = Bench()
+    bench.editor.add_tool("late", after(60))
+    bench.editor.silent = True
+    call = bench.start("late")
+    await asyncio.sleep(2.15)
+    assert bench.editor.cancels == [("boot-1", "blocked")]
+    bench.calls.started("boot-1", bench.loop.time() + 60)
+    await asyncio.sleep(0.5)
+    assert not call.done()
+    cancelled = Outcome("cancelled", error=ToolError(Code.CANCELLED, "cancelled"))
+    bench.calls.wake("boot-1", Reply(True, cancelled))
+    assert code(await call) is Code.CANCELLED
+
+
 @pytest.mark.parametrize("limit", [4, 1024])
 def test_busy_beyond_the_limit(limit: int) -> None:
     """The limit of calls in flight is reached, but not passed."""
@@ -600,6 +669,7 @@ async def test_heartbeats_begin_without_any_progress() -> None:
     assert len(values) == 4
     assert all(a < b for a, b in pairwise(values))
     assert values[-1] == 1
+    assert [str(value) for value in values] == ["0.0001", "0.0002", "0.0003", "1"]
 
 
 @virtual

@@ -38,9 +38,8 @@ HELLO_WITHIN = 60.0
 SESSION = f"python-{secrets.token_hex(6)}"
 """A program is one party from its start to its end, however many connections it makes."""
 
-_logger = logging.getLogger("mcp-tools.client")
-_logger.addHandler(logging.NullHandler())  # silent unless the program wants to hear it
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+# Silent unless the program wants to hear it.
+logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ class Link:
 async def connect(place: Place) -> Link | ToolError:
     """Connects to an editor and says hello, or tells why that is not possible."""
     try:
-        editor = await NvimEditor.open(place.address, _log)
+        editor = await NvimEditor.open(place.address)
     except (StartError, ValueError, OverflowError) as fault:
         why = str(fault.__cause__ or fault) or "no answer"
         return ToolError(Code.EDITOR_GONE, f"no Neovim listens at {place.address} ({place.origin}): {why}")
@@ -214,7 +213,3 @@ def _program() -> str:
 
 def _versions() -> Versions:
     return Versions(__version__, platform.python_version(), "", "", "")
-
-
-def _log(level: str, text: str) -> None:
-    _logger.log(_LEVELS.get(level, logging.INFO), "%s", text)

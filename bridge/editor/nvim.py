@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic
@@ -24,6 +25,8 @@ from .start_note import Marker
 from .start_note import make as make_marker
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
@@ -50,8 +53,7 @@ _CLOCK = "return vim.uv.hrtime()"
 class NvimEditor:
     """The real `Editor`; make one with `open`."""
 
-    def __init__(self, log: Callable[[str, str], None]) -> None:
-        self._log = log
+    def __init__(self) -> None:
         self._listener: EditorListener | None = None
         self._changed: list[Callable[[str, int], None]] = []
         self._updated: list[Callable[[str], None]] = []
@@ -62,15 +64,15 @@ class NvimEditor:
         self.closed: asyncio.Future[None]
 
     @classmethod
-    async def open(cls, address: str, log: Callable[[str, str], None]) -> NvimEditor:
+    async def open(cls, address: str) -> NvimEditor:
         """Connects to `address`.
 
         Raises:
             StartError: nobody answers there.
         """
-        editor = cls(log)
+        editor = cls()
         try:
-            editor._channel = await connect(address, editor._event, log)
+            editor._channel = await connect(address, editor._event)
         except (OSError, TimeoutError) as error:
             why = str(error) or "no answer"
             raise StartError(
@@ -270,7 +272,7 @@ class NvimEditor:
             for heard in self._updated:
                 heard(args[0])
         elif listener is None:
-            self._log("warn", f"event {name} before anyone listens")
+            logger.warning("event %s before anyone listens", name)
         elif name == "started" and count in (1, 2):
             limit = args[1] if count == 2 else None
             listener.started(args[0], decode.deadline(limit, self._clock))
@@ -280,7 +282,7 @@ class NvimEditor:
         elif name == "log" and count == 3:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
-            self._log("warn", f"event {name} is unknown or has other arguments than expected")
+            logger.warning("event %s is unknown or has other arguments than expected", name)
 
 
 def _packable(value: dict[str, Any]) -> dict[str, Any] | str:

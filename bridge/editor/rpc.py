@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgpack  # type: ignore[import-untyped]
 
 from ..errors import EditorError, EditorGoneError, LuaError, NoAnswerError
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -58,13 +61,12 @@ class Channel(asyncio.Protocol):
         congested: Neovim does not read what was written.
     """
 
-    def __init__(self, on_event: Callable[[str, list[Any]], None], log: Callable[[str, str], None]) -> None:
+    def __init__(self, on_event: Callable[[str, list[Any]], None]) -> None:
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.last_heard = monotonic()
         self.congested = False
         self._loop = asyncio.get_running_loop()
         self._on_event = on_event
-        self._log = log
         self._ids = itertools.count(1)
         self._pending: dict[int, tuple[asyncio.Future[Any], Callable[[Any], Any], float, str]] = {}
         self._alarm: asyncio.TimerHandle | None = None
@@ -158,7 +160,7 @@ class Channel(asyncio.Protocol):
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             # TypeError: a map key that cannot be one. All of them mean that the peer is no Neovim.
             self._fault = f"the peer does not speak msgpack-RPC ({type(error).__name__}: {error})"
-            self._log("error", f"channel closed: {self._fault}")
+            logger.error("channel closed: %s", self._fault)
             self._transport.abort()
 
     def pause_writing(self) -> None:
@@ -237,7 +239,7 @@ class Channel(asyncio.Protocol):
         try:
             self._on_event(name, args)
         except Exception as fault:  # noqa: BLE001 - boundary: one bad event must not end the channel
-            self._log("error", f"event {name}: {fault!r}")
+            logger.error("event %s: %r", name, fault)
 
     def _set_alarm(self, at: float) -> None:
         if self._alarm is not None:
@@ -264,7 +266,6 @@ class Channel(asyncio.Protocol):
 async def connect(
     address: str,
     on_event: Callable[[str, list[Any]], None],
-    log: Callable[[str, str], None],
     timeout: float = 5.0,  # noqa: ASYNC109 - part of the meaning, not of the caller's flow
 ) -> Channel:
     """Opens a channel to `address`: a path, `host:port`, or a Windows pipe.
@@ -276,7 +277,7 @@ async def connect(
     loop = asyncio.get_running_loop()
 
     def make() -> Channel:
-        return Channel(on_event, log)
+        return Channel(on_event)
 
     tcp = _TCP.match(address)
     async with asyncio.timeout(timeout):

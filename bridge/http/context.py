@@ -6,7 +6,7 @@ Does not know about: how any of it came to be.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model import Hello, Settings, Versions
@@ -14,8 +14,6 @@ from ..model import Hello, Settings, Versions
 if TYPE_CHECKING:
     from ..calls.runner import Calls
     from ..editor import Editor
-    from ..process.environment import Environment
-    from ..process.log import Log
     from ..sessions.session import SessionInfo
 
 
@@ -36,27 +34,21 @@ class Context:
     """Everything that the application needs.
 
     Attributes:
-        environment: what the process was started with.
         settings: options of the plugin, from `hello`.
         hello: the editor's whole answer; `hello.boot` is the editor's boot id.
         editor: the seam to the editor.
         calls: runs tool calls.
         token: mutable holder; settled before anything is served.
         versions: of this side.
-        log: where everything but the ready line goes.
         boot: id of this run of the bridge; prefix of call ids and event ids.
-        ports: all ports that are served; grows when the wanted port becomes free.
         report_sessions: call it with the whole list whenever it changed; it is debounced.
     """
 
-    environment: Environment
     settings: Settings
     hello: Hello
     editor: Editor
     calls: Calls
     token: Token
     versions: Versions
-    log: Log
     boot: str
-    ports: set[int] = field(default_factory=set)
     report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None

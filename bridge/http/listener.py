@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, cast
@@ -96,6 +97,10 @@ class Runner(web.ServerRunner):
         """Starts the application."""
         await self._app.start()
         await super().setup()
+
+    async def listen(self, listening: socket.socket) -> None:
+        """Serves one more socket, which is bound and listens already."""
+        await web.SockSite(self, listening).start()
 
     async def shutdown(self) -> None:
         """Ends what requests wait for."""

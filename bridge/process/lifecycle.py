@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import platform
 import re
@@ -30,16 +31,17 @@ from ..instances import files
 from ..model import Hello, HelloInfo, PortHolder, Versions
 from . import ports
 from .environment import Environment
-from .log import Log
+from .log import LogHandler, set_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aiohttp import web
-
+    from ..http.listener import Runner
     from ..sessions.session import SessionInfo
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 HELLO_WITHIN = 600.0
 """Seconds for the editor's first answer: it may sit at a prompt of its own start-up."""
@@ -82,8 +84,12 @@ class _Ending:
         return None
 
 
-async def run(environment: Environment, log: Log) -> int:
+async def run(environment: Environment, handler: LogHandler) -> int:
     """Runs the bridge until the editor is gone or a signal comes.
+
+    Args:
+        environment: what the process was started with.
+        handler: of the log; it is told what must not be shown.
 
     Returns:
         The exit code.
@@ -92,7 +98,7 @@ async def run(environment: Environment, log: Log) -> int:
         StartError: it cannot start; the text says what to do.
     """
     ending = _Ending()
-    log.hide(environment.token)
+    handler.hide(environment.token)
     with _signals(ending):
         claim = ports.claim(environment.host, environment.port, environment.port_fallback)
         try:
@@ -100,21 +106,22 @@ async def run(environment: Environment, log: Log) -> int:
             from ..http.app import App
             from ..http.listener import Runner
 
-            editor = await NvimEditor.open(environment.address, log)
-            editor.closed.add_done_callback(lambda _: ending.now("editor"))
-            context = await ending.unless(_meet(environment, editor, claim, log, ending))
-            if context is not None:
-                await _serve(context, Runner(App(context)), claim, ending, editor)
+            editor = await ending.unless(NvimEditor.open(environment.address))
+            if editor is not None:
+                editor.closed.add_done_callback(lambda _: ending.now("editor"))
+                context = await ending.unless(_meet(environment, editor, claim, handler))
+                if context is not None:
+                    await _serve(environment, context, Runner(App(context)), claim, ending, editor)
         except EditorGoneError:
             ending.now("editor")
         finally:
             claim.socket.close()
-        log.info("ended: " + ("Neovim is gone" if ending.reason.result() == "editor" else "told to"))
+        logger.info("ended: %s", "Neovim is gone" if ending.reason.result() == "editor" else "told to")
     return 0
 
 
 async def _meet(
-    environment: Environment, editor: NvimEditor, claim: ports.Claim, log: Log, ending: _Ending
+    environment: Environment, editor: NvimEditor, claim: ports.Claim, handler: LogHandler
 ) -> Context:
     """Says hello and puts together what the application needs."""
     holder: PortHolder = "none"
@@ -122,29 +129,31 @@ async def _meet(
         holder = await files.holder_of(
             environment.host, environment.port, environment.instance_dir, environment.token
         )
-        log.warn(f"port {environment.port} is held by {_HOLDERS[holder]}; using {claim.port} for now")
+        logger.warning(
+            "port %d is held by %s; using %d for now", environment.port, _HOLDERS[holder], claim.port
+        )
     versions = _versions()
     info = HelloInfo(os.getpid(), claim.port, environment.port or claim.port, holder, versions)
-    hello = await _hello(editor, info, environment, log)
+    hello = await _hello(editor, info, environment)
     settings = hello.settings
     if environment.tool_timeout is not None:
         settings = replace(settings, tool_timeout=environment.tool_timeout)
     token = Token(hello.token or environment.token)
-    log.hide(token.value)
-    log.set_level(settings.log_level)
+    handler.hide(token.value)
+    set_level(settings.log_level)
     boot = secrets.token_hex(6)
     calls = Calls(editor, settings, boot)
-    context = Context(environment, settings, hello, editor, calls, token, versions, log, boot, {claim.port})
+    context = Context(settings, hello, editor, calls, token, versions, boot)
     context.report_sessions = _debounced_sessions(editor, calls)
     return context
 
 
-async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment, log: Log) -> Hello:
+async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment) -> Hello:
     answer = asyncio.ensure_future(editor.hello(info, HELLO_WITHIN))
     try:
         await asyncio.wait({answer}, timeout=HELLO_PATIENCE)
         if not answer.done():
-            log.warn(f"{advice(await editor.mode(HELLO_PATIENCE))}; waiting for it")
+            logger.warning("%s; waiting for it", advice(await editor.mode(HELLO_PATIENCE)))
         return await answer
     except LuaError as error:
         raise StartError(fault_text(str(error), environment.address)) from error
@@ -155,19 +164,24 @@ async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment, 
 
 
 async def _serve(
-    context: Context, runner: web.BaseRunner, claim: ports.Claim, ending: _Ending, editor: NvimEditor
+    environment: Environment,
+    context: Context,
+    runner: Runner,
+    claim: ports.Claim,
+    ending: _Ending,
+    editor: NvimEditor,
 ) -> None:
     """Serves until the end, then answers what is in flight and tells the editor."""
-    from aiohttp import web
-
     await runner.setup()
-    await web.SockSite(runner, claim.socket).start()
+    await runner.listen(claim.socket)
     # What lives now lives to the end: later collections need not look at it.
     gc.freeze()
     gc.enable()
     _print_ready(claim.port)
-    context.log.info(f"serving {context.settings.root or context.environment.address} on port {claim.port}")
-    watch = asyncio.ensure_future(_take_wanted_port(context, runner)) if claim.taken else None
+    logger.info("serving %s on port %d", context.settings.root or environment.address, claim.port)
+    watch = None
+    if claim.taken:
+        watch = asyncio.ensure_future(_take_wanted_port(environment, editor, runner))
     reason = await ending.reason
     if watch is not None:
         watch.cancel()
@@ -177,22 +191,23 @@ async def _serve(
         async with asyncio.timeout(within):
             await runner.cleanup()
     except TimeoutError:
-        context.log.warn("some connections did not end in time; dropped")
+        logger.warning("some connections did not end in time; dropped")
     if reason != "editor":
         await editor.settle(LAST_WORDS)
     editor.close()
     await asyncio.wait({editor.closed}, timeout=0.2)
 
 
-async def _take_wanted_port(context: Context, runner: web.BaseRunner) -> None:
+async def _take_wanted_port(environment: Environment, editor: NvimEditor, runner: Runner) -> None:
     """Serves the wanted port as well, as soon as its holder lets it go."""
-    from aiohttp import web
-
-    port = context.environment.port
-    await web.SockSite(runner, await ports.await_port(context.environment.host, port)).start()
-    context.ports.add(port)
-    context.editor.report("listening", {"port": port})
-    context.log.info(f"port {port} is free again; serving it too")
+    port = environment.port
+    try:
+        await runner.listen(await ports.await_port(environment.host, port))
+    except Exception:  # boundary: nobody waits for this, and the port that is served goes on
+        logger.exception("port %d is free again but cannot be served", port)
+        return
+    editor.report("listening", {"port": port})
+    logger.info("port %d is free again; serving it too", port)
 
 
 def _debounced_sessions(editor: NvimEditor, calls: Calls) -> Callable[[list[SessionInfo]], None]:
@@ -240,20 +255,17 @@ def _print_ready(port: int) -> None:
 
 
 def _versions() -> Versions:
-    import aiohttp
-    import msgpack  # type: ignore[import-untyped]
-
     return Versions(
         bridge=__version__,
         python=platform.python_version(),
         sdk=_installed("mcp"),
-        aiohttp=aiohttp.__version__,
-        msgpack=".".join(map(str, msgpack.version)),
+        aiohttp=_installed("aiohttp"),
+        msgpack=_installed("msgpack"),
     )
 
 
 def _installed(name: str) -> str:
-    """Version of a package that must not be imported yet, from the name of its metadata folder."""
+    """Version of a package, from the name of its metadata folder: no import is needed for that."""
     pattern = re.compile(rf"{name}-([^-]+)\.dist-info")
     for folder in sys.path:
         try:

@@ -1,6 +1,6 @@
-"""Where everything but the ready line goes: stderr (read by the plugin) and `MCP_LOG_FILE`.
+"""The log's handler: everything but the ready line goes to stderr (read by the plugin) and to `MCP_LOG_FILE`.
 
-Receives levels and texts, from our modules and from the standard `logging`. Sends `LEVEL message` lines.
+Receives records of the standard `logging`, from our modules and from libraries. Sends `LEVEL message` lines.
 Does not know about: what the texts mean; but a secret that it was told of never passes.
 """
 
@@ -12,23 +12,25 @@ import stat
 import sys
 import time
 
-LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40}
+PACKAGE = __name__.partition(".")[0]
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+NAMES = {number: name.upper() for name, number in LEVELS.items()}
 ROTATE_AT = 10 * 1024 * 1024
 """Bytes of the log file; one older file is kept."""
 
 
-class Log:
+class LogHandler(logging.Handler):
     """Writes lines; never waits for whoever reads them, and never fails."""
 
-    def __init__(self, path: str | None = None, level: str = "info", fd: int = 2) -> None:
+    def __init__(self, path: str | None = None, fd: int = 2) -> None:
+        super().__init__()
         self._fd = fd
         self._path = path
         self._file: int | None = None
         self._size = 0
-        self._least = LEVELS["info"]
         self._secrets: list[str] = []
         self._lost = 0
-        self.set_level(level)
+        self._torn = False
         try:
             kind = os.fstat(fd).st_mode
             # A reader that hangs must not hang the bridge. Not for terminals: those share the flag.
@@ -39,51 +41,39 @@ class Log:
         if path is not None:
             self._open(path)
 
-    def set_level(self, level: str) -> None:
-        """Sets the least level that is written; an unknown one changes nothing."""
-        self._least = LEVELS.get(level, self._least)
-
     def hide(self, secret: str) -> None:
         """Keeps `secret` out of every line from now on."""
         self._secrets.append(secret)
 
-    def __call__(self, level: str, text: str) -> None:
-        """Writes `text`, each line with its level."""
-        if LEVELS.get(level, 20) < self._least:
-            return
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a record, traceback included, each of its lines with the level."""
+        text = self.format(record)
+        if record.name.partition(".")[0] != PACKAGE:
+            text = f"{record.name}: {text}"
         for secret in self._secrets:
             text = text.replace(secret, "…")
-        lines = text.splitlines() or [""]
-        self._emit(level.upper(), lines)
-
-    def debug(self, text: str) -> None:
-        """For those who look for a fault."""
-        self("debug", text)
-
-    def info(self, text: str) -> None:
-        """What happened."""
-        self("info", text)
-
-    def warn(self, text: str) -> None:
-        """What somebody should know."""
-        self("warn", text)
-
-    def error(self, text: str) -> None:
-        """What failed."""
-        self("error", text)
+        self._emit(NAMES.get(record.levelno, record.levelname), text.splitlines() or [""])
 
     def _emit(self, level: str, lines: list[str]) -> None:
-        if self._lost:
-            lines = [*lines, f"({self._lost} log lines were lost: nobody read them)"]
-        data = "".join(f"{level} {line}\n" for line in lines).encode("utf-8", "backslashreplace")
-        try:
-            os.write(self._fd, data)
-            self._lost = 0
-        except OSError:
-            self._lost += len(lines)
+        notice = [f"({self._lost} log lines were lost: nobody read them)"] if self._lost else []
+        data = "".join(f"{level} {line}\n" for line in [*lines, *notice]).encode("utf-8", "backslashreplace")
+        taken = self._write(data)
+        whole = taken == len(data)
+        self._lost = 0 if whole else self._lost + max(0, len(lines) - data[:taken].count(b"\n"))
         if self._file is not None:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self._keep("".join(f"[{stamp}] [bridge] {level} {line}\n" for line in lines))
+
+    def _write(self, data: bytes) -> int:
+        """How many bytes went out. A pipe that is nearly full takes a part; the next begins a line."""
+        start = b"\n" if self._torn else b""
+        try:
+            taken = os.write(self._fd, start + data) - len(start)
+        except OSError:
+            return 0
+        if taken:
+            self._torn = data[taken - 1 : taken] != b"\n"
+        return max(0, taken)
 
     def _keep(self, text: str) -> None:
         data = text.encode("utf-8", "backslashreplace")
@@ -97,33 +87,31 @@ class Log:
                 self._size += os.write(self._file, data)
         except OSError as fault:
             self._file = None
-            self("warn", f"MCP_LOG_FILE: {fault}; going on without it")
+            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
 
     def _open(self, path: str) -> None:
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             self._size = os.fstat(self._file).st_size
         except OSError as fault:
-            self("warn", f"MCP_LOG_FILE: {fault}; going on without it")
+            self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
 
 
-class _Handler(logging.Handler):
-    """What libraries log (aiohttp, asyncio) goes the same way, tracebacks included."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(logging.WARNING)
-        self._log = log
-        self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-
-    def emit(self, record: logging.LogRecord) -> None:
-        level = "error" if record.levelno >= logging.ERROR else "warn"
-        self._log(level, self.format(record))
-
-
-def adopt_standard_logging(log: Log) -> None:
-    """Sends the warnings and errors of all libraries to `log`."""
-    logging.basicConfig(level=logging.WARNING, handlers=[_Handler(log)], force=True)
+def install(handler: LogHandler) -> None:
+    """Makes it the only handler of this process."""
+    logging.basicConfig(handlers=[handler], format="%(message)s", force=True)
     logging.raiseExceptions = False
+    set_level("info")
+
+
+def set_level(level: str) -> None:
+    """Sets the least level of ours that is written; an unknown one changes nothing.
+
+    Of libraries only warnings are, unless somebody looks for a fault.
+    """
+    if level in LEVELS:
+        logging.getLogger(PACKAGE).setLevel(LEVELS[level])
+        logging.getLogger().setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
 
 
 def is_terminal() -> bool:

@@ -6,6 +6,7 @@ Exit codes: 0 told to end or editor gone; 1 it could not start, and the last lin
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+logger = logging.getLogger(__name__)
+
+
 def main() -> None:
     """Runs the bridge; does not return."""
     # Before the event loop has its own handlers: being told to end is no error.
@@ -26,24 +30,23 @@ def main() -> None:
         signal.signal(getattr(signal, name), lambda *_: os._exit(0))
     # Imports make no garbage worth a look; the lifecycle turns it on again.
     gc.disable()
-    from .log import Log, adopt_standard_logging, is_terminal
+    from . import log
 
-    log = Log()
+    log.install(log.LogHandler())
     try:
-        environment = take(os.environ, is_terminal())
-        if environment.log_file is not None:
-            log = Log(environment.log_file)
-        adopt_standard_logging(log)
+        environment = take(os.environ, log.is_terminal())
+        handler = log.LogHandler(environment.log_file)
+        log.install(handler)
         if environment.token_made:
             print(f"MCP_AUTH_TOKEN was not set; token of this run: {environment.token}", file=sys.stderr)
         from .lifecycle import run
 
         async def life() -> None:
-            _leave(await run(environment, log))
+            _leave(await run(environment, handler))
 
         _run_loop(life())
     except BridgeError as error:
-        log.error(str(error))
+        logger.error("%s", error)
         _leave(1)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -185,14 +185,12 @@ async def served(
     editor = MemoryEditor(settings)
     calls = Calls(editor, settings, boot)
     context = Context(
-        environment=cast(Any, None),
         settings=settings,
         hello=Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings),
         editor=editor,
         calls=calls,
         token=Token(TOKEN),
         versions=Versions("0", "0", "0", "0", "0"),
-        log=cast(Any, None),
         boot=boot,
     )
     reported: list[list[SessionInfo]] = []

@@ -51,10 +51,6 @@ CALLS = "__future__ asyncio collections enum logging math secrets time typing we
 """All that `calls` may import beside the project: nothing in it does I/O."""
 
 TO_CUT = {
-    "http.context → process.environment",
-    "http.context → process.log",
-    "process.lifecycle → aiohttp",
-    "process.lifecycle → msgpack",
     "sessions.registry → http.events",
     "sessions.session → aiohttp",
     "sessions.session → http.events",

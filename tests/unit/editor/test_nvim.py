@@ -36,9 +36,9 @@ class Seen:
 
 
 class Setup:
-    def __init__(self, nvim: Nvim, editor: NvimEditor, logs: list[tuple[str, str]]) -> None:
-        self.nvim, self.editor, self.logs = nvim, editor, logs
-        self.calls = Calls(editor, Settings(tool_timeout=5000), "boot", lambda *entry: logs.append(entry))
+    def __init__(self, nvim: Nvim, editor: NvimEditor) -> None:
+        self.nvim, self.editor = nvim, editor
+        self.calls = Calls(editor, Settings(tool_timeout=5000), "boot")
         self.seen = Seen()
 
     async def run(self, name: str, **arguments: Any) -> Any:
@@ -57,17 +57,16 @@ async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
 
 @pytest.fixture
 async def setup(nvim: Nvim) -> AsyncIterator[Setup]:
-    logs: list[tuple[str, str]] = []
-    editor = await NvimEditor.open(str(nvim.socket), lambda *entry: logs.append(entry))
+    editor = await NvimEditor.open(str(nvim.socket))
     await editor.hello(INFO)
-    yield Setup(nvim, editor, logs)
+    yield Setup(nvim, editor)
     editor.close()
     await editor.closed
 
 
 async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim) -> None:
     """Settings and limits of the editor are taken, unknown ones dropped, absent ones default."""
-    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    editor = await NvimEditor.open(str(nvim.socket))
     await nvim.lua("""require('mcp-tools.wire').settings = { tool_timeout = 7, allowed_hosts = { 'a' },
       instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
     hello = await editor.hello(INFO)
@@ -125,12 +124,12 @@ async def test_progress_and_log_arrive(setup: Setup) -> None:
     assert setup.seen.logs == [("info", {"at": "half"})]
 
 
-async def test_lua_faults_do_not_reach_the_client(setup: Setup) -> None:
+async def test_lua_faults_do_not_reach_the_client(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     """What Lua threw stands in the log, not in the outcome."""
     outcome = await setup.run("throw")
     assert outcome.error.code is Code.EXECUTION_ERROR
     assert "secret" not in outcome.error.message
-    assert any("secret path" in text for _, text in setup.logs)
+    assert any("secret path" in text for text in caplog.messages)
 
 
 async def test_bytes_that_are_not_utf8_are_explained(setup: Setup) -> None:
@@ -203,12 +202,12 @@ async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
     assert -50_000_000 < clock.to_editor(monotonic()) - true < 50_000_000
 
 
-async def test_strange_events_are_logged_only(setup: Setup) -> None:
+async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     """Unknown names and shapes end neither the channel nor the call."""
     for event in ("'wake'", "'wake', 1", "'nonsense', 1", "'started', 'x', 'y'", "'log', 'x', 'info', '{'"):
         await setup.nvim.lua(f"vim.rpcnotify(require('mcp-tools.wire').channel, {event})")
     assert (await setup.run("echo", text="x")).text == "x"
-    assert len(setup.logs) == 5
+    assert len([record for record in caplog.records if record.name.startswith("bridge.")]) == 5
 
 
 async def test_changed_reaches_its_listeners(setup: Setup) -> None:
@@ -223,7 +222,7 @@ async def test_changed_reaches_its_listeners(setup: Setup) -> None:
 async def test_refused_hello(nvim: Nvim) -> None:
     """What Lua says against this bridge is raised."""
     await nvim.lua("require('mcp-tools.wire').refuse = 'speaks protocol 9'")
-    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    editor = await NvimEditor.open(str(nvim.socket))
     with pytest.raises(LuaError, match="speaks protocol 9"):
         await editor.hello(INFO)
     editor.close()
@@ -233,4 +232,4 @@ async def test_refused_hello(nvim: Nvim) -> None:
 async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
     """Nobody at the address: the error says which variable holds it."""
     with pytest.raises(StartError, match=r"no Neovim at .*NVIM_LISTEN_ADDRESS"):
-        await NvimEditor.open(str(tmp_path / "absent"), lambda level, text: None)
+        await NvimEditor.open(str(tmp_path / "absent"))

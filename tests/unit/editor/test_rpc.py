@@ -40,8 +40,8 @@ class Peer:
 class Line:
     """A channel, its peer, and what the channel told."""
 
-    def __init__(self, channel: Channel, peer: Peer, events: asyncio.Queue[Any], logs: list[str]) -> None:
-        self.channel, self.peer, self.events, self.logs = channel, peer, events, logs
+    def __init__(self, channel: Channel, peer: Peer, events: asyncio.Queue[Any]) -> None:
+        self.channel, self.peer, self.events = channel, peer, events
 
 
 @pytest.fixture
@@ -50,16 +50,15 @@ async def line(home: Home) -> AsyncIterator[Line]:
     path = str(home.path / "peer.sock")
     server = await asyncio.start_unix_server(lambda r, w: peers.put_nowait(Peer(r, w)), path)
     events: asyncio.Queue[Any] = asyncio.Queue()
-    logs: list[str] = []
 
     def on_event(name: str, args: list[Any]) -> None:
         if name == "throw":
             raise RuntimeError("thrown by the listener")
         events.put_nowait((name, args))
 
-    channel = await connect(path, on_event, lambda level, text: logs.append(text))
+    channel = await connect(path, on_event)
     peer = await peers.get()
-    yield Line(channel, peer, events, logs)
+    yield Line(channel, peer, events)
     channel.close()
     peer.writer.close()
     server.close()
@@ -164,7 +163,9 @@ async def test_the_end_of_the_channel_fails_all_that_waits(line: Line) -> None:
         b"\x91" * 2000 + b"\x01",  # too deep
     ],
 )
-async def test_bytes_that_are_no_messages_end_the_channel(line: Line, data: bytes) -> None:
+async def test_bytes_that_are_no_messages_end_the_channel(
+    line: Line, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     """Garbage closes the channel with an error that says so, and fails what waits."""
     future = line.channel.request("a", (), soon())
     line.peer.writer.write(data)
@@ -172,7 +173,7 @@ async def test_bytes_that_are_no_messages_end_the_channel(line: Line, data: byte
         await line.channel.closed
     with pytest.raises(EditorGoneError, match="does not speak msgpack-RPC"):
         await future
-    assert "does not speak msgpack-RPC" in line.logs[0]
+    assert "does not speak msgpack-RPC" in caplog.messages[0]
 
 
 async def test_requests_of_the_peer_are_refused(line: Line) -> None:
@@ -181,13 +182,13 @@ async def test_requests_of_the_peer_are_refused(line: Line) -> None:
     assert await line.peer.read() == [1, 5, [0, "the bridge answers no requests"], None]
 
 
-async def test_an_event_that_throws_is_logged(line: Line) -> None:
+async def test_an_event_that_throws_is_logged(line: Line, caplog: pytest.LogCaptureFixture) -> None:
     """A listener's failure ends neither the channel nor the next event."""
     line.peer.send([2, "throw", []])
     line.peer.send([2, "fine", [1]])
     async with asyncio.timeout(1):
         assert await line.events.get() == ("fine", [1])
-    assert "thrown by the listener" in line.logs[0]
+    assert "thrown by the listener" in caplog.messages[0]
 
 
 async def test_messages_may_arrive_in_any_pieces(line: Line) -> None:
@@ -228,7 +229,7 @@ async def test_congestion_is_seen_and_ends(line: Line) -> None:
 async def test_neovim_over_a_socket(spawn_nvim: Spawn) -> None:
     """Bytes that are not UTF-8 go both ways, handles arrive, sizes and nesting are no matter."""
     nvim = await spawn_nvim()
-    channel = await connect(str(nvim.socket), lambda name, args: None, lambda level, text: None)
+    channel = await connect(str(nvim.socket), lambda name, args: None)
 
     async def lua(code: str, *args: Any) -> Any:
         return await channel.request("nvim_exec_lua", (code, args), soon())
@@ -253,7 +254,7 @@ async def test_neovim_over_tcp(spawn_nvim: Spawn, free_port: Callable[[], int]) 
     """`host:port` reaches a Neovim that listens on TCP."""
     nvim, port = await spawn_nvim(), free_port()
     await nvim.request("nvim_call_function", "serverstart", [f"127.0.0.1:{port}"])
-    channel = await connect(f"127.0.0.1:{port}", lambda name, args: None, lambda level, text: None)
+    channel = await connect(f"127.0.0.1:{port}", lambda name, args: None)
     assert await channel.request("nvim_exec_lua", ("return 42", ()), soon()) == 42
     channel.close()
     await channel.closed
@@ -264,4 +265,4 @@ async def test_nobody_there(address: str, tmp_path: Path) -> None:
     """An address where nobody listens is an OSError at once."""
     where = address if ":" in address else str(tmp_path / address)
     with pytest.raises(OSError):  # noqa: PT011 - which one depends on the kind of socket
-        await connect(where, lambda name, args: None, lambda level, text: None)
+        await connect(where, lambda name, args: None)

@@ -80,7 +80,7 @@ class Setup:
 @pytest.fixture
 async def setup(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> AsyncIterator[Setup]:
     nvim = await spawn_nvim(init_lua=INIT)
-    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    editor = await NvimEditor.open(str(nvim.socket))
     hello = await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
     yield Setup(nvim, editor, Calls(editor, hello.settings))
     editor.close()

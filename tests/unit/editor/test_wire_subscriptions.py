@@ -27,7 +27,7 @@ return count
 
 
 async def attach(nvim: Nvim) -> tuple[NvimEditor, asyncio.Queue[str]]:
-    editor = await NvimEditor.open(str(nvim.socket), lambda level, text: None)
+    editor = await NvimEditor.open(str(nvim.socket))
     await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))
     heard: asyncio.Queue[str] = asyncio.Queue()
     editor.on_updated(heard.put_nowait)

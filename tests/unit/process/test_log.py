@@ -9,8 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from bridge.process import log as log_module
-from bridge.process.log import ROTATE_AT, Log
+from bridge.process import log
+from bridge.process.log import ROTATE_AT, LogHandler
+
+logger = logging.getLogger("bridge.somewhere")
+
+
+@pytest.fixture(autouse=True)
+def kept() -> Iterator[None]:
+    """What the log changes of this process is undone."""
+    root, own = logging.getLogger(), logging.getLogger("bridge")
+    before = root.handlers[:], root.level, own.level, logging.raiseExceptions
+    yield
+    root.handlers[:], root.level, own.level, logging.raiseExceptions = before
 
 
 @pytest.fixture
@@ -21,82 +32,109 @@ def pipe() -> Iterator[tuple[int, int]]:
     os.close(write)
 
 
+def installed(fd: int, path: Path | None = None) -> LogHandler:
+    handler = LogHandler(None if path is None else str(path), fd)
+    log.install(handler)
+    return handler
+
+
+def drain(fd: int) -> bytes:
+    """All that is there."""
+    os.set_blocking(fd, False)
+    data = b""
+    while True:
+        try:
+            data += os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return data
+
+
 def test_every_line_has_its_level(pipe: tuple[int, int]) -> None:
     """Texts of several lines become lines with the level each; lower levels are left out."""
-    log = Log(fd=pipe[1])
-    log.debug("unseen")
-    log.error("one\ntwo")
+    installed(pipe[1])
+    logger.debug("unseen")
+    logger.error("one\ntwo")
     log.set_level("debug")
-    log.debug("seen\udcff")
-    assert os.read(pipe[0], 1000) == b"ERROR one\nERROR two\nDEBUG seen\\udcff\n"
+    logger.debug("seen\udcff")
+    logger.warning("%d and %s", 1, "two")
+    assert drain(pipe[0]) == b"ERROR one\nERROR two\nDEBUG seen\\udcff\nWARN 1 and two\n"
+
+
+def test_levels_reach_libraries_too(pipe: tuple[int, int]) -> None:
+    """Of libraries warnings are shown, and all that they say when somebody looks for a fault."""
+    installed(pipe[1])
+    library = logging.getLogger("aiohttp.client")
+    library.info("unseen")
+    log.set_level("debug")
+    library.debug("seen")
+    log.set_level("error")
+    logger.warning("unseen")
+    log.set_level("nonsense")
+    library.info("unseen")
+    assert drain(pipe[0]) == b"DEBUG aiohttp.client: seen\n"
 
 
 def test_secrets_never_pass(pipe: tuple[int, int]) -> None:
     """A secret that the log knows is replaced, wherever it stands."""
-    log = Log(fd=pipe[1])
-    log.hide("s3cret")
-    log.info("Bearer s3cret")
-    assert os.read(pipe[0], 1000) == "INFO Bearer …\n".encode()
+    installed(pipe[1]).hide("s3cret")
+    logger.info("Bearer %s", "s3cret")
+    try:
+        raise KeyError("s3cret")
+    except KeyError:
+        logger.exception("failed")
+    assert b"s3cret" not in drain(pipe[0])
 
 
 def test_a_reader_that_hangs_costs_lines_not_time(pipe: tuple[int, int]) -> None:
-    """A full pipe loses lines and says how many when it flows again."""
-    log = Log(fd=pipe[1])
-    for _ in range(2000):
-        log.info("x" * 100)
-    os.set_blocking(pipe[0], False)
-    while True:
-        try:
-            os.read(pipe[0], 1 << 16)
-        except BlockingIOError:
-            break
-    log.info("again")
-    first, second = os.read(pipe[0], 1000).decode().splitlines()
+    """A full pipe loses lines and says how many when it flows again; none is glued to a part of another."""
+    installed(pipe[1])
+    for number in range(40):
+        logger.info("%d %s", number, "x" * 5000)
+    before = drain(pipe[0]).splitlines()
+    logger.info("again")
+    first, second = drain(pipe[0]).decode().strip().splitlines()
     assert first == "INFO again"
-    assert "log lines were lost" in second
+    lost = 40 - len(before) + (len(before[-1]) < 5000)
+    assert second == f"INFO ({lost} log lines were lost: nobody read them)"
 
 
 def test_a_reader_that_is_gone_is_no_error() -> None:
     """Writing to a closed pipe goes unnoticed."""
     read, write = os.pipe()
     os.close(read)
-    Log(fd=write).error("nobody")
+    installed(write)
+    logger.error("nobody")
     os.close(write)
 
 
 def test_the_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, int]) -> None:
     """Lines go to MCP_LOG_FILE too, for the owner only; at 10 MiB one older file is kept."""
     path = tmp_path / "log"
-    log = Log(str(path), fd=pipe[1])
-    log.warn("hello")
+    installed(pipe[1], path)
+    logger.warning("hello")
     assert path.read_text().endswith("[bridge] WARN hello\n")
     assert path.stat().st_mode & 0o777 == 0o600
     with path.open("ab") as stream:
         stream.truncate(ROTATE_AT)
-    log = Log(str(path), fd=pipe[1])
-    log.warn("next")
+    installed(pipe[1], path)
+    logger.warning("next")
     assert path.read_text().count("\n") == 1
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 
 
 def test_a_file_that_cannot_be_opened_is_named(pipe: tuple[int, int]) -> None:
     """The bridge goes on without the file and says why."""
-    Log("/nonexistent/log", fd=pipe[1])
+    installed(pipe[1], Path("/nonexistent/log"))
     assert b"WARN MCP_LOG_FILE: " in os.read(pipe[0], 1000)
 
 
 def test_libraries_log_the_same_way(pipe: tuple[int, int]) -> None:
     """Warnings of aiohttp and asyncio arrive with level and traceback."""
-    root = logging.getLogger()
-    kept = root.handlers[:], root.level, logging.raiseExceptions
+    installed(pipe[1])
     try:
-        log_module.adopt_standard_logging(Log(fd=pipe[1]))
-        try:
-            raise KeyError("k")
-        except KeyError:
-            logging.getLogger("aiohttp.server").exception("failed")
-    finally:
-        root.handlers[:], root.level, logging.raiseExceptions = kept
-    lines = os.read(pipe[0], 10_000).decode().splitlines()
+        raise KeyError("k")
+    except KeyError:
+        logging.getLogger("aiohttp.server").exception("failed")
+    lines = drain(pipe[0]).decode().splitlines()
     assert lines[0] == "ERROR aiohttp.server: failed"
     assert lines[-1] == "ERROR KeyError: 'k'"

@@ -67,6 +67,14 @@ def test_other_ways_are_seen() -> None:
     assert sorted(name for _, name in starts(text)) == sorted(expected)
 
 
+def test_specs_wait_for_their_terminals() -> None:
+    """They open terminals with `t.terminal()`: one that is closed before its program runs ends the editor."""
+    opens = re.compile(r"vim\.cmd.*\bterm(inal)?\b|\btermopen\b|\bpty\b")
+    assert opens.search("vim.cmd('new | terminal cat')")
+    specs = sorted((ROOT / "tests" / "lua").rglob("*_spec.lua"))
+    assert [path.name for path in specs if opens.search(path.read_text())] == []
+
+
 async def test_an_editor_has_its_own_session(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """No signal to the group of the test run reaches an editor, nor one to an editor's group the run."""
     nvim = await spawn_nvim()

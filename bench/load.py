@@ -26,6 +26,8 @@ TARGET = ROOT / ".deps" / "wrk"
 sys.path.insert(0, str(ROOT / "scripts"))
 import _debs  # noqa: E402
 
+from tests.support import processes  # noqa: E402
+
 
 class BenchError(Exception):
     """Something did not run as it must for its number to mean anything."""
@@ -131,12 +133,11 @@ async def run(endpoint: Endpoint, seconds: float, clients: int = 1) -> Sample:
             "size": endpoint.size,
         }
         spec.write_text(f"return {lua(values)}\n")
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             *command,
             *("-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "20s"),
             *("-s", str(HERE / "wrk.lua"), endpoint.url, "--", str(spec)),
             env={**os.environ, **extra},
-            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

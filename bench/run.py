@@ -41,6 +41,8 @@ from scenarios import (  # noqa: E402
 )
 from stage import prepare  # noqa: E402
 
+from tests.support import keeper  # noqa: E402
+
 LONG = ["instructions"]
 """Left out of a quick run unless it is named: valgrind takes a minute to start a bridge."""
 
@@ -113,7 +115,8 @@ def main() -> int:
     try:
         load.wrk()
         machine, neighbours = table.describe(nvim), table.Neighbours()
-        rows = asyncio.run(measure(nvim, amount, wanted))
+        with keeper.kept():
+            rows = asyncio.run(measure(nvim, amount, wanted))
         machine.append(f"other programs used {neighbours.share():.0f} % of the machine meanwhile")
     except BaseExceptionGroup as group:
         faults, others = group.split((load.BenchError, AssertionError))

@@ -23,6 +23,7 @@ import _npm
 import aiohttp
 from load import BenchError, Endpoint
 
+from tests.support import processes
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
@@ -92,9 +93,7 @@ async def launch(
     """
     begun = time.perf_counter()
     with log.open("wb") as stream:
-        process = await asyncio.create_subprocess_exec(
-            *command, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=stream
-        )
+        process = await processes.start(*command, env=env, stdout=asyncio.subprocess.PIPE, stderr=stream)
     assert process.stdout
     try:
         async with asyncio.timeout(start_seconds):

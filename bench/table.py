@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+
+from tests.support import processes
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def describe(nvim: Path) -> list[str]:
     amount = f"{int(memory[1]) / 1024**2:.0f} GiB" if memory else "?"
     busy = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     packages = ", ".join(f"{name} {version(name)}" for name in ("mcp", "aiohttp", "msgpack"))
-    editor = subprocess.run([nvim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    editor = processes.run([nvim, "--version"]).stdout.splitlines()[0]
     return [
         f"{os.cpu_count()} × {model[1] if model else '?'}, {amount}; load before the run {busy}",
         f"{platform.system()} {platform.release().split('-')[0]} {platform.machine()}, {editor}, "

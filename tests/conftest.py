@@ -25,7 +25,7 @@ import hypothesis
 import pytest
 import pytest_asyncio
 
-from tests.support import leaks
+from tests.support import keeper, leaks, processes
 from tests.support.nvim import Home, Nvim, start
 from tests.support.shared import Keep, keeping
 
@@ -59,7 +59,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    leaks.mark()
     if config.getoption("--quick"):
         hypothesis.settings.load_profile("quick")
     if not nvims.RECORD.exists():
@@ -189,6 +188,14 @@ def no_process_left() -> Iterator[None]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, 9)
     assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ends_with_the_run() -> Iterator[None]:
+    """Nothing that tests start outlives the process that runs them, or is deaf because that is."""
+    processes.ignore_alone()
+    with keeper.kept():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,6 +17,8 @@ import servers
 from stage import Stage
 from table import Row
 
+from tests.support import processes
+
 TEXT = "a line of text, as tools are given it"
 FIGURE = "user-space instructions per sync call, sessions"
 REACH = 1.6
@@ -77,12 +79,11 @@ async def dumped(stage: Stage, program: servers.Program) -> int:
 
 async def dump(stage: Stage, program: servers.Program) -> None:
     """Tell callgrind to write; both find each other in the folder for temporary files."""
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         "callgrind_control",
         "--dump",
         str(program.process.pid),
         env=stage.home.environment(),
-        stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from rounds import interleaved
 from stage import Stage
 from table import Row
 
+from tests.support import processes
 from tests.support.nvim import Nvim
 
 FOLDER = Path(__file__).resolve().parents[1] / "python_tools"
@@ -121,6 +121,6 @@ async def start_host(editor: Nvim) -> Start:
 async def start_python() -> Start:
     """What Python needs for that at least."""
     begun = time.perf_counter()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-I", "-c", IMPORT)
+    process = await processes.start(sys.executable, "-I", "-c", IMPORT)
     await process.wait()
     return Start((time.perf_counter() - begun) * 1000)

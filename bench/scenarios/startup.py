@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rounds import interleaved
 from stage import Stage, editor
 from table import Row
 
+from tests.support import processes
 from tests.support.nvim import ROOT
 
 PLUGIN_MS, SETUP_MS = 0.3, 2.0
@@ -92,10 +92,9 @@ async def start_nvim(stage: Stage) -> Start:
     """Start Neovim with a clock around the two."""
     init = stage.home.path / "clocked.lua"
     init.write_text(CLOCKED)
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         *(str(stage.program), "--headless", "--noplugin", "-u", str(init), "-i", "NONE", "-n"),
         env=stage.home.environment() | {"BENCH_ROOT": str(ROOT)},
-        stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -117,7 +116,7 @@ async def start_bridge(stage: Stage) -> Ready:
 async def run_imports() -> Ready:
     """What Python and the imports cost that no bridge can do without."""
     begun, before = time.perf_counter(), used()
-    await asyncio.to_thread(subprocess.run, [sys.executable, "-c", IMPORTS], check=True)
+    await asyncio.to_thread(processes.run, [sys.executable, "-c", IMPORTS], check=True)
     return Ready(time.perf_counter() - begun, cpu=used() - before)
 
 

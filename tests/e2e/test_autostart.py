@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import terminal
+from tests.support import processes, terminal
 from tests.support.nvim import Home, Nvim
 from tests.support.terminal import Terminal
 
@@ -100,7 +99,7 @@ async def test_short_lived(nvim_program: Path, home: Home, command: str, why: st
     cwd = home.make("cwd")
     for name in ("one", "two"):
         (cwd / name).write_text(f"{name}\n")
-    subprocess.run(["git", "init", "--quiet"], cwd=cwd, env=home.environment(), check=True)
+    processes.run(["git", "init", "--quiet"], cwd=cwd, env=home.environment(), check=True)
     names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
     async with terminal.opened(
         nvim_program, home, init_lua=SETUP, command=command, cwd=cwd, env=dict.fromkeys(names, "test")

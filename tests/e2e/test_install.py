@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import bridge as support
-from tests.support import environment, terminal
+from tests.support import environment, processes, terminal
 from tests.support.bridge import connect
 from tests.support.nvim import Home, Nvim
 from tests.support.results import text_of
@@ -72,7 +71,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
     assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
     assert again.stdout.strip() == f"up to date: {built}"
     imports = [built / "bin" / "python", "-c", "import bridge.http.app, bridge.protocol.kernel"]
-    done = subprocess.run(imports, cwd=environment.ROOT, capture_output=True, text=True)
+    done = processes.run(imports, cwd=environment.ROOT)
     assert done.returncode == 0, done.stderr
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import bridge as support
-from tests.support import environment
+from tests.support import environment, processes
 from tests.support.bridge import connect
 from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.results import text_of
@@ -29,14 +29,13 @@ LOADED = "return debug.getinfo(require('mcp-tools').setup, 'S').source:sub(2)"
 def git(*arguments: str, cwd: Path) -> str:
     """Run git without anybody's settings."""
     settings = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main")
-    done = subprocess.run(
+    done = processes.run(
         ["git", *settings, *arguments],
         cwd=cwd,
         env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
-        capture_output=True,
         check=True,
     )
-    return done.stdout.decode()
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +122,9 @@ async def test_lazy(
         "require('lazy').setup({ spec }, { rocks = { enabled = false } })\n"
     )
     (tmp_path / "init.lua").write_text(init)
-    installing = subprocess.run(
+    installing = processes.run(
         [nvim_program, "--headless", "-u", tmp_path / "init.lua", "-i", "NONE", "-n", "+qall"],
         env=home.environment() | building(),
-        capture_output=True,
-        text=True,
         timeout=50,
     )
     built = environment.folder(home.make("data"))

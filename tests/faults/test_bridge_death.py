@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.support import processes
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready
 from tests.support.nvim import ROOT, Nvim
 from tests.support.raw import Raw, begun, code_of, text_of, within
@@ -144,7 +145,7 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
     """A bridge as a child of the test, whose exit code can be seen."""
     token = "0123456789abcdef" * 4
     variables = {"NVIM_LISTEN_ADDRESS": str(nvim.socket), "MCP_PORT": str(port), "MCP_AUTH_TOKEN": token}
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         sys.executable,
         *("-m", "bridge"),
         env=nvim.home.environment() | variables,

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import processes
 from tests.support.bridge import Bridge, ready
 from tests.support.leaks import descendants
 from tests.support.nvim import Nvim
@@ -267,7 +268,7 @@ async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
         "MCP_PORT": str(bridge.port),
         "MCP_AUTH_TOKEN": "a" * 64,
     }
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         sys.executable,
         *("-m", "bridge"),
         env=bridge.nvim.home.environment() | variables | {"PYTHONPATH": str(Path(__file__).parents[2])},

@@ -72,4 +72,13 @@ function t.wait(fn, ms, what)
   return value
 end
 
+---Open a terminal in a new window, and wait until its program runs. Until then its process is a copy of this editor,
+---whose handlers still report to this one: the hang-up that a terminal gets when it is closed would end the editor.
+function t.terminal()
+  vim.cmd('new | terminal echo running; exec cat')
+  t.wait(function()
+    return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'running'
+  end, 5000, 'the start of the terminal')
+end
+
 return t

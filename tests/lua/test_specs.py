@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import processes
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
@@ -29,8 +29,6 @@ def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
     environment = home.environment()
     environment["PATH"] = f"{programs}:{environment['PATH']}"
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", HERE / "run.lua", spec]
-    done = subprocess.run(
-        command, cwd=home.make("cwd"), env=environment, capture_output=True, text=True, timeout=50
-    )
+    done = processes.run(command, cwd=home.make("cwd"), env=environment, timeout=50)
     report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
     assert done.returncode == 0, f"{report}\n{done.stderr}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import processes
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Nvim
 from tests.support.python_host import INIT, SAMPLES, Caller, caller
@@ -37,9 +38,8 @@ require('mcp-tools').register({
 
 async def run(*command: str) -> str:
     """What a program prints."""
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
+    pipe = asyncio.subprocess.PIPE
+    process = await processes.start(*command, stdout=pipe, stderr=pipe)
     async with asyncio.timeout(30):
         output, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()

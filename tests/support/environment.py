@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from . import processes
 from .nvim import ROOT, Home
 
 LOCK = ROOT / "requirements.lock"
@@ -61,12 +62,10 @@ def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
-    return subprocess.run(
+    return processes.run(
         ["make", "install"],
         cwd=ROOT,
         env={**inherited, **variables(path), "XDG_DATA_HOME": str(data)},
-        capture_output=True,
-        text=True,
         timeout=timeout / 1000,
     )
 

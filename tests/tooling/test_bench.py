@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = [
@@ -46,7 +47,7 @@ def test_every_row_is_produced(tmp_path: Path) -> None:
     """A smoke run measures every figure and writes the table, whatever the numbers are."""
     output = tmp_path / "RESULTS.md"
     command = [sys.executable, str(ROOT / "bench" / "run.py"), "--quick", "--output", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=170, stdin=subprocess.DEVNULL)
+    done = processes.run(command, timeout=170)
     assert done.returncode == 0, done.stderr
     rows = [line.strip("|").split("|") for line in output.read_text().splitlines() if line.startswith("| ")][
         1:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import processes
 from tests.support.nvim import ROOT, Home, Nvim
 
 Spawn = Callable[..., Awaitable[Nvim]]
@@ -55,7 +56,7 @@ def first_tool() -> str:
 def gen_doc(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run the generator of a checkout."""
     command = [sys.executable, str(root / "scripts" / "gen_doc"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True)
+    return processes.run(command)
 
 
 def test_generated_chapters_are_in_step() -> None:
@@ -88,7 +89,7 @@ def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
     folder = home.make("doc")
     (folder / HELP.name).write_text(HELP.read_text())
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", f"+helptags {folder}", "+qall"]
-    done = subprocess.run(command, capture_output=True, text=True, env=home.environment())
+    done = processes.run(command, env=home.environment())
 
     assert "E154" not in done.stderr
     tags = [line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()]
@@ -105,10 +106,8 @@ def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
         "for _, link in ipairs(vim.split(vim.env.LINKS, ' ')) do"
         " if not pcall(vim.cmd.help, link) then io.stderr:write(link, '\\n') end end"
     )
-    done = subprocess.run(
+    done = processes.run(
         [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", f"+lua {script}", "+qall!"],
-        capture_output=True,
-        text=True,
         env=home.environment() | {"LINKS": " ".join(sorted(links))},
     )
     missing = {line for line in done.stderr.split() if line in links}
@@ -162,7 +161,7 @@ async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """The tools that the help's chapter on writing them defines do what their descriptions say."""
-    subprocess.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)
+    processes.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)
     (tmp_path / "logo.png").write_bytes(b"\x89PNG\xff")
     nvim = await spawn_nvim(cwd=tmp_path)
     for block in help_blocks(HELP.read_text()):

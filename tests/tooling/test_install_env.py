@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import processes
+
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "install-env"
 STAMP = ".lock-hash"
 
@@ -42,12 +44,12 @@ def lock(tmp_path: Path) -> Path:
 def run(folder: Path, lock: Path, *args: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"PATH": path} if path else {})}
     command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock), *args]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=50)
+    return processes.run(command, env=environment, timeout=50)
 
 
 def value_in(folder: Path) -> str:
     program = [folder / "bin" / "python", "-c", "import mcpt_probe; print(mcpt_probe.VALUE)"]
-    return subprocess.run(program, capture_output=True, text=True, check=True).stdout.strip()
+    return processes.run(program, check=True).stdout.strip()
 
 
 @pytest.fixture(params=["uv", pytest.param("pip", marks=pytest.mark.slow)])

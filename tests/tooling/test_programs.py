@@ -7,7 +7,6 @@ import contextlib
 import os
 import pty
 import re
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.support import processes
 from tests.support.nvim import ROOT, Home, Nvim, connect
 
 ENV_FILE = ROOT / ".deps" / "run.env"
@@ -23,13 +23,8 @@ ENV_FILE = ROOT / ".deps" / "run.env"
 @pytest.mark.slow
 def test_demo_goes_well(home: Home) -> None:
     """`make demo` ends with exit code 0 after every step, each with its time."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "demo")],
-        capture_output=True,
-        text=True,
-        env=home.environment(),
-        timeout=50,
-    )
+    demo = [sys.executable, ROOT / "scripts" / "demo"]
+    done = processes.run(demo, env=home.environment(), timeout=50)
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 of 10 steps" in done.stdout
@@ -51,7 +46,7 @@ async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
     (config / "init.lua").write_text("vim.g.configured = true\nvim.opt.runtimepath:remove(vim.fn.getcwd())\n")
     ours, theirs = pty.openpty()
     socket = home.path / "run.sock"
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         sys.executable,
         str(ROOT / "scripts" / "run"),
         *("-i", "NONE", "-n", "--listen", str(socket)),
@@ -60,7 +55,6 @@ async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
         stderr=theirs,
         cwd=ROOT,
         env=home.environment() | {"PATH": program_first, "TERM": "xterm-256color"},
-        start_new_session=True,
     )
     os.close(theirs)
     asyncio.get_running_loop().add_reader(ours, drain, ours)
@@ -106,11 +100,6 @@ async def test_run_is_ready_for_a_client(run_nvim: Nvim) -> None:
 
 def test_run_needs_a_terminal() -> None:
     """Without a terminal `make run` says so instead of filling a pipe with escape codes."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "run")],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    done = processes.run([sys.executable, ROOT / "scripts" / "run"])
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr

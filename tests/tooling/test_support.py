@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import leaks
+from tests.support import leaks, processes
 from tests.support.nvim import Nvim
 from tests.support.rpc import RpcError
 
@@ -73,7 +73,7 @@ async def test_killed_neovim_is_gone(spawn_nvim: Spawn) -> None:
 def test_leaked_process_is_seen() -> None:
     """A process that is left running is found, and no longer once it has ended."""
     before = set(leaks.descendants())
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    with processes.begin([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         assert set(leaks.left_over(before, patience=0)) == {process.pid}
     assert not leaks.left_over(before)
 
@@ -82,8 +82,8 @@ def test_leaked_process_is_seen() -> None:
 def test_leaked_orphan_is_seen() -> None:
     """A process whose parent has ended is found too."""
     before = set(leaks.descendants())
-    command = ["sh", "-c", "sleep 60 >/dev/null & echo $!"]
-    orphan = int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    command = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]
+    orphan = int(processes.run(command, check=True).stdout)
     try:
         assert leaks.left_over(before, patience=0) == {orphan: "sleep 60"}
     finally:

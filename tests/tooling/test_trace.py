@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +34,7 @@ STAGES = [
 def test_the_way_of_a_call_is_drawn() -> None:
     """Each line names a file that exists, and the stages come in the order in which CONTRIBUTING has them."""
     command = [sys.executable, str(ROOT / "scripts" / "trace"), "--plain"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, stdin=subprocess.DEVNULL)
+    done = processes.run(command, timeout=50)
     assert done.returncode == 0, done.stderr
     files = re.findall(r"^((?:bridge|lua)/\S+)", done.stdout, re.MULTILINE)
     assert [file for file in files if not (ROOT / file).is_file()] == []

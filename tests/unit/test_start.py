@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.support import processes
 
 START = Path(__file__).resolve().parents[2] / "bridge" / "start.py"
 PROVIDE = f"import runpy, sys; runpy.run_path({str(START)!r})\n"
@@ -14,7 +15,7 @@ def python(code: str, *path: Path) -> str:
     """What an isolated Python prints for `code`, with folders on its path."""
     paths = "".join(f"sys.path.append({str(each)!r})\n" for each in path)
     command = [sys.executable, "-I", "-c", f"import sys\n{paths}{code}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd="/")
+    done = processes.run(command, timeout=30, cwd="/")
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -70,7 +71,5 @@ def test_processes_of_tools_have_the_name(tmp_path: Path) -> None:
         f"import sys, runpy\nsys.path.append({str(tmp_path)!r})\nrunpy.run_path({str(START)!r})\n"
         "if __name__ == '__main__':\n    import work\n    work.main('here')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-I", runner], capture_output=True, text=True, timeout=50, cwd=tmp_path
-    )
+    done = processes.run([sys.executable, "-I", runner], timeout=50, cwd=tmp_path)
     assert done.stdout.strip() == "here mcp_tools_nvim.python_tools.decorator", done.stderr

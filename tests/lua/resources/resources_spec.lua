@@ -288,7 +288,7 @@ describe('nvim://cursor', function()
       return { cursor.path, cursor.line, cursor.column, cursor.text }
     end
     t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
-    vim.cmd('new | terminal cat')
+    t.terminal()
     t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
   end)
 

@@ -130,7 +130,7 @@ describe('buffer_read', function()
 
   it('never takes a terminal for the current file', function()
     vim.cmd.edit(write('d.txt', 'file'))
-    vim.cmd('new | terminal cat')
+    t.terminal()
     t.eq('file', call('buffer_read', { bufnr = 0 }).text)
   end)
 end)

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from bridge.process.ports import listen
+from tests.support import processes
 from tests.support.nvim import ROOT, Home, Nvim
 
 WIRE = ROOT / "tests" / "support" / "wire.lua"
@@ -69,26 +70,25 @@ async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
 
 @pytest.fixture
 async def start(home: Home) -> AsyncIterator[Start]:
-    processes: list[asyncio.subprocess.Process] = []
+    started: list[asyncio.subprocess.Process] = []
 
     async def spawn(address: Any, **variables: str | None) -> Bridge:
         env: dict[str, str | None] = {k: v for k, v in os.environ.items() if k not in CLEAN}
         env |= {"NVIM_LISTEN_ADDRESS": str(address), "MCP_AUTH_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
-        process = await asyncio.create_subprocess_exec(
+        process = await processes.start(
             sys.executable,
             "-m",
             "bridge",
-            stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=home.make("elsewhere"),
             env={k: v for k, v in (env | variables).items() if v is not None},
         )
-        processes.append(process)
+        started.append(process)
         return Bridge(process)
 
     yield spawn
-    for process in processes:
+    for process in started:
         if process.returncode is None:
             process.kill()
             await process.communicate()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from pathlib import Path
 
 from bridge.model import Settings
+from tests.support import processes
 from tests.support.served import eventually, served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -20,7 +20,7 @@ def test_the_application_imports_no_sdk() -> None:
         "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
+    processes.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
 
 
 def test_the_import_holds_no_loop_up() -> None:
@@ -40,7 +40,7 @@ def test_the_import_holds_no_loop_up() -> None:
 
         asyncio.run(main())
     """
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
+    processes.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
 
 
 async def test_first_requests_share_one_import() -> None:

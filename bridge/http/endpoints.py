@@ -14,13 +14,15 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..protocol.loader import Loader
-from ..sessions.ids import SessionIds, Tombstones
+from ..sessions.ids import SessionIds
+from ..sessions.outbox import EventIds
 from ..sessions.registry import Sessions
+from ..sessions.tombstones import Tombstones
 from .body import Bodies, not_acceptable, wrong_content_type
 from .context import Context
-from .events import EventIds, json_response
 from .guards import refusal
 from .guards.token import TokenGuard
+from .response import json_response
 from .sse import SESSION_QUERY, Sse
 from .stateless import Stateless
 from .streamable import SESSION_HEADER, StreamableHttp, fault_response

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.http import HttpProcessingError
 
 HEAD_SECONDS = 10.0
@@ -25,13 +25,19 @@ READ_SECONDS = 30.0
 KEEP_ALIVE_SECONDS = 75.0
 """Idle connections between requests; longer than any known client keeps one."""
 
+UNREAD_BYTES = 64 * 1024 * 1024
+"""What all clients together may leave unread, room for six results of the largest size. Beyond that, those
+that have taken nothing for `UNREAD_SECONDS` lose their answers, the longest silent one first."""
+
+UNREAD_SECONDS = 1.0
+
 SHUTDOWN_SECONDS = 1.0
 """What handlers get at the end, after everything that they wait for was told to end."""
 
 logger = logging.getLogger(__name__)
 logger.addFilter(lambda record: not _is_of_the_client(record))
 
-_SWEEP_SECONDS = 0.5
+_SWEEP_SECONDS, _EOF_SECONDS = 0.5, 0.02
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -61,6 +67,7 @@ class Runner(web.ServerRunner):
         app: to serve; made while the loop runs.
         head_seconds: see `HEAD_SECONDS`.
         read_seconds: see `READ_SECONDS`.
+        unread_bytes: see `UNREAD_BYTES`.
     """
 
     __slots__ = ("_app", "_deadlines")
@@ -70,6 +77,7 @@ class Runner(web.ServerRunner):
         app: Application,
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
+        unread_bytes: int = UNREAD_BYTES,
     ) -> None:
         loop = asyncio.get_running_loop()
         make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
@@ -85,7 +93,7 @@ class Runner(web.ServerRunner):
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
-        self._deadlines = _Deadlines(head_seconds, read_seconds)
+        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes)
 
     @property
     def server(self) -> Any:
@@ -117,8 +125,17 @@ def head_is_complete(request: web.Request) -> _Connection | None:
     protocol = request.transport.get_protocol() if request.transport is not None else None
     if not isinstance(protocol, _Connection):
         return None
-    protocol.since, protocol.busy = None, True
+    protocol.since, protocol.busy, protocol.body = None, True, request.content
     return protocol
+
+
+def is_connected(request: web.Request) -> bool:
+    """Does the connection that a request came by stand? A client that closed its side is as good as gone."""
+    transport = request.transport
+    if transport is None or transport.is_closing():
+        return False
+    protocol = transport.get_protocol()
+    return not (isinstance(protocol, _Connection) and protocol.half_closed)
 
 
 def scope_of(request: web.Request) -> dict[str, Any]:
@@ -131,7 +148,7 @@ def request_is_done(request: web.Request, connection: _Connection | None) -> Non
     """With its next byte the connection's next request begins."""
     if connection is not None:
         # What is left of a refused body is no head; aiohttp reads it and ends the connection by itself.
-        connection.busy = not request.content.is_eof()
+        connection.busy, connection.body = not request.content.is_eof(), None
 
 
 def _is_of_the_client(record: logging.LogRecord) -> bool:
@@ -144,17 +161,30 @@ class _Connection(asyncio.Protocol):
 
     Attributes:
         busy: a request is being worked on.
+        body: of that request.
+        half_closed: the client sends no more; most are gone then, but one may still read its answer.
         scope: see `scope_of`.
         since: when an incomplete head began; None without one.
         unread: while the client reads slowly, how much waited for it at what time, when last that changed.
     """
 
-    __slots__ = ("_inner", "_loop", "_open", "busy", "scope", "since", "transport", "unread")
+    __slots__ = (
+        "_inner",
+        "_loop",
+        "_open",
+        "body",
+        "busy",
+        "half_closed",
+        "scope",
+        "since",
+        "transport",
+        "unread",
+    )
 
-    def __init__(
-        self, inner: asyncio.Protocol, open_: set[_Connection], loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, inner: Any, open_: set[_Connection], loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
+        self.half_closed = False
+        self.body: StreamReader | None = None
         self._open = open_
         self._loop = loop
         self.busy = False
@@ -178,8 +208,19 @@ class _Connection(asyncio.Protocol):
         self._open.discard(self)
         self._inner.connection_lost(exc)
 
-    def eof_received(self) -> bool | None:
-        return self._inner.eof_received()
+    def eof_received(self) -> bool:
+        # The last request may have come with the end, and be on its way to its handler.
+        self.half_closed = True
+        self._loop.call_later(_EOF_SECONDS, self._end_unless_answering)
+        return True
+
+    def _end_unless_answering(self) -> None:
+        if self.transport is None or self.transport.is_closing():
+            return
+        if self.busy and (self.body is None or self.body.is_eof()):
+            self._inner.close()  # aiohttp's way to end the connection with the answer that is being made
+        else:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         self.unread = (0, self._loop.time())
@@ -193,8 +234,9 @@ class _Connection(asyncio.Protocol):
 class _Deadlines:
     """Looks at all connections twice a second: cheaper than a timer for each request."""
 
-    def __init__(self, head_seconds: float, read_seconds: float) -> None:
+    def __init__(self, head_seconds: float, read_seconds: float, unread_bytes: int) -> None:
         self._head = head_seconds
+        self._unread_bytes = unread_bytes
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
         self._open: set[_Connection] = set()
@@ -221,9 +263,23 @@ class _Deadlines:
         now = loop.time()
         for connection in list(self._open):
             self._look_at(connection, now)
+        self._bound_unread(now)
         self._timer = None
         if self._open:
             self._sweep_later(loop)
+
+    def _bound_unread(self, now: float) -> None:
+        """Ends the connections that are furthest behind, until the rest may stay in memory."""
+        slow = [each for each in self._open if each.unread is not None and each.transport is not None]
+        total = sum(each.transport.get_write_buffer_size() for each in slow if each.transport)
+        if total <= self._unread_bytes:
+            return
+        for connection in sorted(slow, key=lambda each: each.unread[1] if each.unread else now):
+            if connection.transport is None or connection.unread is None or total <= self._unread_bytes:
+                return
+            if now - connection.unread[1] > UNREAD_SECONDS:
+                total -= connection.transport.get_write_buffer_size()
+                connection.transport.abort()
 
     def _look_at(self, connection: _Connection, now: float) -> None:
         transport = connection.transport

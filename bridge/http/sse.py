@@ -5,6 +5,7 @@ Receives: guarded requests. Sends: 202 at once, answers over the stream. The ses
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -12,7 +13,9 @@ from aiohttp import web
 from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
 from .body import Bodies, not_acceptable, wrong_content_type
+from .events import attach, serve
 from .guards import refusal
+from .listener import is_connected
 from .streamable import check_batch, fault_response, full
 
 if TYPE_CHECKING:
@@ -41,7 +44,7 @@ class Sse:
         endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
         try:
             stream = session.standalone
-            return await stream.serve(http, stream.attach(http), first=endpoint)
+            return await serve(stream, http, attach(stream, http), first=endpoint)
         finally:
             self._sessions.drop(session, "disconnected")
 
@@ -61,7 +64,7 @@ class Sse:
             return fault_response(fault)
         for message in body.messages if isinstance(body, jsonrpc.Batch) else (body,):
             if isinstance(message, jsonrpc.Request):
-                session.answer_later(http, message, self._sessions.identify)
+                session.answer_later(partial(is_connected, http), message, self._sessions.identify)
             elif not isinstance(message, jsonrpc.Fault | jsonrpc.Batch):
                 await session.receive(message)
         return web.Response(status=202, text="Accepted")

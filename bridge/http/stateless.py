@@ -7,15 +7,14 @@ A client cancels by going away, and nothing but the connection tells.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from .. import jsonrpc
 from ..protocol.exchange import Exchange
-from .events import DeferredResponse, is_connected, json_response
 from .listener import scope_of
+from .response import DeferredResponse, json_response
 from .streamable import fault_response
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Stateless:
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)
         response = DeferredResponse(http)
-        exchange = Exchange(self._calls, partial(is_connected, http), body)
+        exchange = Exchange(self._calls, response.connected, body)
         self._exchanges.add(exchange)
         exchange.cancel_when_gone()
         try:

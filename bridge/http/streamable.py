@@ -6,17 +6,21 @@ Does not know about: the stateless era, SSE of 2024.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from .. import jsonrpc
 from ..sessions.ids import TooMuchError
+from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from .body import not_acceptable
-from .events import EventIds, json_response
+from .events import attach, serve
 from .guards import refusal
+from .listener import is_connected
+from .response import DeferredResponse, json_response
 
 if TYPE_CHECKING:
     from ..protocol.kernel import Kernel
@@ -54,7 +58,7 @@ class StreamableHttp:
                 return fault_response(
                     jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Request id is in flight", body.id)
                 )
-            return await session.respond(http, [body], batch=False)
+            return await self._respond(http, session, body)
         await session.receive(body)
         return web.Response(status=202)
 
@@ -71,11 +75,11 @@ class StreamableHttp:
         last = self._events.read(http.headers.get(LAST_EVENT_HEADER, ""))
         stream = None if last is None else session.resumable(last)
         if stream is not None:
-            return await stream.serve(http, stream.attach(http), after=last)
+            return await serve(stream, http, attach(stream, http), after=last)
         stream = session.standalone
         if stream.alive:
             return refusal(409, "The session has a stream already")
-        return await stream.serve(http, stream.attach(http), prime=session.peer.expects_priming)
+        return await serve(stream, http, attach(stream, http), prime=session.peer.expects_priming)
 
     async def delete(self, http: web.Request) -> web.Response:
         """Ends the session for good."""
@@ -97,7 +101,7 @@ class StreamableHttp:
         session = self._sessions.create(kernel, "http")
         sealed = False
         try:
-            answer = await session.answer(http, request)
+            answer = await session.answer(partial(is_connected, http), request)
             if session.peer.identity[0]:
                 id_ = self._sessions.seal(session)
                 sealed = True
@@ -113,6 +117,19 @@ class StreamableHttp:
             if not sealed:
                 self._sessions.drop(session)
 
+    async def _respond(
+        self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
+    ) -> web.StreamResponse:
+        """Answers a request, or those of a batch."""
+        response = DeferredResponse(http, self._events, prime=session.peer.expects_priming)
+        try:
+            with session.responding(response):
+                if isinstance(asked, list):
+                    return await response.finish(await session.answer_batch(asked, response))
+                return await response.finish(await session.answer(response.connected, asked, response))
+        finally:
+            response.close()
+
     async def _batch(self, http: web.Request, session: Session, batch: jsonrpc.Batch) -> web.StreamResponse:
         fault = check_batch(session, batch)
         if fault is not None:
@@ -121,7 +138,7 @@ class StreamableHttp:
         for message in batch.messages:
             if isinstance(message, jsonrpc.Notification | jsonrpc.Answer):
                 await session.receive(message)
-        return await session.respond(http, requests, batch=True) if requests else web.Response(status=202)
+        return await self._respond(http, session, requests) if requests else web.Response(status=202)
 
 
 def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:

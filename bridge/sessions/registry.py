@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..http.events import EventIds
 from .ids import Sealed, SessionIds, new_key
+from .outbox import EventIds
 from .session import Session, SessionInfo, Transport
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 30 * 60.0
 """Longer than a coffee break; a session that returns later is revived by its id."""
+
+KEPT_BYTES = 64 * 1024 * 1024
+"""What ended streams of all sessions together hold; beyond that the oldest are forgotten."""
 
 TICK_SECONDS = 1.0
 """How often sessions are looked after, while there are any."""
@@ -205,9 +208,19 @@ class Sessions:
         now = time.monotonic()
         for session in list(self._by_id.values()):
             self._look_after(session, now)
+        self._bound_kept()
         self._timer = None
         if self._by_id:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+
+    def _bound_kept(self) -> None:
+        sessions = self._by_id.values()
+        total = sum(session.kept_bytes for session in sessions)
+        while total > KEPT_BYTES:
+            oldest = min(sessions, key=lambda session: session.kept_since)
+            before = oldest.kept_bytes
+            oldest.forget_oldest()
+            total -= before - oldest.kept_bytes
 
     def _look_after(self, session: Session, now: float) -> None:
         connected = session.connected

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .. import jsonrpc
-from ..http.events import DeferredResponse, EventIds, EventStream, is_connected
 from ..protocol.exchange import Exchange
+from .outbox import EventIds, Outbox
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -46,6 +46,25 @@ class SessionInfo:
     transport: str
 
 
+class Response(Protocol):
+    """Where the answer to a message goes, and what comes before it.
+
+    Attributes:
+        outbox: of the stream that it became; None while nothing was pushed.
+    """
+
+    outbox: Outbox | None
+
+    def connected(self) -> bool:
+        """Does the connection still stand?"""
+
+    def push(self, data: bytes, *, droppable: bool = False) -> None:
+        """Sends a message before the answer."""
+
+    def hang_up(self) -> None:
+        """Ends it before the answer; the client resumes for the rest."""
+
+
 class Session:
     """See the head of this file.
 
@@ -67,15 +86,15 @@ class Session:
         self.info: SessionInfo | None = None
         self.closed = False
         self.last_heard = time.monotonic()
-        self.standalone = EventStream(ids)
+        self.standalone = Outbox(ids)
         self.peer = kernel.connect(key, self.standalone.push, partial(self._ask, self.standalone.push))
         self._kernel = kernel
         self._calls = calls
         self._ids = ids
         self._in_flight: dict[jsonrpc.RequestId, Exchange] = {}
         self._about_to_run: set[jsonrpc.RequestId] = set()
-        self._streams: deque[tuple[float, EventStream]] = deque(maxlen=KEPT_STREAMS)
-        self._open: set[DeferredResponse] = set()
+        self._streams: deque[tuple[float, Outbox]] = deque(maxlen=KEPT_STREAMS)
+        self._open: set[Response] = set()
         self._asked: dict[jsonrpc.RequestId, asyncio.Future[jsonrpc.Answer]] = {}
         self._ask_ids = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -110,12 +129,18 @@ class Session:
         return request.id in self._in_flight or request.id in self._about_to_run
 
     async def answer(
-        self, http: web.Request, request: jsonrpc.Request, response: DeferredResponse | None = None
+        self, connected: Callable[[], bool], request: jsonrpc.Request, response: Response | None = None
     ) -> bytes:
-        """Serves a request in the caller's task. Without `response` it sends over the standalone stream."""
+        """Serves a request in the caller's task.
+
+        Args:
+            connected: does the connection that it came by still stand?
+            request: what to serve.
+            response: takes what is sent before the answer; without it that goes over the standalone stream.
+        """
         self.last_heard = time.monotonic()
         self._about_to_run.discard(request.id)
-        exchange = self._in_flight[request.id] = Exchange(self._calls, partial(is_connected, http), request)
+        exchange = self._in_flight[request.id] = Exchange(self._calls, connected, request)
         try:
             push = self.standalone.push if response is None else response.push
             hang_up = None if response is None else response.hang_up
@@ -126,30 +151,29 @@ class Session:
             del self._in_flight[request.id]
             self.last_heard = time.monotonic()
 
-    async def respond(
-        self, http: web.Request, messages: list[jsonrpc.Request], batch: bool
-    ) -> web.StreamResponse:
-        """Serves one request, or those of a batch, and answers over HTTP."""
-        response = DeferredResponse(http, self._ids, prime=self.peer.expects_priming)
+    async def answer_batch(self, requests: list[jsonrpc.Request], response: Response) -> bytes:
+        """Serves the requests of a batch, side by side."""
+        self._about_to_run.update(request.id for request in requests)
+        answers = (self.answer(response.connected, request, response) for request in requests)
+        return b"[" + b",".join(await asyncio.gather(*answers)) + b"]"
+
+    @contextmanager
+    def responding(self, response: Response) -> Iterator[None]:
+        """For as long as a response is made and written; what it streamed can be asked for afterwards."""
         self._open.add(response)
         try:
-            if not batch:
-                return await response.finish(await self.answer(http, messages[0], response))
-            self._about_to_run.update(message.id for message in messages)
-            answers = await asyncio.gather(*(self.answer(http, message, response) for message in messages))
-            return await response.finish(b"[" + b",".join(answers) + b"]")
+            yield
         finally:
             self._open.discard(response)
-            response.close()
-            if response.stream is not None:
-                self._keep(response.stream)
+            if response.outbox is not None:
+                self._keep(response.outbox)
 
     def answer_later(
-        self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]
+        self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]
     ) -> None:
         """Serves a request in a task of its own; answers over the standalone stream, then tells `done`."""
         self._about_to_run.add(request.id)
-        task = asyncio.get_running_loop().create_task(self._answer_later(http, request, done))
+        task = asyncio.get_running_loop().create_task(self._answer_later(connected, request, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -210,13 +234,27 @@ class Session:
             text = f"its answer is larger than {limit} bytes"
             asked.set_result(jsonrpc.Answer(id_, error={"code": jsonrpc.TOO_LARGE, "message": text}))
 
-    def resumable(self, number: int) -> EventStream | None:
+    def resumable(self, number: int) -> Outbox | None:
         """The stream that an event was sent on, if it still can be taken up after it."""
         ended = (stream for _, stream in self._streams)
         for stream in (self.standalone, *self._open_streams(), *ended):
             if stream.knows(number):
                 return stream
         return None
+
+    @property
+    def kept_bytes(self) -> int:
+        """What ended streams hold for a client that may ask for them."""
+        return sum(stream.size for _, stream in self._streams)
+
+    @property
+    def kept_since(self) -> float:
+        """When the oldest of them ended, in monotonic seconds."""
+        return self._streams[0][0] if self._streams else math.inf
+
+    def forget_oldest(self) -> None:
+        """Lets go of the oldest of them."""
+        self._streams.popleft()
 
     # Its end
 
@@ -246,16 +284,16 @@ class Session:
             asked.cancel()
         await self.peer.close()
 
-    def _open_streams(self) -> list[EventStream]:
-        return [response.stream for response in self._open if response.stream is not None]
+    def _open_streams(self) -> list[Outbox]:
+        return [response.outbox for response in self._open if response.outbox is not None]
 
-    def _keep(self, stream: EventStream) -> None:
+    def _keep(self, stream: Outbox) -> None:
         self._streams.append((time.monotonic(), stream))
-        while len(self._streams) > 1 and sum(kept.size for _, kept in self._streams) > KEPT_BYTES:
+        while len(self._streams) > 1 and self.kept_bytes > KEPT_BYTES:
             self._streams.popleft()
 
     async def _answer_later(
-        self, http: web.Request, request: jsonrpc.Request, done: Callable[[Session], None]
+        self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]
     ) -> None:
-        self.standalone.push(await self.answer(http, request))
+        self.standalone.push(await self.answer(connected, request))
         done(self)

@@ -14,7 +14,7 @@ from aiohttp import web
 from bridge.calls.runner import Calls
 from bridge.http.app import App
 from bridge.http.context import Context, Token
-from bridge.http.listener import Runner
+from bridge.http.listener import UNREAD_BYTES, Runner
 from bridge.model import Hello, Settings, Versions
 from bridge.sessions.session import SessionInfo
 
@@ -178,6 +178,7 @@ async def served(
     *,
     head_seconds: float = 10.0,
     read_seconds: float = 30.0,
+    unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
@@ -196,7 +197,7 @@ async def served(
     reported: list[list[SessionInfo]] = []
     context.report_sessions = reported.append
     app = App(context)
-    runner = Runner(app, head_seconds, read_seconds)
+    runner = Runner(app, head_seconds, read_seconds, unread_bytes)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -12,6 +12,8 @@ from aiohttp import web
 
 from ... import jsonrpc
 
+MAX_PORT = 65535
+
 
 class Guard(Protocol):
     """Looks at the head of a request."""
@@ -63,4 +65,4 @@ def _without_port(host: str) -> str:
 
 
 def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 5
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= MAX_PORT

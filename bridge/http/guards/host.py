@@ -16,16 +16,28 @@ class HostGuard:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     def refuse(self, request: web.Request) -> web.Response | None:
-        """403 for a foreign, missing or repeated Host."""
+        """403 for a foreign, missing or repeated Host, and for a target that names a foreign one itself."""
         hosts = request.headers.getall("Host", [])
-        if len(hosts) == 1:
-            host = hosts[0].lower()
-            if names_loopback(host) or host in self._allowed:
-                return None
-            port = port_of(host)
-            if port is not None and host.removesuffix(f":{port}") in self._allowed:
+        if len(hosts) == 1 and self._admits(hosts[0].lower()):
+            target = request.raw_path
+            # RFC 9112, 3.2.2: the host in a target of the absolute form counts instead of the header.
+            if target.startswith("/") or self._admits(_authority(target)):
                 return None
         return refusal(403, "Host is not allowed; see bridge.allowed_hosts")
+
+    def _admits(self, host: str) -> bool:
+        if names_loopback(host) or host in self._allowed:
+            return True
+        port = port_of(host)
+        return port is not None and host.removesuffix(f":{port}") in self._allowed
+
+
+def _authority(target: str) -> str:
+    """The host of an absolute target, with its port; empty for every other form."""
+    scheme, separator, rest = target.partition("://")
+    if not separator or scheme.lower() != "http":
+        return ""
+    return rest.split("/", 1)[0].split("?", 1)[0].lower()
 
 
 class OriginGuard:

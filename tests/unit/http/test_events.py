@@ -10,7 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from bridge.http.events import KEPT_EVENTS, UNSENT_HARD, UNSENT_SOFT, EventIds, EventStream
+from bridge.http.events import attach, serve
+from bridge.sessions.outbox import KEPT_EVENTS, UNSENT_BYTES, UNSENT_HARD, UNSENT_SOFT, EventIds, Outbox
 from tests.support.served import eventually
 
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -40,9 +41,9 @@ async def page() -> AsyncIterator[Page]:
     await runner.cleanup()
 
 
-async def read(page: Page, stream: EventStream, after: int | None = None) -> str:
+async def read(page: Page, stream: Outbox, after: int | None = None) -> str:
     """All that one request gets."""
-    page.handler = lambda request: stream.serve(request, stream.attach(request), after=after)
+    page.handler = lambda request: serve(stream, request, attach(stream, request), after=after)
     async with aiohttp.ClientSession() as http, http.get(page.url) as response:
         return await response.text()
 
@@ -53,7 +54,7 @@ def numbers(text: str) -> list[str]:
 
 async def test_order_and_end(page: Page) -> None:
     """Messages come in order, each once, and the response ends with the stream."""
-    stream = EventStream()
+    stream = Outbox()
     for n in range(10):
         stream.push(str(n).encode())
     stream.end()
@@ -64,8 +65,8 @@ async def test_order_and_end(page: Page) -> None:
 async def test_resuming_after_any_event(page: Page) -> None:
     """Every kept position can be taken up, the begin too; others are unknown."""
     ids = EventIds("boot")
-    stream = EventStream(ids)
-    other = EventStream(ids)
+    stream = Outbox(ids)
+    other = Outbox(ids)
     for n in range(5):
         stream.push(str(n).encode())
         other.push(b"other")
@@ -85,7 +86,7 @@ async def test_resuming_after_any_event(page: Page) -> None:
 async def test_what_is_kept_is_bounded() -> None:
     """By number and by size; the newest always stays, however large it is."""
     ids = EventIds("boot")
-    stream = EventStream(ids)
+    stream = Outbox(ids)
     first = ids.next() + 1
     for _ in range(KEPT_EVENTS + 1):
         stream.push(b"x")
@@ -101,7 +102,7 @@ async def test_what_is_kept_is_bounded() -> None:
 
 async def test_what_waits_is_bounded() -> None:
     """Droppable events make room first; without a reader the oldest goes at last; keys are not repeated."""
-    stream = EventStream()
+    stream = Outbox()
     stream.push(b"first")
     for n in range(1000):
         stream.push(str(n).encode(), droppable=True)
@@ -111,7 +112,7 @@ async def test_what_waits_is_bounded() -> None:
     for n in range(1000):
         stream.push(str(n).encode())
     assert len(stream._unsent) == UNSENT_HARD
-    stream = EventStream()
+    stream = Outbox()
     for _ in range(3):
         stream.push(b"changed", key="changed")
     assert len(stream._unsent) == 1
@@ -119,8 +120,8 @@ async def test_what_waits_is_bounded() -> None:
 
 async def test_a_later_reader_takes_over(page: Page) -> None:
     """The earlier response ends, and nothing is written to both."""
-    stream = EventStream(EventIds("boot"))
-    page.handler = lambda request: stream.serve(request, stream.attach(request))
+    stream = Outbox(EventIds("boot"))
+    page.handler = lambda request: serve(stream, request, attach(stream, request))
     async with aiohttp.ClientSession() as http:
         first = await http.get(page.url)
         assert stream.alive
@@ -134,8 +135,8 @@ async def test_a_later_reader_takes_over(page: Page) -> None:
 
 async def test_a_reader_that_stands_still(page: Page) -> None:
     """It loses its response; what the stream holds stays bounded, and a new reader goes on."""
-    stream = EventStream(EventIds("boot"))
-    page.handler = lambda request: stream.serve(request, stream.attach(request))
+    stream = Outbox(EventIds("boot"))
+    page.handler = lambda request: serve(stream, request, attach(stream, request))
     port = int(page.url.rsplit(":", 1)[1].rstrip("/"))
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -153,3 +154,20 @@ async def test_a_reader_that_stands_still(page: Page) -> None:
     assert len(numbers(text)) > 10
     with contextlib.suppress(ConnectionError):
         writer.close()
+
+
+async def test_what_waits_unread_is_bounded_in_bytes() -> None:
+    """Without a reader the oldest events go, with a slow one first the reader; the newest stays."""
+    outbox, piece = Outbox(), b"x" * (UNSENT_BYTES // 8)
+    for _ in range(40):
+        outbox.push(piece)
+    assert outbox._unsent_bytes <= UNSENT_BYTES
+    turn = outbox.attach(lambda: True)
+    for _ in range(40):
+        outbox.push(piece)
+        assert outbox._unsent_bytes <= UNSENT_BYTES + len(piece)
+    assert not outbox.is_turn(turn)
+    outbox.push(b"y" * (2 * UNSENT_BYTES))
+    event = await outbox.next(outbox.attach(lambda: True), 1)
+    assert event is not None
+    assert event.data[:1] == b"y"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from bridge.http import body
 from tests.support.memory import ToolContext
-from tests.support.served import TOKEN, Served, served
+from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 
 HEAD = 0.5
 
@@ -169,3 +170,70 @@ async def test_a_body_that_never_comes(bridge: Served) -> None:
         assert b"408" in await reader.readline()
     assert time.monotonic() - begin >= body.BODY_SECONDS - 1
     writer.close()
+
+
+def call_bytes(bridge: Served, session: str, tool: str) -> bytes:
+    """A `tools/call` as it stands on the wire."""
+    body = json.dumps(bridge.call_message(tool)).encode()
+    head = [
+        "POST /mcp HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {TOKEN}",
+        f"Accept: {JSON_AND_SSE}",
+        "Content-Type: application/json",
+        f"Mcp-Session-Id: {session}",
+        f"Content-Length: {len(body)}",
+        "",
+        "",
+    ]
+    return "\r\n".join(head).encode() + body
+
+
+async def test_a_client_that_sends_no_more_gets_its_answer(bridge: Served) -> None:
+    """One that closes its sending side after a request is answered, and the connection ends with that."""
+
+    async def slow(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        await asyncio.sleep(0.4)
+        return "here it is"
+
+    bridge.editor.add_tool("slow", slow)
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    writer.write(call_bytes(bridge, await bridge.initialize(), "slow"))
+    writer.write_eof()
+    _, said = await closed_after(reader)
+    assert b"here it is" in said
+    writer.close()
+
+
+@pytest.mark.slow
+async def test_answers_that_nobody_reads_are_bounded_together() -> None:
+    """Beyond the bound those that have read nothing for longest lose their answers; who reads gets it."""
+    size, count = 9 * 1024 * 1024, 6
+    async with served(unread_bytes=2 * size) as bridge:
+        bridge.editor.add_tool("large", lambda ctx, arguments: "x" * size)
+        session = await bridge.initialize()
+        silent = []
+        for _ in range(count):
+            sock = socket.socket()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.connect(("127.0.0.1", bridge.port))
+            sock.sendall(call_bytes(bridge, session, "large"))
+            silent.append(sock)
+        await asyncio.sleep(2.5)
+        assert len((await bridge.call(session, "large"))["content"][0]["text"]) == size
+        whole = [sock for sock in silent if await asyncio.to_thread(received, sock) > size]
+        assert 1 <= len(whole) <= 4  # of some, the system has taken a part already
+        for sock in silent:
+            sock.close()
+
+
+def received(sock: socket.socket) -> int:
+    """How many bytes of an answer there are to be read."""
+    sock.settimeout(0.5)
+    got = 0
+    try:
+        while piece := sock.recv(1 << 16):
+            got += len(piece)
+    except OSError:
+        pass  # the server has ended it, or there is no more
+    return got

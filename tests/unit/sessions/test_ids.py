@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridge.sessions import ids as session_ids
-from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, Tombstones, TooMuchError
+from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
+from bridge.sessions.tombstones import MAX_TOMBSTONES, Tombstones
 
 TOKEN = "token"
 CLIENT = {"name": "client", "version": "1"}
@@ -119,15 +120,15 @@ def test_tombstones_are_bounded(tmp_path: Path) -> None:
     clock = Clock()
     for folder in (None, tmp_path):
         tombstones = Tombstones(folder, clock)
-        for n in range(session_ids.MAX_TOMBSTONES + 10):
+        for n in range(MAX_TOMBSTONES + 10):
             tombstones.add(f"key{n}", int(clock.now) + 10 + n)
-        assert len(tombstones) <= session_ids.MAX_TOMBSTONES
+        assert len(tombstones) <= MAX_TOMBSTONES
         assert "key0" not in tombstones
-        assert f"key{session_ids.MAX_TOMBSTONES + 9}" in tombstones
+        assert f"key{MAX_TOMBSTONES + 9}" in tombstones
     path = tmp_path / "deleted-sessions"
-    assert len(path.read_text().splitlines()) <= session_ids.MAX_TOMBSTONES
+    assert len(path.read_text().splitlines()) <= MAX_TOMBSTONES
     path.write_text("nonsense\nx y\n\xff\n" + path.read_text())
-    assert f"key{session_ids.MAX_TOMBSTONES + 9}" in Tombstones(tmp_path, clock)
+    assert f"key{MAX_TOMBSTONES + 9}" in Tombstones(tmp_path, clock)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
@@ -137,3 +138,25 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tombstones = Tombstones(blocker / "state", Clock())
     tombstones.add("key", int(Clock().now) + 10)
     assert "key" in tombstones
+
+
+def test_an_id_has_one_spelling() -> None:
+    """Padding, spare bits and the other alphabet of base64 name no session: one that is deleted has no other id."""
+    import base64
+
+    ids = SessionIds(lambda: "token", Tombstones(None))
+    id_ = ids.seal("key", "2025-11-25", {"name": "c"}, {})
+    assert ids.open(id_) is not None
+    body, _, mac = id_.partition(".")
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    spare = mac[:-1] + alphabet[alphabet.index(mac[-1]) ^ 1]
+    assert base64.urlsafe_b64decode(spare + "==") == base64.urlsafe_b64decode(mac + "==")
+    for other in (
+        f"{body}.{spare}",
+        f"{body}.{mac}==",
+        f"{body}=.{mac}",
+        f" {id_}",
+        f"{id_}\n",
+        f"{body}.{mac}.",
+    ):
+        assert ids.open(other) is None, other

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from bridge import jsonrpc
-from bridge.http.events import EventIds
 from bridge.model import Limits, Settings
-from bridge.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds, Tombstones
+from bridge.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
+from bridge.sessions.outbox import EventIds
 from bridge.sessions.registry import FullError, Sessions
 from bridge.sessions.session import Session
+from bridge.sessions.tombstones import Tombstones
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served
 
 

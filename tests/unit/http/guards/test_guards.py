@@ -48,6 +48,23 @@ async def raw(port: int, text: bytes, limit: float = 5.0) -> bytes:
 
 
 @pytest.mark.parametrize(
+    ("target", "head"),
+    [
+        ("http://evil.example/health", b"HTTP/1.1 403"),
+        ("http://127.0.0.1.evil.example/health", b"HTTP/1.1 403"),
+        ("http://user@evil.example/health", b"HTTP/1.1 403"),
+        ("http://evil.example?/health", b"HTTP/1.1 403"),
+        ("http://127.0.0.1:1/health", b"HTTP/1.1 200"),
+        ("http://localhost/health", b"HTTP/1.1 200"),
+    ],
+)
+async def test_targets_that_name_a_host(bridge: Served, target: str, head: bytes) -> None:
+    """The host in a target counts like that of the header, whatever the header says."""
+    text = f"GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert (await raw(bridge.port, text.encode())).startswith(head)
+
+
+@pytest.mark.parametrize(
     "host",
     [
         "localhost",
@@ -69,6 +86,8 @@ async def test_hosts_that_are_this_machine(bridge: Served, host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
+        "localhost:65536",
+        "127.0.0.1:99999",
         "evil.example",
         "127.0.0.1.evil.example",
         "localhost:x",

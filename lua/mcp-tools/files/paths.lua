@@ -4,7 +4,7 @@
 --- Sends: resolved paths, and verdicts "inside the root?", "sensitive?".
 --- Does not know about: arguments (trust/targets.lua), tools, decisions, people.
 
-local config = require('mcp-tools.config')
+local sensitive = require('mcp-tools.files.sensitive')
 
 local uv = vim.uv
 
@@ -109,79 +109,7 @@ function M.inside(path, root)
   return path == root or vim.startswith(path, root:sub(-1) == '/' and root or root .. '/')
 end
 
----@class mcp-tools.Patterns `sensitive.patterns`, sorted by how they are matched; most need no glob
----@field names table<string, true> whole names
----@field endings string[] of names
----@field folders string[] that a path goes through
----@field tails string[] of paths
----@field globs { glob: vim.lpeg.Pattern, name_only: boolean }[]
-
-local patterns, patterns_of
-
-local PLAIN = '[^%*%?%[%]{}/\\]+'
-
---- Patterns, sorted anew when the option changes. Letter case is ignored: on some file systems `.ENV` is `.env`.
----@return mcp-tools.Patterns
-local function compiled()
-  local option = config.get().sensitive.patterns
-  if patterns_of == option then
-    return patterns
-  end
-  local sorted = { names = {}, endings = {}, folders = {}, tails = {}, globs = {} }
-  for _, pattern in ipairs(option) do
-    pattern = pattern:lower()
-    local ending = pattern:match('^%*(' .. PLAIN .. ')$')
-    local folder = pattern:match('^%*%*/(' .. PLAIN .. ')/%*%*$')
-    local tail = pattern:match('^%*%*(/' .. PLAIN .. '/' .. PLAIN .. ')$')
-    if pattern:match('^' .. PLAIN .. '$') then
-      sorted.names[pattern] = true
-    elseif ending then
-      table.insert(sorted.endings, ending)
-    elseif folder then
-      table.insert(sorted.folders, '/' .. folder .. '/')
-    elseif tail then
-      table.insert(sorted.tails, tail)
-    else
-      local name_only = not pattern:find('/', 1, true)
-      table.insert(sorted.globs, { glob = vim.glob.to_lpeg(pattern), name_only = name_only })
-    end
-  end
-  patterns, patterns_of = sorted, option
-  return patterns
-end
-
---- Does a pattern of `sensitive.patterns` match a path?
----@param path string
----@return boolean
-function M.sensitive(path)
-  local sorted = compiled()
-  local lower = path:lower()
-  local name = lower:match('[^/]*$')
-  if sorted.names[name] then
-    return true
-  end
-  for _, ending in ipairs(sorted.endings) do
-    if name:sub(-#ending) == ending then
-      return true
-    end
-  end
-  local anchored = lower:sub(1, 1) == '/' and lower or '/' .. lower
-  for _, folder in ipairs(sorted.folders) do
-    if anchored:find(folder, 1, true) then
-      return true
-    end
-  end
-  for _, tail in ipairs(sorted.tails) do
-    if anchored:sub(-#tail) == tail then
-      return true
-    end
-  end
-  for _, entry in ipairs(sorted.globs) do
-    if entry.glob:match(entry.name_only and name or lower) then
-      return true
-    end
-  end
-  return false
-end
+--- Is its text off limits, by its name?
+M.sensitive = sensitive.matches
 
 return M

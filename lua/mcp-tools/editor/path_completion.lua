@@ -18,8 +18,8 @@ local MAX_ENTRIES = 1000
 local function open_files(root, prefix)
   local first, rest, lower = {}, {}, prefix:lower()
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
-    local resolved = vim.bo[info.bufnr].buftype == '' and access.path(info.name, root)
-    if resolved and access.buffer(info.bufnr, root) then
+    local _, _, resolved = access.buffer(info.bufnr, root)
+    if resolved then
       local shown = access.shown(resolved, root)
       if vim.startswith(shown, prefix) then
         table.insert(first, shown)

@@ -4,7 +4,7 @@
 --- Sends: the text with "[secret]" in place of what is one by its form, or stands in a sensitive buffer.
 --- Does not know about: who gets the text. It is a net with holes: what has no form of its own passes.
 
-local paths = require('mcp-tools.files.paths')
+local buffer = require('mcp-tools.files.buffer')
 
 local M = {}
 
@@ -67,11 +67,8 @@ local function guarded_lines()
   local lines = {}
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(bufnr) then
-      local name = vim.api.nvim_buf_get_name(bufnr)
-      if
-        vim.b[bufnr].sensitive == true
-        or (name ~= '' and (paths.sensitive(name) or paths.sensitive(paths.resolve(name))))
-      then
+      local kind, name = buffer.kind(bufnr)
+      if buffer.is_marked(bufnr) or buffer.is_sensitive_name(name, kind) then
         for _, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, 0, MAX_LINES, false)) do
           line = vim.trim(line)
           if #line >= MIN_LINE then

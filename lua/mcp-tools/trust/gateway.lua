@@ -246,6 +246,7 @@ end
 function Gateway:settle(call, finish)
   call.project = self:project()
   local decision = self:judge(call)
+  call.places = decision.places -- what a tool that reads is held to
   if decision.action == 'allow' then
     return finish(true, decision.by)
   elseif decision.action == 'deny' then

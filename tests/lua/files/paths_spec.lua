@@ -12,14 +12,15 @@ before_each(function()
 end)
 after_each(project.close)
 
---- What becomes of a call, without anyone to ask, and how long the editor was held.
+--- What becomes of a call, without anyone to ask, and what it costs: ms of the processor, so that a busy machine does
+--- not count.
 local function call(tool, args, kind)
-  local begun = vim.uv.hrtime()
+  local begun = os.clock()
   core.get().gateway.ask = function(question, answer)
     answer(nil, { code = 'access_denied', message = 'asked: ' .. question.reason }, 'nobody')
   end
   local made = core.get().executor:execute(tool, args, { host = 'test', kind = kind })
-  local ms = (vim.uv.hrtime() - begun) / 1e6
+  local ms = (os.clock() - begun) * 1e3
   t.wait(function()
     return made:ended()
   end)
@@ -99,9 +100,9 @@ describe('paths without number', function()
       uris = { 'buffer_list', { uris = vim.list_slice(many, 1, 100000) } },
     }) do
       t.matches('more than 128, too many to judge', (call(case[1], case[2])))
-      local begun = vim.uv.hrtime()
+      local begun = os.clock()
       targets.by(case[2])
-      local ms = (vim.uv.hrtime() - begun) / 1e6
+      local ms = (os.clock() - begun) * 1e3
       t.ok(ms < 50, ('%s took %d ms'):format(label, ms))
     end
     t.eq('', (call('buffer_list', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))

@@ -138,6 +138,27 @@ describe('a buffer that is no plain file', function()
   end)
 end)
 
+describe('buffers of a file', function()
+  it('are found soon among many, by the file that a name leads to now', function()
+    for i = 1, 300 do
+      vim.fn.bufadd(('%s/many/%d.lua'):format(project.root, i))
+    end
+    vim.cmd.edit(project.write('many/7.lua', 'x'))
+    vim.uv.fs_symlink(project.root .. '/many/7.lua', project.root .. '/link.lua')
+    vim.fn.bufload(vim.fn.bufadd(project.root .. '/link.lua'))
+    t.eq(2, #buffer.showing(project.root .. '/many/7.lua'))
+    local begun = os.clock()
+    for i = 1, 100 do
+      buffer.showing(('%s/many/%d.lua'):format(project.root, i))
+    end
+    local ms = (os.clock() - begun) * 10
+    t.ok(ms < 1.5, ('%.2f ms each'):format(ms))
+    vim.uv.fs_unlink(project.root .. '/link.lua')
+    vim.uv.fs_symlink(project.write('other.lua', 'y'), project.root .. '/link.lua')
+    t.eq(1, #buffer.showing(project.root .. '/many/7.lua'))
+  end)
+end)
+
 describe('text of the project', function()
   it('goes out from its files, and from what has no file yet', function()
     vim.cmd.edit(project.write('a.lua', SECRET .. '\nsecond\n'))

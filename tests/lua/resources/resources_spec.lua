@@ -428,6 +428,27 @@ describe('nvim://status, modules, discovery', function()
     t.eq('stopped', status.bridge.state)
   end)
 
+  it('count the buffers of a language server', function()
+    vim.cmd.edit(project.write('a.txt', 'x'))
+    local id = vim.lsp.start({
+      name = 'spec',
+      cmd = function()
+        return {
+          request = function(_, _, callback)
+            callback(nil, { capabilities = {} })
+            return true, 1
+          end,
+          notify = function() end,
+          is_closing = function() end,
+          terminate = function() end,
+        }
+      end,
+    })
+    t.eq({ { name = 'spec', buffers = 1 } }, project.data('nvim://status').language_servers)
+    t.ok(not vim.fn.execute('messages'):find('deprecated', 1, true))
+    vim.lsp.stop_client(assert(id), true)
+  end)
+
   it('name plugins and modules', function()
     vim.fn.mkdir(project.base .. '/pack/some-plugin.nvim', 'p')
     vim.opt.runtimepath:append(project.base .. '/pack/some-plugin.nvim')

@@ -6,6 +6,7 @@
 
 local buffers = require('mcp-tools.files.buffer')
 local paths = require('mcp-tools.files.paths')
+local secrets = require('mcp-tools.util.secrets')
 
 local M = {}
 
@@ -53,8 +54,15 @@ function M.buffer(bufnr, root)
   return resolved ~= nil, why, resolved
 end
 
+--- The name of a buffer as it may be told: addresses may hold passwords.
+---@param name string
+---@return string
+function M.name(name)
+  return name:find('://', 1, true) and secrets.tokens(name) or name
+end
+
 --- How a path is shown: relative to the root where it is below.
----@param path string absolute
+---@param path string absolute, or the name of what is no file
 ---@param root string
 ---@return string
 function M.shown(path, root)
@@ -64,7 +72,7 @@ function M.shown(path, root)
       return path:sub(#base + 2)
     end
   end
-  return path
+  return M.name(path)
 end
 
 return M

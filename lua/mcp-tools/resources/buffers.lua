@@ -22,7 +22,7 @@ return {
       local _, _, resolved = access.buffer(info.bufnr, ctx.root)
       table.insert(list, {
         bufnr = info.bufnr,
-        path = path ~= '' and path or nil,
+        path = path ~= '' and access.name(path) or nil,
         uri = resolved and info.loaded == 1 and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil,
         filetype = options.filetype ~= '' and options.filetype or nil,
         buftype = options.buftype ~= '' and options.buftype or nil,

@@ -4,6 +4,7 @@
 --- Sends: places: where they really are, and what speaks against them.
 --- Does not know about: tools, decisions, people.
 
+local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local buffers = require('mcp-tools.editor.buffers')
 local paths = require('mcp-tools.files.paths')
@@ -130,7 +131,7 @@ local function place_of_buffer(places, bufnr)
   elseif kind == 'other' then
     return {
       given = label,
-      path = name ~= '' and name or label,
+      path = name ~= '' and access.name(name) or label,
       sensitive = marked or buffer.is_sensitive_name(name, kind),
       unclear = true,
       other = true,

@@ -122,6 +122,18 @@ describe('a buffer that is no plain file', function()
     t.matches('term://', (verdict('term://x', 'nofile')))
   end)
 
+  it('is named without the password in its address', function()
+    shown('scp://me:pass-word@host/a.lua')
+    for _, way in ipairs({ 'buffers', 'cursor', 'status' }) do
+      local text = project.contents('nvim://' .. way).text
+      t.ok(not text:find('pass-word', 1, true), text)
+    end
+    local list = call('buffer_list', {}).outcome.value.buffers
+    t.eq('scp://[secret]@host/a.lua', list[#list].path)
+    local _, asked = call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })
+    t.eq('scp://[secret]@host/a.lua is no plain file', asked.reason)
+  end)
+
   it('is not taken for the file of its name', function()
     project.write('a.lua', 'on disk\n')
     shown(project.root .. '/a.lua', 'acwrite')

@@ -82,6 +82,7 @@ function M.get()
     core.registry:sift()
   end
   require('mcp-tools.discovery').use(core.registry)
+  require('mcp-tools.files.redact').watch()
   return core
 end
 

@@ -66,7 +66,7 @@ local function write(level, format, ...)
     return
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
-  text = without_secrets(text):gsub('%s+$', ''):gsub('\n', '\n    ')
+  text = require('mcp-tools.util.secrets').text(without_secrets(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
     os.date('%Y-%m-%dT%H:%M:%S', seconds),

@@ -84,6 +84,11 @@ describe('log', function()
     t.eq(1, #log.lines(1))
     t.matches('the last line$', log.lines(1)[1])
   end)
+
+  it('shows no token that is known by its form', function()
+    log.info('a ghp_abcdefghijklmnopqrstuvwxyz0123456789 of https://me:pass@host and Bearer abc')
+    t.matches('a %[secret%] of https://%[secret%]@host and Bearer %[secret%]$', log.lines(1)[1])
+  end)
 end)
 
 describe('notify', function()

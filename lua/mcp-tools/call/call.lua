@@ -84,6 +84,7 @@ M.TRANSITIONS = {
 ---@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua
 ---@field decision { allowed: boolean, by: string }? of the gateway
 ---@field project string? root that it was decided for
+---@field places mcp-tools.Place[]? files that its arguments name, as they were decided on
 ---@field created_at integer ns, vim.uv.hrtime
 ---@field started_at integer? ns
 ---@field ended_at integer? ns

@@ -144,6 +144,20 @@ function Ctx:on_cancel(fn)
   self.call:on_cancel(fn)
 end
 
+--- Is this a file that the call's arguments name, so that it was decided on? Ask when the file is open: a folder may
+--- have become a link meanwhile.
+---@param path string resolved
+---@return boolean
+function Ctx:covers(path)
+  check('path', path, 'string')
+  for _, place in ipairs(self.call.places or {}) do
+    if place.path == path and not place.other then
+      return true
+    end
+  end
+  return false
+end
+
 --- In `run` tools: starts something asynchronous and returns what it hands to `done`.
 ---@param fn fun(done: fun(...))
 ---@return any ...

@@ -7,7 +7,7 @@
 --- Every miss is the same to the client: unknown, forbidden, of another project, unreadable. The true cause goes to
 --- the log. Order: form → scheme → fixed URIs → templates → files it names (inside the project, not sensitive).
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffer = require('mcp-tools.files.buffer')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local access = require('mcp-tools.files.access')
@@ -88,9 +88,10 @@ local function settle_paths(definition, params, root)
     if not path then
       return ('%s is %s'):format(shown(given), why)
     end
-    local bufnr = buffers.of_path(path)
-    if bufnr and vim.b[bufnr].sensitive == true then
-      return ('buffer %d is marked as sensitive'):format(bufnr)
+    for _, bufnr in ipairs(buffer.showing(path)) do
+      if buffer.is_marked(bufnr) then
+        return ('buffer %d is marked as sensitive'):format(bufnr)
+      end
     end
     params[name] = path
   end

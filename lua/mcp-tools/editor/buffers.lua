@@ -6,21 +6,17 @@
 ---
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
+local buffer = require('mcp-tools.files.buffer')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
----@return boolean
-local function is_file(bufnr)
-  return vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == ''
-end
-
 --- The buffer that the person looks at, or looked at last when the cursor is in a terminal, float or tool window.
 ---@return integer? bufnr
 function M.current()
   local here = vim.api.nvim_get_current_buf()
-  if is_file(here) then
+  if buffer.is_text(here) then
     return here
   end
   local infos = vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })
@@ -28,7 +24,7 @@ function M.current()
     return a.lastused > b.lastused
   end)
   for _, info in ipairs(infos) do
-    if is_file(info.bufnr) then
+    if buffer.is_text(info.bufnr) then
       return info.bufnr
     end
   end
@@ -38,9 +34,8 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-    local name = vim.api.nvim_buf_get_name(bufnr)
-    if name ~= '' and is_file(bufnr) and (name == path or paths.resolve(name) == path) then
+  for _, bufnr in ipairs(buffer.showing(path)) do
+    if vim.api.nvim_buf_is_loaded(bufnr) then
       return bufnr
     end
   end
@@ -55,7 +50,10 @@ function M.find(args)
     return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
   end
   if args.path then
-    local path = paths.resolve(args.path)
+    local path, bad = paths.resolve(args.path)
+    if bad then
+      return nil, errors.new('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+    end
     return { path = path, bufnr = M.of_path(path) }
   end
   local bufnr = args.bufnr == 0 and M.current() or args.bufnr

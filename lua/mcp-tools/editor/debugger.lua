@@ -7,6 +7,7 @@
 local access = require('mcp-tools.files.access')
 local redact = require('mcp-tools.files.redact')
 local excerpt = require('mcp-tools.editor.excerpt')
+local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -65,7 +66,8 @@ local function variables(ctx, session, frame)
       end
     end
   end
-  return #parts > 0 and redact.text(table.concat(parts, '\n')) or ('not to be had: ' .. (fault or 'no scopes'))
+  return #parts > 0 and redact.text(table.concat(parts, '\n'), turns.of(ctx))
+    or ('not to be had: ' .. (fault or 'no scopes'))
 end
 
 --- Why there is nothing to look at, and what to do.

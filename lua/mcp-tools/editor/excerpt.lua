@@ -56,11 +56,11 @@ function M.find(ctx, path)
       return nil, 'no file is open in the editor'
     end
     local name = vim.api.nvim_buf_get_name(bufnr)
-    local ok, why = access.buffer(bufnr, ctx.root)
+    local ok, why, place = access.buffer(bufnr, ctx.root)
     if not ok then
       return nil, ('%s is %s, its text is not given'):format(access.shown(name, ctx.root), why)
     end
-    return of_buffer(bufnr, name ~= '' and access.path(name, ctx.root) or nil, ctx.root)
+    return of_buffer(bufnr, place, ctx.root)
   end
   local place, why = access.path(path, ctx.root)
   if not place then

@@ -10,6 +10,10 @@ local M = {}
 
 --- More entries than anyone picks from; a folder may hold any number.
 local MAX_ENTRIES = 1000
+--- Names that are looked at for it.
+local MAX_SEEN = 100000
+--- Work in one go, ns; then the editor has its turn.
+local SLICE = 4e6
 
 --- Paths of open files that the prefix begins, or that hold it.
 ---@param root string
@@ -18,8 +22,8 @@ local MAX_ENTRIES = 1000
 local function open_files(root, prefix)
   local first, rest, lower = {}, {}, prefix:lower()
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
-    local resolved = vim.bo[info.bufnr].buftype == '' and access.path(info.name, root)
-    if resolved and access.buffer(info.bufnr, root) then
+    local _, _, resolved = access.buffer(info.bufnr, root)
+    if resolved then
       local shown = access.shown(resolved, root)
       if vim.startswith(shown, prefix) then
         table.insert(first, shown)
@@ -54,20 +58,28 @@ local function entries_of(root, prefix, cb)
   vim.uv.fs_scandir(
     place,
     vim.schedule_wrap(function(_, handle)
-      local found = {}
-      while handle and #found < MAX_ENTRIES do
-        local name, kind = vim.uv.fs_scandir_next(handle)
-        if not name then
-          break
-        elseif vim.startswith(name, stem) and name ~= '.git' and not name:find('%c') then
-          local path = folder .. name
-          if access.path(path, root) then
-            table.insert(found, kind == 'directory' and path .. '/' or path)
+      local found, seen = {}, 0
+      local function look()
+        local begun = vim.uv.hrtime()
+        while handle and #found < MAX_ENTRIES and seen < MAX_SEEN do
+          local name, kind = vim.uv.fs_scandir_next(handle)
+          if not name then
+            break
+          elseif vim.startswith(name, stem) and not name:find('%c') then
+            local path = folder .. name
+            if access.path(path, root) then
+              table.insert(found, kind == 'directory' and path .. '/' or path)
+            end
+          end
+          seen = seen + 1
+          if vim.uv.hrtime() - begun > SLICE then
+            return vim.defer_fn(look, 1)
           end
         end
+        table.sort(found)
+        cb(found)
       end
-      table.sort(found)
-      cb(found)
+      look()
     end)
   )
 end
@@ -78,8 +90,12 @@ end
 function M.project(ctx, prefix)
   local values = open_files(ctx.root, prefix)
   entries_of(ctx.root, prefix, function(found)
+    local known = {}
+    for _, path in ipairs(values) do
+      known[path] = true
+    end
     for _, path in ipairs(found) do
-      if not vim.list_contains(values, path) then
+      if not known[path] then
         table.insert(values, path)
       end
     end

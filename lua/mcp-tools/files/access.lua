@@ -4,11 +4,13 @@
 --- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.
 --- Does not know about: resources, prompts, decisions of people (the gateway asks those).
 
+local buffers = require('mcp-tools.files.buffer')
 local paths = require('mcp-tools.files.paths')
+local secrets = require('mcp-tools.util.secrets')
 
 local M = {}
 
----@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'
+---@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'|'not a plain file'
 
 --- A file, wherever its symlinks lead.
 ---@param path string absolute, or relative to the root
@@ -16,13 +18,15 @@ local M = {}
 ---@return string? resolved
 ---@return mcp-tools.Unreadable? why
 function M.path(path, root)
-  if path == '' or path:find('%z') then
+  if path == '' or #path > paths.MAX_PATH or path:find('%z') then
     return nil, 'no path'
   end
   -- An absolute path, always: nothing in it is read as a scheme or a home.
   local absolute = path:sub(1, 1) == '/' and path or root .. '/' .. path
-  local resolved = paths.resolve(absolute)
-  if not paths.inside(resolved, root) then
+  local resolved, bad = paths.resolve(absolute)
+  if bad then
+    return nil, 'no path'
+  elseif not paths.inside(resolved, root) then
     return nil, 'outside the project'
   elseif paths.sensitive(resolved) or paths.sensitive(absolute) then
     return nil, 'sensitive'
@@ -30,25 +34,35 @@ function M.path(path, root)
   return resolved
 end
 
---- A buffer: by its file, and by what the person said of it (`vim.b.sensitive`). One without a file is of the project.
----@param bufnr integer
+--- A buffer: by its file, and by what the person said of it (`b:sensitive`). Text that has no file yet is of the
+--- project; what is no text of a file is not.
+---@param bufnr integer valid
 ---@param root string
 ---@return boolean readable
 ---@return mcp-tools.Unreadable? why
+---@return string? resolved its file
 function M.buffer(bufnr, root)
-  if vim.b[bufnr].sensitive == true then
+  local kind, name = buffers.kind(bufnr)
+  if buffers.is_marked(bufnr) then
     return false, 'sensitive'
-  end
-  local name = vim.api.nvim_buf_get_name(bufnr)
-  if name == '' or vim.bo[bufnr].buftype ~= '' then
+  elseif kind == 'unnamed' then
     return true
+  elseif kind == 'other' then
+    return false, buffers.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
   end
   local resolved, why = M.path(name, root)
-  return resolved ~= nil, why
+  return resolved ~= nil, why, resolved
+end
+
+--- The name of a buffer as it may be told: addresses may hold passwords.
+---@param name string
+---@return string
+function M.name(name)
+  return name:find('://', 1, true) and secrets.tokens(name) or name
 end
 
 --- How a path is shown: relative to the root where it is below.
----@param path string absolute
+---@param path string absolute, or the name of what is no file
 ---@param root string
 ---@return string
 function M.shown(path, root)
@@ -58,7 +72,7 @@ function M.shown(path, root)
       return path:sub(#base + 2)
     end
   end
-  return path
+  return M.name(path)
 end
 
 return M

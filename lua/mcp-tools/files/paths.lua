@@ -4,7 +4,7 @@
 --- Sends: resolved paths, and verdicts "inside the root?", "sensitive?".
 --- Does not know about: arguments (trust/targets.lua), tools, decisions, people.
 
-local config = require('mcp-tools.config')
+local sensitive = require('mcp-tools.files.sensitive')
 
 local uv = vim.uv
 
@@ -12,21 +12,9 @@ local M = {}
 
 --- Links that lead to links; as many as the system follows.
 local MAX_LINKS = 40
-
---- Takes `.` and `..` out of an absolute path by its text alone; right only where no part is a symlink.
----@param path string
----@return string
-local function flatten(path)
-  local parts = {}
-  for part in path:gmatch('[^/]+') do
-    if part == '..' then
-      table.remove(parts)
-    elseif part ~= '.' then
-      parts[#parts + 1] = part
-    end
-  end
-  return '/' .. table.concat(parts, '/')
-end
+--- Bytes; no system opens a longer one.
+M.MAX_PATH = 4096
+M.TOO_LONG = ('longer than %d bytes'):format(M.MAX_PATH)
 
 --- The path of a file URI (`file:/x` is one, too); anything else as it is.
 ---@param text string
@@ -44,144 +32,136 @@ function M.from_uri(text)
   return plain, host ~= nil and host ~= '' and host:lower() ~= 'localhost' or rest:find('[#?]') ~= nil
 end
 
+--- Part by part from the top, so that each is looked at once: links are followed, what does not exist is taken by its
+--- text, `..` after it included.
 ---@param path string absolute
----@param links integer followed so far
----@return string path, boolean? endless its links lead nowhere
-local function follow(path, links)
-  local existing, rest = path, ''
-  while existing ~= '' do
-    local real = uv.fs_realpath(existing)
-    if real then
-      return rest == '' and real or flatten(real .. rest)
+---@return string path
+---@return string? bad
+local function walk(path)
+  local todo, done, missing, links = {}, {}, nil, 0
+  local plain = {} -- `a/../a/../…` is looked at once
+  local function push(text)
+    local parts = {}
+    for name in text:gmatch('[^/]+') do
+      parts[#parts + 1] = name
     end
-    local parent, name = existing:match('^(.*)/([^/]*)$')
-    -- A link whose target does not exist yet: what is written to it lands there.
-    local target = name ~= '' and uv.fs_readlink(existing)
-    if target then
-      if links >= MAX_LINKS then
-        return flatten(path), true
-      end
-      return follow((target:sub(1, 1) == '/' and target or parent .. '/' .. target) .. rest, links + 1)
+    for i = #parts, 1, -1 do
+      todo[#todo + 1] = parts[i]
     end
-    existing, rest = parent, '/' .. name .. rest
   end
-  return flatten(rest)
+  push(path)
+  while #todo > 0 do
+    local name = table.remove(todo)
+    if name == '..' then
+      done[#done] = nil
+      missing = missing and missing <= #done and missing or nil
+    elseif name ~= '.' then
+      done[#done + 1] = name
+      local here = not missing and '/' .. table.concat(done, '/')
+      local target = here and not plain[here] and uv.fs_readlink(here)
+      if target then
+        links = links + 1
+        if links > MAX_LINKS then
+          return here, 'a link that leads in a circle'
+        end
+        done[#done] = nil
+        if target:sub(1, 1) == '/' then
+          done = {}
+        end
+        push(target)
+      elseif here and not plain[here] then
+        plain[here] = uv.fs_lstat(here) ~= nil
+        missing = not plain[here] and #done or nil -- and whatever is below it
+      end
+    end
+  end
+  return '/' .. table.concat(done, '/')
 end
 
 --- The absolute form of a path, with symlinks resolved, so that a new file is judged by the folder that it would really
 --- land in.
 ---@param path string relative ones count from the working directory; or a file URI
 ---@return string path
----@return boolean? endless its links lead in a circle
+---@return string? bad why no one can say where it is; then the path is no more than was given
 function M.resolve(path)
-  path = M.from_uri(path)
+  if #path <= 4 * M.MAX_PATH then -- percent-encoded
+    path = M.from_uri(path)
+  end
+  if #path > M.MAX_PATH then
+    return path, M.TOO_LONG
+  end
   if path == '~' or path:sub(1, 2) == '~/' then
     path = uv.os_homedir() .. path:sub(2)
   elseif path:sub(1, 1) ~= '/' then
-    path = uv.cwd() .. '/' .. path
+    local cwd = uv.cwd()
+    if not cwd then
+      return path, 'in a working directory that does not exist any more'
+    end
+    path = cwd .. '/' .. path
   end
-  return follow(path, 0)
+  local real = uv.fs_realpath(path)
+  if real then
+    return real
+  end
+  return walk(path)
 end
 
-local real_root, root_of
+local real_roots, count = {}, 0
+--- More projects than one editor sees.
+local MAX_ROOTS = 256
 
 --- The project's root with its links resolved. One that was resolved stays what it was: when it is made a link later,
 --- what lies in it is outside.
 ---@param root string
 ---@return string
 function M.real_root(root)
-  if root_of ~= root then
-    local real = uv.fs_realpath(root)
-    if not real then
-      return root
-    end
-    real_root, root_of = real, root
+  local known = real_roots[root]
+  if known then
+    return known
   end
-  return real_root
+  local real = uv.fs_realpath(root)
+  if not real then
+    return root
+  end
+  if count >= MAX_ROOTS then
+    real_roots, count = {}, 0
+  end
+  real_roots[root], count = real, count + 1
+  return real
 end
 
---- Is a resolved path the root or below it?
+---@type string?
+local account_home
+
+--- Is it the folder of a project? The top of the file system, the home folder and those above it are where an editor
+--- was started that has none.
+---@param root string
+---@return boolean
+function M.is_project(root)
+  root = M.real_root(root)
+  account_home = account_home or (uv.os_get_passwd() or {}).homedir or '/'
+  for _, home in ipairs({ uv.os_homedir() or '/', account_home }) do
+    home = M.real_root(home)
+    if root == '/' or root == home or vim.startswith(home, root .. '/') then
+      return false
+    end
+  end
+  return true
+end
+
+--- Is a resolved path of the project: its root, or below it? Without a project none is.
 ---@param path string resolved
 ---@param root string
 ---@return boolean
 function M.inside(path, root)
+  if not M.is_project(root) then
+    return false
+  end
   root = M.real_root(root)
-  return path == root or vim.startswith(path, root:sub(-1) == '/' and root or root .. '/')
+  return path == root or vim.startswith(path, root .. '/')
 end
 
----@class mcp-tools.Patterns `sensitive.patterns`, sorted by how they are matched; most need no glob
----@field names table<string, true> whole names
----@field endings string[] of names
----@field folders string[] that a path goes through
----@field tails string[] of paths
----@field globs { glob: vim.lpeg.Pattern, name_only: boolean }[]
-
-local patterns, patterns_of
-
-local PLAIN = '[^%*%?%[%]{}/\\]+'
-
---- Patterns, sorted anew when the option changes. Letter case is ignored: on some file systems `.ENV` is `.env`.
----@return mcp-tools.Patterns
-local function compiled()
-  local option = config.get().sensitive.patterns
-  if patterns_of == option then
-    return patterns
-  end
-  local sorted = { names = {}, endings = {}, folders = {}, tails = {}, globs = {} }
-  for _, pattern in ipairs(option) do
-    pattern = pattern:lower()
-    local ending = pattern:match('^%*(' .. PLAIN .. ')$')
-    local folder = pattern:match('^%*%*/(' .. PLAIN .. ')/%*%*$')
-    local tail = pattern:match('^%*%*(/' .. PLAIN .. '/' .. PLAIN .. ')$')
-    if pattern:match('^' .. PLAIN .. '$') then
-      sorted.names[pattern] = true
-    elseif ending then
-      table.insert(sorted.endings, ending)
-    elseif folder then
-      table.insert(sorted.folders, '/' .. folder .. '/')
-    elseif tail then
-      table.insert(sorted.tails, tail)
-    else
-      local name_only = not pattern:find('/', 1, true)
-      table.insert(sorted.globs, { glob = vim.glob.to_lpeg(pattern), name_only = name_only })
-    end
-  end
-  patterns, patterns_of = sorted, option
-  return patterns
-end
-
---- Does a pattern of `sensitive.patterns` match a path?
----@param path string
----@return boolean
-function M.sensitive(path)
-  local sorted = compiled()
-  local lower = path:lower()
-  local name = lower:match('[^/]*$')
-  if sorted.names[name] then
-    return true
-  end
-  for _, ending in ipairs(sorted.endings) do
-    if name:sub(-#ending) == ending then
-      return true
-    end
-  end
-  local anchored = lower:sub(1, 1) == '/' and lower or '/' .. lower
-  for _, folder in ipairs(sorted.folders) do
-    if anchored:find(folder, 1, true) then
-      return true
-    end
-  end
-  for _, tail in ipairs(sorted.tails) do
-    if anchored:sub(-#tail) == tail then
-      return true
-    end
-  end
-  for _, entry in ipairs(sorted.globs) do
-    if entry.glob:match(entry.name_only and name or lower) then
-      return true
-    end
-  end
-  return false
-end
+--- Is its text off limits, by its name?
+M.sensitive = sensitive.matches
 
 return M

@@ -1,10 +1,14 @@
---- Files read without holding up the editor.
+--- Files read without holding up the editor, and only those that were judged.
 ---
---- Receives: a path and a limit.
---- Sends: the bytes, or an error value, to a callback on the main loop.
+--- Receives: a path and a limit; who may say whether it is still the file that was meant.
+--- Sends: the bytes, or some of the lines, or an error value, to a callback on the main loop.
 --- Does not know about: buffers, tools.
+---
+--- A folder can become a link between the judgement of a path and its opening. So the path is asked for once more when
+--- the file is open, of the system, which knows where it has come to.
 
 local errors = require('mcp-tools.errors')
+local line_range = require('mcp-tools.files.line_range')
 
 local uv = vim.uv
 
@@ -12,6 +16,12 @@ local M = {}
 
 --- Not waiting: opening a pipe that nobody writes to would hold a thread of the pool for good.
 local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
+--- A file that is replaced whenever it is opened is left alone.
+local TRIES = 3
+--- Bytes at a time, where lines are looked for: a millisecond's work.
+local CHUNK = 64 * 1024
+
+---@alias mcp-tools.Judge fun(path: string): boolean may the file that is really there be given?
 
 ---@param path string
 ---@param problem string|nil libuv's "CODE: text"
@@ -21,34 +31,154 @@ local function fault(path, problem)
   return errors.new(missing and 'not_found' or 'tool_error', text)
 end
 
---- Reads a regular file.
+---@param a table?
+---@param b table
+local function is_same(a, b)
+  return a ~= nil and a.dev == b.dev and a.ino == b.ino
+end
+
+--- Where an open file is, by its name; for systems that do not tell.
 ---@param path string
----@param limit integer bytes; a larger file is `too_large`
----@param cb fun(bytes: string?, err: mcp-tools.Error?)
-function M.read(path, limit, cb)
-  cb = vim.schedule_wrap(cb)
+---@param stat table of the open file
+---@param cb fun(real: string?)
+local function look_again(path, stat, cb)
+  uv.fs_realpath(path, function(_, before)
+    if not before then
+      return cb(nil)
+    end
+    uv.fs_stat(before, function(_, now)
+      uv.fs_realpath(path, function(_, after)
+        cb(before == after and is_same(now, stat) and before or nil)
+      end)
+    end)
+  end)
+end
+
+--- Where an open file is.
+---@param fd integer
+---@param path string by which it was opened
+---@param stat table
+---@param cb fun(real: string?) nil when it has been deleted or replaced
+local function where(fd, path, stat, cb)
+  uv.fs_readlink(('/proc/self/fd/%d'):format(fd), function(_, real)
+    if not real then
+      return look_again(path, stat, cb)
+    elseif not real:find(' %(deleted%)$') then
+      return cb(real)
+    end
+    uv.fs_stat(real, function(_, named) -- it may be called so
+      cb(is_same(named, stat) and real or nil)
+    end)
+  end)
+end
+
+--- Opens a regular file that may be given.
+---@param path string
+---@param limit integer bytes
+---@param judge mcp-tools.Judge
+---@param cb fun(fd: integer?, stat: table|mcp-tools.Error)
+---@param tries? integer
+local function open(path, limit, judge, cb, tries)
   uv.fs_open(path, READ, 0, function(problem, fd)
     if not fd then
       return cb(nil, fault(path, problem))
     end
-    local function finish(bytes, err)
+    local function refuse(err)
       uv.fs_close(fd, function()
-        cb(bytes, err)
+        cb(nil, err)
       end)
     end
     uv.fs_fstat(fd, function(stat_problem, stat)
       if not stat then
-        return finish(nil, fault(path, stat_problem))
+        return refuse(fault(path, stat_problem))
       elseif stat.type ~= 'file' then
-        return finish(nil, errors.new('tool_error', ('%s is a %s, not a file'):format(path, stat.type)))
-      elseif stat.size > limit then
-        local text = ('%s has %d bytes, the limit is %d'):format(path, stat.size, limit)
-        return finish(nil, errors.new('too_large', text))
+        return refuse(errors.new('tool_error', ('%s is a %s, not a file'):format(path, stat.type)))
       end
-      uv.fs_read(fd, stat.size, 0, function(read_problem, bytes)
-        finish(bytes, not bytes and fault(path, read_problem) or nil)
+      where(fd, path, stat, function(real)
+        if not real and (tries or 1) < TRIES then
+          return uv.fs_close(fd, function()
+            open(path, limit, judge, cb, (tries or 1) + 1)
+          end)
+        end
+        vim.schedule(function() -- the judge may use the whole API
+          if not real or not judge(real) then
+            local text = '%s is not the file any more that was decided on'
+            return refuse(errors.new('access_denied', text:format(path)))
+          elseif stat.size > limit then
+            local text = ('%s has %d bytes, the limit is %d'):format(path, stat.size, limit)
+            return refuse(errors.new('too_large', text))
+          end
+          cb(fd, stat)
+        end)
       end)
     end)
+  end)
+end
+
+---@param path string
+---@param judge mcp-tools.Judge?
+---@return mcp-tools.Judge
+local function judge_of(path, judge)
+  return judge or function(real)
+    return real == path
+  end
+end
+
+--- Reads a regular file.
+---@param path string resolved, unless there is a judge
+---@param limit integer bytes; a larger file is `too_large`
+---@param cb fun(bytes: string?, err: mcp-tools.Error?)
+---@param judge? mcp-tools.Judge without one it must be just this path
+function M.read(path, limit, cb, judge)
+  cb = vim.schedule_wrap(cb)
+  open(path, limit, judge_of(path, judge), function(fd, stat)
+    if not fd then
+      return cb(nil, stat)
+    end
+    uv.fs_read(fd, stat.size, 0, function(problem, bytes)
+      uv.fs_close(fd, function()
+        cb(bytes, not bytes and fault(path, problem) or nil)
+      end)
+    end)
+  end)
+end
+
+---@class mcp-tools.LineRange
+---@field first integer from 1
+---@field last integer
+---@field max_bytes integer beyond it no further line is kept
+
+--- Reads some lines of a regular file, and counts them all. No more of it is held than what is asked for.
+---@param path string resolved, unless there is a judge
+---@param limit integer bytes; a larger file is `too_large`
+---@param range mcp-tools.LineRange
+---@param cb fun(lines: string[]?, total: integer|mcp-tools.Error)
+---@param judge? mcp-tools.Judge without one it must be just this path
+function M.lines(path, limit, range, cb, judge)
+  cb = vim.schedule_wrap(cb)
+  open(path, limit, judge_of(path, judge), function(fd, stat)
+    if not fd then
+      return cb(nil, stat)
+    end
+    local lines = line_range.new(range)
+    local function finish(...)
+      local found, total = ...
+      uv.fs_close(fd, function()
+        cb(found, total)
+      end)
+    end
+    local function more(offset)
+      uv.fs_read(fd, CHUNK, offset, function(problem, bytes)
+        if not bytes then
+          return finish(nil, fault(path, problem))
+        elseif bytes == '' or offset >= limit then
+          return finish(lines:finish())
+        end
+        lines:add(bytes)
+        more(offset + #bytes)
+      end)
+    end
+    more(0)
   end)
 end
 

@@ -39,6 +39,8 @@ function M.read(path)
   local text = real and text_of(real)
   if not text then
     return nil, 'it cannot be read'
+  elseif text:find('\0', 1, true) then
+    return nil, 'it holds a NUL byte, so it is no text that could be trusted' -- and older sha256() throws
   elseif listed(real) == vim.fn.sha256(text) then
     return text
   end

@@ -48,14 +48,11 @@ return {
     if not git.is_revision(base) then
       return ctx:fail('validation_error', ('base: %s is not the name of a revision'):format(base))
     end
-    local place, why
-    if args.path then
-      place, why = access.path(args.path, ctx.root)
-      if not place then
-        return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
-      end
+    local place, why = access.path(args.path or '.', ctx.root)
+    if not place then
+      return ctx:fail('not_found', ('%s is %s'):format(args.path or ctx.root, why))
     end
-    local changes, fault = git.changes(ctx, base, place)
+    local changes, fault = git.changes(ctx, base, args.path and place)
     if not changes then
       return ctx:fail('tool_error', 'the changes cannot be read: ' .. fault)
     end

@@ -20,7 +20,7 @@ return {
     end
     local place, why = access.path(args.path or '.', ctx.root)
     if not place then
-      return ctx:fail('not_found', ('%s is %s'):format(args.path, why))
+      return ctx:fail('not_found', ('%s is %s'):format(args.path or ctx.root, why))
     end
     local hits, fault, more = grep.find(ctx, args.query, place, MAX)
     if not hits then

@@ -19,12 +19,11 @@ return {
     local current, list = buffers.current(), {}
     for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
       local options, path = vim.bo[info.bufnr], info.name
-      local resolved = path ~= '' and options.buftype == '' and access.path(path, ctx.root)
-      local open = resolved and info.loaded == 1 and access.buffer(info.bufnr, ctx.root)
+      local _, _, resolved = access.buffer(info.bufnr, ctx.root)
       table.insert(list, {
         bufnr = info.bufnr,
-        path = path ~= '' and path or nil,
-        uri = open and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil,
+        path = path ~= '' and access.name(path) or nil,
+        uri = resolved and info.loaded == 1 and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil,
         filetype = options.filetype ~= '' and options.filetype or nil,
         buftype = options.buftype ~= '' and options.buftype or nil,
         loaded = info.loaded == 1,

@@ -1,6 +1,7 @@
 --- What the editor has said.
 
 local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
 local watch = require('mcp-tools.editor.watch')
 
 --- The end of a longer history is given.
@@ -22,13 +23,13 @@ return {
     .. ' looks like a secret is left out.',
   mime_type = 'text/plain',
   tags = { 'editor' },
-  read = function(ctx)
+  run = function(ctx)
     local text = history()
     local cut = #text > MAX_BYTES
     if cut then
       text = text:sub(-MAX_BYTES):gsub('^[^\n]*\n', '', 1)
     end
-    ctx((cut and '…\n' or '') .. redact.text(text))
+    return (cut and '…\n' or '') .. redact.text(text, turns.of(ctx))
   end,
   watch = function(changed)
     return watch.poll(POLL_MS, history, changed)

@@ -12,7 +12,7 @@ local function language_servers()
     table.insert(list, {
       name = client.name,
       root = client.config and client.config.root_dir or nil,
-      buffers = #vim.lsp.get_buffers_by_client_id(client.id),
+      buffers = vim.tbl_count(client.attached_buffers),
     })
   end
   return list

@@ -59,7 +59,8 @@ function Gateway:judge(call)
   if rules and rules.action == 'deny' then
     return rules
   end
-  local places = targets.by(call.args)
+  local source = call.definition.source
+  local places = targets.by(call.args, source ~= nil and source.origin == 'bundled')
   local denial, outside = judgement.by_places(places, root)
   if denial then
     return denial
@@ -96,9 +97,13 @@ end
 function Gateway:choices(call, decision)
   local choices = { 'once', 'deny' }
   local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
+  local shows_other = vim.iter(decision.places):any(function(place)
+    return place.other
+  end)
   if not decision.fault then
-    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect.
-    if not by_rule then
+    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file
+    -- may be something else the next time.
+    if not by_rule and not shows_other then
       if call.session then
         table.insert(choices, 'session')
       end
@@ -241,6 +246,7 @@ end
 function Gateway:settle(call, finish)
   call.project = self:project()
   local decision = self:judge(call)
+  call.places = decision.places -- what a tool that reads is held to
   if decision.action == 'allow' then
     return finish(true, decision.by)
   elseif decision.action == 'deny' then

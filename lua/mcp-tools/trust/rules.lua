@@ -115,7 +115,7 @@ end
 ---@param places mcp-tools.Place[]
 local function covers(granted, places)
   for _, place in ipairs(places) do
-    if place.path and not (granted and granted[place.path]) then
+    if place.path and (place.other or not (granted and granted[place.path])) then
       return false
     end
   end
@@ -144,7 +144,9 @@ function M.by_memory(call, verdict, grant, outside, places)
     elseif covers(grant.paths, places) then
       return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }
     end
-    local where = outside.unclear and 'it cannot be told where %s is' or '%s is outside the project'
+    local where = outside.other and '%s is no plain file'
+      or outside.unclear and 'it cannot be told where %s is'
+      or '%s is outside the project'
     return { action = 'ask', by = 'files', reason = where:format(outside.path) }
   elseif verdict.level == 'trusted' then
     return { action = 'allow', by = 'ledger', reason = 'you trust it' }

@@ -275,13 +275,15 @@ describe('write_tests and analyze_module', function()
   it('read nothing that they must not', function()
     project.write('.env', 'KEY=hidden')
     project.write('a.bin', 'a\0b')
+    project.write('sub/x', 'x')
     for path, why in pairs({
       ['.env'] = 'sensitive',
       ['../x'] = 'outside',
       ['/etc/passwd'] = 'outside',
       ['none.lua'] = 'there is no file',
       ['a.bin'] = 'not a text file',
-      ['.git'] = 'not a file',
+      ['.git'] = 'sensitive',
+      ['sub'] = 'not a file',
     }) do
       t.matches(why, failure('analyze_module', { path = path }).message)
     end

@@ -316,6 +316,38 @@ describe('nvim://quickfix', function()
     t.eq({ text = 'just a note' }, list.entries[3])
   end)
 
+  it('keeps the lines of a file whose buffer is gone, and what looks like a secret', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden-value\nOTHER=hidden-too'))
+    local bufnr = vim.api.nvim_get_current_buf()
+    vim.fn.setqflist({}, ' ', {
+      title = ':grep hidden-value',
+      items = {
+        { bufnr = bufnr, lnum = 1, text = 'KEY=hidden-value' },
+        { bufnr = bufnr, text = 'KEY=hidden-value' },
+        { text = 'it says OTHER=hidden-too' },
+        { text = 'with ghp_abcdefghijklmnopqrstuvwxyz0123456789' },
+      },
+    })
+    vim.cmd('bwipeout!')
+    local text = project.contents('nvim://quickfix').text
+    t.ok(not text:find('hidden', 1, true) and not text:find('ghp_', 1, true), text)
+    local list = vim.json.decode(text)
+    t.eq({ line = 1, withheld = 'not a plain file' }, list.entries[1])
+    t.eq({ 4, 'it says [secret]', 'with [secret]' }, { list.total, list.entries[3].text, list.entries[4].text })
+  end)
+
+  it('is not taken whole when it is long', function()
+    local items = {}
+    for i = 1, 200000 do
+      items[i] = { text = 'note ' .. i }
+    end
+    vim.fn.setqflist(items)
+    local begun = os.clock()
+    local list = project.data('nvim://quickfix')
+    t.ok(os.clock() - begun < 0.2)
+    t.eq({ 200000, 1000, 'note 1000' }, { list.total, #list.entries, list.entries[1000].text })
+  end)
+
   it('hears of setqflist, which has no event', function()
     local heard = watched('nvim://quickfix')
     heard.after(function()
@@ -339,6 +371,41 @@ describe('nvim://messages', function()
     t.eq('n', vim.api.nvim_get_mode().mode)
   end)
 
+  it('keeps the lines of a sensitive buffer that is gone', function()
+    vim.cmd.edit(project.write('.env', 'PIN_CODE=778899\n'))
+    vim.cmd('messages clear')
+    vim.cmd('echomsg "line was PIN_CODE=778899, the code 778899"')
+    vim.cmd('bwipeout!')
+    t.eq('line was [secret], the code [secret]', project.contents('nvim://messages').text)
+  end)
+
+  it('holds the editor for a moment only, however many sensitive buffers there are', function()
+    for i = 1, 30 do
+      local lines = {}
+      for n = 1, 500 do
+        lines[n] = ('export NAME_%d_%d=value-%d-%d'):format(i, n, i, n)
+      end
+      vim.cmd.edit(project.write(i .. '.env', table.concat(lines, '\n')))
+    end
+    vim.cmd('messages clear')
+    for i = 1, 100 do
+      vim.cmd(("echomsg 'export NAME_3_%d=value-3-%d %s'"):format(i, i, ('x'):rep(600)))
+    end
+    local longest, last = 0, os.clock()
+    local timer = assert(vim.uv.new_timer())
+    timer:start(0, 1, function()
+      local now = os.clock()
+      longest, last = math.max(longest, now - last), now
+    end)
+    local begun = os.clock()
+    for _ = 1, 20 do
+      t.ok(not project.contents('nvim://messages').text:find('value', 1, true))
+    end
+    timer:close()
+    t.ok(os.clock() - begun < 1, ('%d ms'):format((os.clock() - begun) * 1e3))
+    t.ok(math.max(longest, os.clock() - last) < 0.05, ('held for %d ms'):format(longest * 1e3))
+  end)
+
   it('gives the end when there is much', function()
     vim.cmd('messages clear')
     for i = 1, 100 do
@@ -359,6 +426,27 @@ describe('nvim://status, modules, discovery', function()
     t.eq({ project.root, 'a.txt', { 'a.txt' } }, { status.root, status.current, status.modified })
     t.eq(#core.get().registry:list('prompts'), status.offered.prompts)
     t.eq('stopped', status.bridge.state)
+  end)
+
+  it('count the buffers of a language server', function()
+    vim.cmd.edit(project.write('a.txt', 'x'))
+    local id = vim.lsp.start({
+      name = 'spec',
+      cmd = function()
+        return {
+          request = function(_, _, callback)
+            callback(nil, { capabilities = {} })
+            return true, 1
+          end,
+          notify = function() end,
+          is_closing = function() end,
+          terminate = function() end,
+        }
+      end,
+    })
+    t.eq({ { name = 'spec', buffers = 1 } }, project.data('nvim://status').language_servers)
+    t.ok(not vim.fn.execute('messages'):find('deprecated', 1, true))
+    vim.lsp.stop_client(assert(id), true)
   end)
 
   it('name plugins and modules', function()

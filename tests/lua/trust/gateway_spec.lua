@@ -182,17 +182,22 @@ describe('files', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('are judged by the file beside a terminal or float, which a tool may take for the current one', function()
+  it('are judged by the file beside a terminal or float, which bundled tools take for the current one', function()
+    local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
     vim.cmd.edit(root .. '/.env')
     vim.cmd.new()
     vim.bo.buftype = 'nofile'
     t.eq('deny', judge(reader, { bufnr = 0 }))
     t.eq('deny', judge(reader, { bufnrs = { 0 } }))
+    t.eq('deny', judge(bundled, { bufnr = 0 }))
     vim.cmd('%bwipeout!')
     vim.cmd.edit(root .. '/in.txt')
     vim.cmd.new()
     vim.bo.buftype = 'nofile'
-    t.eq('allow', judge(reader, { bufnr = 0 }))
+    t.eq('allow', judge(bundled, { bufnr = 0 }))
+    local action, reason = judge(reader, { bufnr = 0 }) -- others may take it for the float
+    t.eq('ask', action)
+    t.matches('buffer %d+ is no plain file', reason)
     vim.cmd('%bwipeout!')
   end)
 

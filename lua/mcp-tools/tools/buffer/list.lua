@@ -1,5 +1,6 @@
 --- The person's buffers.
 
+local access = require('mcp-tools.files.access')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -27,7 +28,7 @@ return {
       if wanted then
         total = total + 1
         if total > args.offset and #buffers < args.limit then
-          local path, repaired = utf8.repair(info.name)
+          local path, repaired = utf8.repair(access.name(info.name))
           lossy = lossy or repaired
           table.insert(buffers, {
             bufnr = info.bufnr,

@@ -7,7 +7,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- Text beyond this is cut at a line, so that one answer fits a model's context.
 local MAX_BYTES = 256 * 1024
---- Files that are not open are read whole before the range is cut out.
+--- Of files that are not open all lines are counted.
 local MAX_FILE = 32 * 1024 * 1024
 
 --- The lines from `first` on that fit.
@@ -80,23 +80,20 @@ local function read_buffer(ctx, args, bufnr, path)
 end
 
 local function read_file(ctx, args, path)
-  read.read(path, MAX_FILE, function(bytes, err)
+  local range = { first = args.start_line, last = last_line(args, args.start_line, math.huge), max_bytes = MAX_BYTES }
+  read.lines(path, MAX_FILE, range, function(lines, total)
     if ctx:cancelled() then
       return
+    elseif not lines then
+      return ctx(nil, total)
     end
-    if not bytes then
-      return ctx(nil, err)
-    end
-    local all = vim.split(bytes, '\n', { plain = true })
-    if all[#all] == '' and #all > 1 then
-      table.remove(all)
-    end
-    local first, range_err = first_line(args, #all)
+    local first, range_err = first_line(args, total)
     if not first then
       return ctx(nil, range_err)
     end
-    local lines = vim.list_slice(all, first, last_line(args, first, #all))
-    ctx(answer(lines, { path = path, loaded = false }, first, #all))
+    ctx(answer(lines, { path = path, loaded = false }, first, total))
+  end, function(real)
+    return ctx:covers(real)
   end)
 end
 

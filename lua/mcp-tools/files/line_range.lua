@@ -1,0 +1,80 @@
+--- A range of lines, cut out of text that comes in pieces; all lines are counted.
+---
+--- Receives: pieces of text, in their order.
+--- Sends: the lines of the range as far as they fit, and how many lines there are.
+--- Does not know about: where the text comes from. Lines outside of the range are not made into strings.
+
+local M = {}
+
+---@class mcp-tools.LineCutter
+---@field range mcp-tools.LineRange
+---@field number integer of the line that is being read
+---@field begun boolean is there text of it?
+---@field parts string[] of it, where it is wanted
+---@field part_bytes integer
+---@field lines string[]
+---@field bytes integer
+local Cutter = {}
+Cutter.__index = Cutter
+
+---@param range mcp-tools.LineRange
+---@return mcp-tools.LineCutter
+function M.new(range)
+  local made = { range = range, number = 1, begun = false, parts = {}, part_bytes = 0, lines = {}, bytes = 0 }
+  return setmetatable(made, Cutter)
+end
+
+---@return boolean
+function Cutter:wants()
+  local range = self.range
+  return self.number >= range.first and self.number <= range.last and self.bytes <= range.max_bytes
+end
+
+---@param part string
+function Cutter:keep(part)
+  local room = self.range.max_bytes + 1 - self.part_bytes -- one more tells that it was cut
+  if room > 0 and part ~= '' then
+    self.parts[#self.parts + 1] = part:sub(1, room)
+    self.part_bytes = self.part_bytes + math.min(#part, room)
+  end
+end
+
+function Cutter:end_line()
+  local line = table.concat(self.parts)
+  self.lines[#self.lines + 1] = line
+  self.bytes = self.bytes + #line + 1
+  self.parts, self.part_bytes = {}, 0
+end
+
+--- Takes the next piece.
+---@param text string not empty
+function Cutter:add(text)
+  local at = 1
+  while true do
+    local stop = text:find('\n', at, true)
+    local wanted = self:wants()
+    if wanted then
+      self:keep(text:sub(at, stop and stop - 1))
+    end
+    if not stop then
+      self.begun = self.begun or at <= #text
+      return
+    elseif wanted then
+      self:end_line()
+    end
+    self.number, self.begun, at = self.number + 1, false, stop + 1
+  end
+end
+
+--- The text is over.
+---@return string[] lines of the range
+---@return integer total
+function Cutter:finish()
+  local has_last = self.begun or self.number == 1
+  if has_last and self:wants() then
+    self:end_line()
+  end
+  return self.lines, has_last and self.number or self.number - 1
+end
+
+return M

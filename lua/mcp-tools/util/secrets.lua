@@ -1,0 +1,158 @@
+--- Tokens, keys and passwords that are known by their form.
+---
+--- Receives: text that may quote anything.
+--- Sends: the text with a mark in place of each.
+--- Does not know about: who writes or reads it. What has no form of its own passes.
+
+local M = {}
+
+M.MARK = '[secret]'
+
+--- How issuers let their tokens begin, what such a token goes on with, and how long it is at least with its beginning.
+--- Each is looked for by its beginning and read once to its end, so that no text takes long.
+---@type { [1]: string, [2]: string, [3]: integer }[]
+local FORMS = {}
+
+---@param starts string separated by spaces
+---@param tail string set of characters
+---@param least integer
+local function add(starts, tail, least)
+  for start in starts:gmatch('%S+') do
+    table.insert(FORMS, { start, '^' .. tail .. '*', least })
+  end
+end
+
+local WORD, DOTTED, ALNUM, HEX, UPPER = '[%w_-]', '[%w_.-]', '%w', '%x', '[%u%d]'
+
+add('ghp_ gho_ ghu_ ghs_ ghr_ github_pat_', WORD, 20) -- GitHub
+add('glpat- gldt- glrt- glptt- glft- glcbt- glsoat- glagent-', DOTTED, 16) -- GitLab
+add('ATATT3 ATBB', '[%w_=-]', 20) -- Atlassian, Bitbucket
+add('xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-', '[%w%%/+-]', 14) -- Slack
+add('hooks.slack.com/services/', '[%w/_-]', 40)
+add('AKIA ASIA ABIA ACCA', UPPER, 16) -- AWS
+add('AIza GOCSPX-', WORD, 20) -- Google
+add('ya29.', DOTTED, 20)
+add('sk- sess-', WORD, 20) -- OpenAI, Anthropic and others
+add('sk_live_ sk_test_ rk_live_ rk_test_ whsec_', WORD, 20) -- Stripe
+add('npm_ pypi- rubygems_ dckr_pat_ dckr_oat_', WORD, 20) -- registries
+add('hf_ r8_ gsk_', ALNUM, 24) -- Hugging Face, Replicate, Groq
+add('pplx- xai-', WORD, 30)
+add('dop_v1_ doo_v1_ dor_v1_', HEX, 30) -- DigitalOcean
+add('hvs. hvb. hvr.', DOTTED, 24) -- Vault
+add('dapi key-', '[%x-]', 34) -- Databricks, Mailgun
+add('SG.', DOTTED, 40) -- SendGrid
+add('SK', HEX, 34) -- Twilio
+add('shpat_ shpss_ shpca_ shppa_', HEX, 20) -- Shopify
+add('sq0atp- sq0csp- EAAA', WORD, 24) -- Square
+add('glsa_ glc_ lin_api_ figd_ ntn_ sbp_ sntrys_ sntryu_ pscale_tkn_ pscale_pw_', '[%w_=+/-]', 24)
+add('NRAK- PMAK- LTAI', WORD, 20) -- New Relic, Postman, Alibaba
+add('dp.pt. dp.st.', DOTTED, 30) -- Doppler
+add('AGE-SECRET-KEY-1', UPPER, 30)
+
+--- JSON Web Tokens: two parts at least that are JSON.
+local JWT = { 'eyJ', '^[%w_.-]*', 20, '.eyJ' }
+
+---@param text string
+---@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } the last one must stand in it, too
+---@param mark string
+---@return string
+local function without(text, form, mark)
+  local start, tail, least, inner = form[1], form[2], form[3], form[4]
+  local at, out, done = text:find(start, 1, true), nil, 1
+  while at do
+    local next_at = at + #start
+    if at == 1 or not text:find('^%w', at - 1) then
+      local _, last = text:find(tail, next_at)
+      if last - at + 1 >= least and (not inner or text:sub(at, last):find(inner, 1, true)) then
+        out = out or {}
+        out[#out + 1] = text:sub(done, at - 1)
+        out[#out + 1] = mark
+        done = last + 1
+      end
+      next_at = last + 1
+    end
+    at = text:find(start, next_at, true)
+  end
+  if not out then
+    return text
+  end
+  out[#out + 1] = text:sub(done)
+  return table.concat(out)
+end
+
+--- Replaces what a pattern finds behind a plain text.
+---@param text string
+---@param start string
+---@param pattern string anchored; gives where the secret begins and where it is over
+---@param mark string
+---@return string
+local function without_after(text, start, pattern, mark)
+  local at, out, done = text:find(start, 1, true), nil, 1
+  while at do
+    local from, to = text:match(pattern, at + #start)
+    if from then
+      out = out or {}
+      out[#out + 1] = text:sub(done, from - 1)
+      out[#out + 1] = mark
+      done = to
+    end
+    at = text:find(start, math.max(at + #start, to or 0), true)
+  end
+  if not out then
+    return text
+  end
+  out[#out + 1] = text:sub(done)
+  return table.concat(out)
+end
+
+--- Without tokens, keys and passwords in addresses.
+---@param text string
+---@param mark? string
+---@return string
+function M.tokens(text, mark)
+  mark = mark or M.MARK
+  text = without_after(text, '://', '^()[^%s/@:]*:[^%s/@]+()@', mark)
+  text = without_after(text, 'earer', '^%s+()[%w%-._~+/=]+()', mark)
+  text = without_after(text, 'uthorization', '^["\']?%s*[:=]%s*["\']?%a+%s+()[^%s"\',]+()', mark)
+  for _, form in ipairs(FORMS) do
+    text = without(text, form, mark)
+  end
+  return without(text, JWT, mark)
+end
+
+--- Lines without private keys, also when the beginning or the end is cut off.
+---@param lines string[]
+---@param mark? string
+---@return string[]
+function M.without_keys(lines, mark)
+  mark = mark or M.MARK
+  local out, inside = {}, false
+  for _, line in ipairs(lines) do
+    local key = line:find('PRIVATE KEY', 1, true)
+    if key and line:find('-----BEGIN ', 1, true) then
+      inside = not line:find('-----END ', 1, true)
+      table.insert(out, mark)
+    elseif key and line:find('-----END ', 1, true) then
+      if not inside then
+        out = { mark }
+      end
+      inside = false
+    elseif not inside then
+      table.insert(out, line)
+    end
+  end
+  return out
+end
+
+--- The text without what is secret by its form.
+---@param text string
+---@param mark? string
+---@return string
+function M.text(text, mark)
+  if text:find('PRIVATE KEY', 1, true) then
+    text = table.concat(M.without_keys(vim.split(text, '\n', { plain = true }), mark), '\n')
+  end
+  return M.tokens(text, mark)
+end
+
+return M

@@ -1,0 +1,150 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local paths = require('mcp-tools.files.paths')
+local project = require('editor_project')
+local t = require('helpers')
+local targets = require('mcp-tools.trust.targets')
+
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'buffer' } })
+  core.get()
+end)
+after_each(project.close)
+
+--- What becomes of a call, without anyone to ask, and what it costs: ms of the processor, so that a busy machine does
+--- not count.
+local function call(tool, args, kind)
+  local begun = os.clock()
+  core.get().gateway.ask = function(question, answer)
+    answer(nil, { code = 'access_denied', message = 'asked: ' .. question.reason }, 'nobody')
+  end
+  local made = core.get().executor:execute(tool, args, { host = 'test', kind = kind })
+  local ms = (os.clock() - begun) * 1e3
+  t.wait(function()
+    return made:ended()
+  end)
+  return made.outcome.error and made.outcome.error.message or '', ms
+end
+
+describe('a path', function()
+  it('is resolved part by part, wherever it goes on after what does not exist', function()
+    local root = project.root
+    vim.fn.mkdir(project.base .. '/out/deep', 'p')
+    vim.fn.mkdir(root .. '/sub', 'p')
+    vim.uv.fs_symlink(project.base .. '/out/deep', root .. '/link')
+    vim.uv.fs_symlink('sub/later', root .. '/dangling')
+    project.write('file', 'x')
+    for given, expected in pairs({
+      ['/none/../link/x'] = project.base .. '/out/deep/x',
+      ['/none/more/../../link/x'] = project.base .. '/out/deep/x',
+      ['/link/../x'] = project.base .. '/out/x',
+      ['/link/../none/../../x'] = project.base .. '/x',
+      ['/dangling/../../x'] = root .. '/x',
+      ['/dangling/./y'] = root .. '/sub/later/y',
+      ['/file/../sub/x'] = root .. '/sub/x',
+      ['//none//.//x/'] = root .. '/none/x',
+      ['/none/../../../../../../../../..'] = '/',
+    }) do
+      t.eq({ given, expected }, { given, (paths.resolve(root .. given)) })
+    end
+  end)
+
+  it('takes no time that grows with it', function()
+    for _, path in ipairs({ ('a/'):rep(32768), ('%61/'):rep(16384), ('a/../'):rep(13000), ('[a]/'):rep(16000) }) do
+      for _, prefix in ipairs({ '', '/', project.root .. '/', 'file://' .. project.root .. '/' }) do
+        local message, ms = call('buffer_read', { path = prefix .. path })
+        t.ok(ms < 30, ('%s… took %d ms'):format((prefix .. path):sub(1, 30), ms))
+        t.matches('longer than 4096 bytes', message)
+      end
+      local message, ms = call('analyze_module', { path = path }, 'prompt')
+      t.matches('is no path', message)
+      t.ok(ms < 30, ('a prompt took %d ms'):format(ms))
+      t.ok(select(
+        2,
+        call('completion', {
+          ref = { type = 'prompt', name = 'analyze_module' },
+          argument = { name = 'path', value = path },
+        }, 'completion')
+      ) < 30)
+    end
+    for _, part in ipairs({ 'a/', 'a/../', './', '[a]/', '../', 'sub/../', '..' }) do
+      vim.fn.mkdir(project.root .. '/sub', 'p')
+      local path = part:rep(math.floor((4090 - #project.root) / #part))
+      local _, ms = call('buffer_read', { path = project.root .. '/' .. path .. '/x' })
+      t.ok(ms < 30, ('%s took %d ms'):format(part, ms))
+    end
+  end)
+
+  it('that is relative to a folder which is gone is denied with the reason', function()
+    local folder = project.root .. '/gone'
+    vim.fn.mkdir(folder)
+    vim.cmd.cd(folder)
+    vim.fn.delete(folder, 'd')
+    local message = call('buffer_read', { path = 'a.lua' })
+    vim.cmd.cd('/')
+    t.matches('a working directory that does not exist any more', message)
+    t.ok(not message:find('the decision failed', 1, true))
+  end)
+end)
+
+describe('paths without number', function()
+  it('are not judged', function()
+    local many = {}
+    for i = 1, 300000 do
+      many[i] = ('/p/%d'):format(i)
+    end
+    for label, case in pairs({
+      strings = { 'buffer_list', { paths = many } },
+      nested = { 'buffer_list', { edits = { { files = many } } } },
+      uris = { 'buffer_list', { uris = vim.list_slice(many, 1, 100000) } },
+    }) do
+      t.matches('more than 128, too many to judge', (call(case[1], case[2])))
+      local begun = os.clock()
+      targets.by(case[2])
+      local ms = (os.clock() - begun) * 1e3
+      t.ok(ms < 50, ('%s took %d ms'):format(label, ms))
+    end
+    t.eq('', (call('buffer_list', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
+  end)
+end)
+
+describe('a project', function()
+  it('is neither the top of the file system nor the home folder', function()
+    local home = vim.env.HOME
+    vim.env.HOME = project.base
+    project.write(project.base .. '/.bash_history', 'hidden')
+    project.write('a.lua', 'x')
+    for _, root in ipairs({ '/', project.base, vim.fs.dirname(project.base) }) do
+      t.eq({ root, false }, { root, paths.is_project(root) })
+      t.eq({ root, false }, { root, paths.inside('/etc/hostname', root) })
+      t.eq({ root, false }, { root, paths.inside(project.base .. '/.bash_history', root) })
+      t.eq({ root, false }, { root, paths.inside(root, root) })
+    end
+    t.eq({ true, true }, { paths.is_project(project.root), paths.inside(project.root .. '/a.lua', project.root) })
+
+    vim.cmd.cd(project.base)
+    t.eq(project.base, require('mcp-tools.bridge').root())
+    for _, path in ipairs({ project.base .. '/.bash_history', '.bash_history', '/etc/hostname' }) do
+      t.matches('asked: .* is outside the project', (call('buffer_read', { path = path })))
+      t.eq('Resource not found', (call('file://' .. vim.fs.joinpath(project.base, path), nil, 'resource')))
+    end
+    vim.cmd.edit(project.base .. '/.bash_history')
+    t.eq('outside the project', project.data('nvim://cursor').cursor.withheld)
+    t.ok(project.run('prompt', 'review_changes').error)
+    t.ok(project.run('prompt', 'search_code', { query = 'hidden' }).error)
+    vim.env.HOME = home
+  end)
+
+  it('keeps its place when its folder is made a link later, with other projects beside it', function()
+    local one, two = project.base .. '/one', project.base .. '/two'
+    vim.fn.mkdir(one)
+    vim.fn.mkdir(two)
+    t.eq({ one, two }, { paths.real_root(one), paths.real_root(two) })
+    vim.fn.delete(one, 'd')
+    vim.uv.fs_symlink('/etc', one)
+    t.eq(two, paths.real_root(two))
+    t.eq(one, paths.real_root(one))
+    t.eq(false, paths.inside(paths.resolve(one .. '/hostname'), one))
+  end)
+end)

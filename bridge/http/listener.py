@@ -217,7 +217,7 @@ class _Connection(asyncio.Protocol):
     def _end_unless_answering(self) -> None:
         if self.transport is None or self.transport.is_closing():
             return
-        if self.busy and (self.body is None or self.body.is_eof()):
+        if self.busy and self.body is not None and self.body.is_eof():
             self._inner.close()  # aiohttp's way to end the connection with the answer that is being made
         else:
             self.transport.close()

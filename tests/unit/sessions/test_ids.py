@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_an_id_has_one_spelling() -> None:
-    """Padding, spare bits and the other alphabet of base64 name no session: one that is deleted has no other id."""
+    """Padding and spare bits of base64 make no further ids: a deleted session has no other one."""
     import base64
 
     ids = SessionIds(lambda: "token", Tombstones(None))

@@ -30,9 +30,9 @@ local DIFF = { 'diff', '--no-color', '--no-ext-diff', '--no-textconv', '--no-ren
 ---@param ctx mcp-tools.Ctx
 ---@param args string[]
 ---@param limit? integer
----@return mcp-tools.ChildResult
+---@return mcp-tools.process.Result
 local function git(ctx, args, limit)
-  return process.await(ctx, vim.list_extend(vim.list_slice(BASE), args), { cwd = ctx.root, limit = limit })
+  return process.await(vim.list_extend(vim.list_slice(BASE), args), { ctx = ctx, cwd = ctx.root, limit = limit })
 end
 
 ---@param text string separated by NUL
@@ -112,7 +112,7 @@ function M.complete_revision(ctx, prefix)
     'refs/tags',
     'refs/remotes',
   })
-  process.run(ctx, command, { cwd = ctx.root, limit = 64 * 1024 }, function(done)
+  process.run(command, { ctx = ctx, cwd = ctx.root, limit = 64 * 1024 }, function(done)
     local values = {}
     for _, name in ipairs(vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })) do
       if vim.startswith(name, prefix) and M.is_revision(name) then

@@ -57,7 +57,7 @@ end
 ---@return boolean? more
 function M.find(ctx, query, place, max)
   local command, name = command_for(query, place)
-  local done = process.await(ctx, command, { cwd = ctx.root })
+  local done = process.await(command, { ctx = ctx, cwd = ctx.root })
   if not done.ok and done.stdout == '' and not done.quiet then
     local missing = name == 'git' and not done.code
     return nil, missing and 'neither rg nor git can be run; install ripgrep' or done.fault

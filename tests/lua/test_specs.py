@@ -14,6 +14,8 @@ HERE = Path(__file__).resolve().parent
 SLOW = (
     "bridge/process_spec.lua",
     "bridge/supervisor_spec.lua",
+    "editor/git_changes_spec.lua",
+    "editor/git_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
 )

@@ -11,7 +11,14 @@ from tests.support import processes
 from tests.support.nvim import Home
 
 HERE = Path(__file__).resolve().parent
-SLOW = ("bridge/process_spec.lua", "bridge/supervisor_spec.lua", "prompts/prompts_spec.lua")
+SLOW = (
+    "bridge/process_spec.lua",
+    "bridge/supervisor_spec.lua",
+    "editor/git_changes_spec.lua",
+    "editor/git_spec.lua",
+    "editor/process_spec.lua",
+    "prompts/prompts_spec.lua",
+)
 """They start processes, or wait for one that does not answer."""
 SPECS = [
     pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])

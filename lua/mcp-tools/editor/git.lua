@@ -1,125 +1,194 @@
---- What git knows of the project, asked for without changing anything.
+--- git, asked about a repository that nobody trusts.
 ---
---- Receives: the root of the project, revisions as people write them.
---- Sends: names and diffs; nothing of sensitive files.
---- Does not know about: prompts. Nothing that the repository configures is run: no hooks, no external diffs, no
---- monitors. (Clean filters are git's own business and may run.)
+--- Receives: a command that only reads, with its arguments.
+--- Sends: what git printed.
+--- Does not know about: what is asked, or who may see it (editor/git_changes.lua).
+---
+--- No program that the project names is run, whatever its configuration and attributes say: hooks, monitors, pagers,
+--- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
+--- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
+--- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
+--- the folder that has `.git` in it, never another.
 
 local process = require('mcp-tools.editor.process')
-local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
---- Diffs beyond this fit no model's context.
-local MAX_DIFF = 256 * 1024
-
-local BASE = {
-  'git',
-  '--no-optional-locks',
-  '--literal-pathspecs',
-  '-c',
-  'core.fsmonitor=false',
-  '-c',
-  'core.hooksPath=/dev/null',
-  '-c',
-  'core.quotePath=false',
+local DIFF = {
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
+  '--submodule=short', -- others run git in there
+  '--ignore-submodules=dirty', -- so does a look at what has changed in there
 }
 
-local DIFF = { 'diff', '--no-color', '--no-ext-diff', '--no-textconv', '--no-renames', '--ignore-submodules=dirty' }
+--- Commands that may be run, and the options without which they would run others' programs. Commands that write have
+--- more ways to do so (hooks, merge drivers, smudge filters, maintenance): think before adding one.
+local COMMANDS = {
+  blame = { '--no-textconv' },
+  diff = DIFF,
+  ['for-each-ref'] = {},
+  grep = { '--no-color' },
+  log = DIFF,
+  ['ls-files'] = {},
+  ['rev-parse'] = {},
+  show = DIFF,
+  status = { '--ignore-submodules=dirty' },
+}
 
----@param ctx mcp-tools.Ctx
----@param args string[]
----@param limit? integer
----@return mcp-tools.ChildResult
-local function git(ctx, args, limit)
-  return process.await(ctx, vim.list_extend(vim.list_slice(BASE), args), { cwd = ctx.root, limit = limit })
-end
+local SETTINGS = {
+  'color.status=false', -- `status` has no option for it
+  'core.fsmonitor=false',
+  'core.hooksPath=/dev/null',
+  'core.quotePath=false',
+  'diff.autoRefreshIndex=false', -- would take the lock of the index, and write it
+  'format.pretty=medium', -- the project's could ask for signatures to be checked, as a format among the arguments can
+  'gpg.program=false',
+  'gpg.ssh.program=false',
+  'gpg.x509.program=false',
+  'log.showSignature=false',
+  'safe.bareRepository=explicit',
+  'status.submoduleSummary=false', -- runs git in there
+  'submodule.recurse=false',
+}
 
----@param text string separated by NUL
+---@param settings string[] `key=value`
 ---@return string[]
-local function names(text)
-  return vim.split(text, '\0', { plain = true, trimempty = true })
+local function command_with(settings)
+  local command = { 'git', '--no-pager', '--no-optional-locks', '--literal-pathspecs' }
+  for _, setting in ipairs(settings) do
+    vim.list_extend(command, { '-c', setting })
+  end
+  return command
 end
 
---- Is it the name of a revision, and nothing that git would take for an option or a range of files?
----@param revision string
----@return boolean
-function M.is_revision(revision)
-  return #revision <= 200 and revision:find('^[%w_@][%w%._/@{}~^-]*$') ~= nil
-end
-
----@class mcp-tools.Changes
----@field diff string against the revision, staged or not
----@field cut boolean
----@field files string[] that the diff is about, relative to the root
----@field withheld string[] changed too, but sensitive
----@field untracked string[]
-
---- What has changed since a revision. In a coroutine.
----@param ctx mcp-tools.Ctx
----@param revision string
----@param path? string resolved; only this file or folder
----@return mcp-tools.Changes?
----@return string? fault
-function M.changes(ctx, revision, path)
-  local limits = path and { '--', path } or { '--' }
-  local listed = git(ctx, vim.iter({ DIFF, '--name-only', '-z', '--relative', revision, limits }):flatten():totable())
-  if not listed.ok then
-    return nil, listed.fault
-  end
-  local files, withheld = {}, {}
-  for _, name in ipairs(names(listed.stdout)) do
-    local place = ctx.root .. '/' .. name
-    local hidden = paths.sensitive(place) or paths.sensitive(paths.resolve(place))
-    table.insert(hidden and withheld or files, name)
-  end
-  local diff = { stdout = '', cut = false }
-  if #files > 0 then
-    -- Named one by one, so that what is withheld is not asked for in the first place.
-    diff = git(ctx, vim.iter({ DIFF, '--relative', revision, '--', files }):flatten():totable(), MAX_DIFF)
-    if not diff.ok then
-      return nil, diff.fault
+--- Ours without what steers git, and with what keeps it from fetching: what is missing of a partial clone stays away.
+---@return table<string, string|false>
+local function environment()
+  local env = {}
+  for name in pairs(vim.uv.os_environ()) do
+    if vim.startswith(name, 'GIT_') then
+      env[name] = false
     end
   end
-  local others = git(ctx, vim.list_extend({ 'ls-files', '-z', '--others', '--exclude-standard' }, limits))
-  return {
-    diff = diff.stdout,
-    cut = diff.cut,
-    files = files,
-    withheld = withheld,
-    untracked = others.ok and names(others.stdout) or {},
-  }
+  env.GIT_ALLOW_PROTOCOL = 'none' -- a list of names; nothing is called so
+  env.GIT_NO_LAZY_FETCH = '1' -- not known to versions before 2.39.4
+  env.GIT_TERMINAL_PROMPT = '0'
+  env.LANGUAGE = false
+  env.LC_ALL = 'C.UTF-8' -- its faults are looked for
+  env.PATH = process.search_path()
+  return env
 end
 
---- Branch, and the short status of every file. In a coroutine.
----@param ctx mcp-tools.Ctx
----@return string? text
+--- Would git take this folder for a repository? Rather too often than too seldom.
+---@param folder string
+---@return boolean
+local function is_repository(folder)
+  local function has(name)
+    return vim.uv.fs_lstat(folder .. '/' .. name) ~= nil
+  end
+  return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
+end
+
+--- The folder that has `.git` in it: this one, or the nearest above.
+---@param folder string
+---@return string? worktree
 ---@return string? fault
-function M.status(ctx)
-  local done = git(ctx, { 'status', '--short', '--branch', '--untracked-files=normal' }, 16 * 1024)
-  return done.ok and done.stdout or nil, done.fault
+local function worktree_of(folder)
+  folder = vim.uv.fs_realpath(folder) or folder
+  while true do
+    local dot_git = (folder == '/' and '' or folder) .. '/.git'
+    local stat = vim.uv.fs_stat(dot_git)
+    if stat and (stat.type == 'file' or is_repository(dot_git)) then
+      return folder
+    elseif is_repository(folder) then
+      return nil, ('%s is a bare repository'):format(folder)
+    elseif folder == '/' then
+      return nil, 'not a git repository'
+    end
+    folder = folder:match('^(.*)/[^/]*$')
+    folder = folder == '' and '/' or folder
+  end
 end
 
---- Completion of revisions: branches and tags.
----@param ctx mcp-tools.Ctx
----@param prefix string
-function M.complete_revision(ctx, prefix)
-  local command = vim.list_extend(vim.list_slice(BASE), {
-    'for-each-ref',
-    '--format=%(refname:short)',
-    '--sort=-committerdate',
-    'refs/heads',
-    'refs/tags',
-    'refs/remotes',
-  })
-  process.run(ctx, command, { cwd = ctx.root, limit = 64 * 1024 }, function(done)
-    local values = {}
-    for _, name in ipairs(vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })) do
-      if vim.startswith(name, prefix) and M.is_revision(name) then
-        table.insert(values, name)
+--- What keeps the filters and hooks that the configuration names from being run.
+---@param listed mcp-tools.process.Result its keys, each with a NUL after it
+---@return string[]? settings
+---@return string? fault
+local function overrides(listed)
+  if listed.cut then
+    return nil, 'the configuration of the repository is too large'
+  end
+  local settings, seen = {}, {}
+  for key in listed.stdout:gmatch('[^%z]+') do
+    local section, name = key:match('^(%l+)%.(.*)%.[^.]*$')
+    local known = section == 'filter' or section == 'hook'
+    local place = known and section .. '.' .. name
+    if known and not seen[place] then
+      seen[place] = true
+      if name:find('=', 1, true) then -- there `-c` would end the key
+        return nil, ('the configuration has a %s that cannot be turned off: %s'):format(section, name)
+      elseif section == 'hook' then
+        table.insert(settings, place .. '.enabled=false')
+      else
+        vim.list_extend(settings, {
+          place .. '.clean=',
+          place .. '.smudge=',
+          place .. '.process=',
+          place .. '.required=false',
+        })
       end
     end
-    ctx(values)
+  end
+  return settings
+end
+
+--- Runs git: `git.run({ 'log', '-n1', '--end-of-options', sha }, { ctx = ctx, cwd = ctx.root }, cb)`. What comes from
+--- others among the arguments stands behind `--end-of-options` or `--`; paths are taken as they are, not as patterns.
+---@param args string[] a command of `COMMANDS` and its arguments
+---@param opts mcp-tools.process.Opts `cwd` is in the project
+---@param cb fun(result: mcp-tools.process.Result)
+function M.run(args, opts, cb)
+  local options = COMMANDS[args[1]]
+  assert(options, ('git %s is not among the commands that run nothing'):format(args[1]))
+  local env = environment()
+  local worktree, missing = worktree_of(opts.cwd)
+  local function run(settings, more, how)
+    local command = vim.list_extend(command_with(settings), { worktree and '--work-tree=' .. worktree })
+    process.run(
+      vim.list_extend(command, more),
+      vim.tbl_extend('force', how, { env = env, cwd = opts.cwd }),
+      function(done)
+        if done.fault then
+          done.fault = done.stderr:match('fatal: [^\n]*') or done.fault
+        end
+        how.cb(done)
+      end
+    )
+  end
+  local function go_on(listed)
+    if not listed.ok then
+      return cb(listed)
+    end
+    local settings, fault = overrides(listed)
+    if not (worktree and settings) then
+      return cb(process.not_run(missing or fault))
+    end
+    local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
+    run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
+  end
+  run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, { ctx = opts.ctx, timeout = opts.timeout, cb = go_on })
+end
+
+--- The same for coroutines of `run` handlers.
+---@param args string[]
+---@param opts mcp-tools.process.Opts with its ctx
+---@return mcp-tools.process.Result
+function M.await(args, opts)
+  return opts.ctx:await(function(done)
+    M.run(args, opts, done)
   end)
 end
 

@@ -1,5 +1,5 @@
 local diagnostics = require('mcp-tools.editor.diagnostics')
-local git = require('mcp-tools.editor.git')
+local git_changes = require('mcp-tools.editor.git_changes')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
@@ -43,7 +43,7 @@ return {
   title = 'Status of the project',
   description = 'Sums up where the work on this project stands: git, open and unsaved files, diagnostics.',
   run = function(ctx)
-    local status, fault = git.status(ctx)
+    local status, fault = git_changes.status(ctx)
     local quickfix = vim.fn.getqflist({ size = 0, title = 0 })
     local text = table.concat({
       'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',

@@ -1,5 +1,5 @@
 local content = require('mcp-tools.content')
-local git = require('mcp-tools.editor.git')
+local git_changes = require('mcp-tools.editor.git_changes')
 local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
@@ -15,7 +15,7 @@ local function add(lines, label, names)
   if #names == 0 then
     return
   end
-  local shown = table.concat(names, ', ', 1, math.min(#names, MAX_NAMES))
+  local shown = table.concat(names, ', ', 1, math.min(#names, MAX_NAMES)):gsub('%c', '?')
   local more = #names > MAX_NAMES and (' and %d more'):format(#names - MAX_NAMES) or ''
   table.insert(lines, ('%s: %s%s'):format(label, shown, more))
 end
@@ -39,20 +39,20 @@ return {
     {
       name = 'base',
       description = 'The revision to compare with; HEAD when left out',
-      complete = git.complete_revision,
+      complete = git_changes.complete_revision,
     },
     { name = 'path', description = 'Only this file or folder', complete = path_completion.project },
   },
   run = function(ctx, args)
     local base = args.base or 'HEAD'
-    if not git.is_revision(base) then
+    if not git_changes.is_revision(base) then
       return ctx:fail('validation_error', ('base: %s is not the name of a revision'):format(base))
     end
     local place, why = access.path(args.path or '.', ctx.root)
     if not place then
-      return ctx:fail('not_found', ('%s is %s'):format(args.path or ctx.root, why))
+      return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
     end
-    local changes, fault = git.changes(ctx, base, args.path and place)
+    local changes, fault = git_changes.changes(ctx, base, args.path and place)
     if not changes then
       return ctx:fail('tool_error', 'the changes cannot be read: ' .. fault)
     end

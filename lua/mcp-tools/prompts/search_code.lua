@@ -5,6 +5,7 @@ local excerpt = require('mcp-tools.editor.excerpt')
 
 --- Lines that are shown; where there are more, another word finds better.
 local MAX = 100
+local MAX_QUERY = 1000
 
 return {
   name = 'search_code',
@@ -15,12 +16,12 @@ return {
     { name = 'path', description = 'Only in this file or folder', complete = path_completion.project },
   },
   run = function(ctx, args)
-    if args.query:find('[%z\n]') then
-      return ctx:fail('validation_error', 'query: must be one line')
+    if #args.query > MAX_QUERY or args.query:find('[%z\n]') then
+      return ctx:fail('validation_error', ('query: must be one line of at most %d bytes'):format(MAX_QUERY))
     end
     local place, why = access.path(args.path or '.', ctx.root)
     if not place then
-      return ctx:fail('not_found', ('%s is %s'):format(args.path or ctx.root, why))
+      return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
     end
     local hits, fault, more = grep.find(ctx, args.query, place, MAX)
     if not hits then

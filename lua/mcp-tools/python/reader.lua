@@ -14,9 +14,6 @@ local M = {}
 M.TIMEOUT = 20000
 local MAX_OUTPUT = 8 * 1024 * 1024
 
---- Nobody cancels a look.
-local NOBODY = { on_cancel = function() end }
-
 ---@class mcp-tools.python.Scanned
 ---@field path string?
 ---@field tools table[]
@@ -56,7 +53,7 @@ local function run(python, sources, results, done)
     limit = MAX_OUTPUT,
   }
   opts.cwd = vim.uv.fs_stat(opts.cwd) and opts.cwd or '/'
-  process.run(NOBODY, command.scan_command(python, sources), opts, function(ended)
+  process.run(command.scan_command(python, sources), opts, function(ended)
     local begun
     for line in ended.stdout:gmatch('[^\n]+') do
       begun = take(line, results) or begun

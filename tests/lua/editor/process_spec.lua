@@ -4,23 +4,39 @@ local t = require('helpers')
 --- Runs a program for a call that `cancel` ends.
 local function run(command, opts)
   local hook, result
-  process.run(
-    {
-      on_cancel = function(_, fn)
-        hook = fn
-      end,
-    },
-    command,
-    vim.tbl_extend('force', { cwd = '/' }, opts or {}),
-    function(got)
-      result = got
-    end
-  )
+  local ctx = {
+    on_cancel = function(_, fn)
+      hook = fn
+    end,
+  }
+  local handle = process.run(command, vim.tbl_extend('force', { cwd = '/', ctx = ctx }, opts or {}), function(got)
+    assert(not vim.in_fast_event() and not result)
+    result = got
+  end)
+  t.eq(nil, result) -- never before `run` returns
   return function()
     return t.wait(function()
       return result
     end, 5000)
-  end, hook
+  end, hook, handle
+end
+
+local function sh(script, opts)
+  return run({ 'sh', '-c', script }, opts)
+end
+
+--- Is a process gone, or about to be taken away by its new parent?
+local function gone(pid)
+  local file = io.open('/proc/' .. pid .. '/stat')
+  local state = file and file:read('*a'):match('^%d+ %b() (%a)')
+  if file then
+    file:close()
+  end
+  return not state or state == 'Z' or state == 'X'
+end
+
+local function ms_since(start)
+  return (vim.uv.hrtime() - start) / 1e6
 end
 
 describe('a program', function()
@@ -34,12 +50,15 @@ describe('a program', function()
     vim.env.NVIM = '/some/socket'
     vim.env.SPEC_VALUE = 'a=b c'
     local text = run({ 'env' })().stdout
+    local other = run({ 'env' }, { env = { SPEC_VALUE = false, SPEC_OTHER = 'x' } })().stdout
     vim.env.MCP_AUTH_TOKEN, vim.env.NVIM, vim.env.SPEC_VALUE = nil, nil, nil
     t.matches('SPEC_VALUE=a=b c\n', text)
     t.matches('PATH=', text)
     for _, name in ipairs({ 'MCP_AUTH_TOKEN', 'NVIM', 'NVIM_LISTEN_ADDRESS' }) do
       t.ok(not ('\n' .. text):find('\n' .. name .. '=', 1, true), name)
     end
+    t.matches('SPEC_OTHER=x\n', other)
+    t.ok(not other:find('SPEC_VALUE', 1, true))
   end)
 
   it('fails with what it said, or that it cannot be run', function()
@@ -48,17 +67,238 @@ describe('a program', function()
     result = run({ 'sh', '-c', 'exit 1' })()
     t.eq({ 'sh ended with 1', true }, { result.fault, result.quiet })
     t.matches('no%-such%-program cannot be run', run({ 'no-such-program' })().fault)
+    t.matches('ended by signal 9', sh('kill -9 $$')().fault)
   end)
 
-  it('is ended when it takes too long or says too much', function()
-    t.matches('sleep did not end within', run({ 'sleep', '20' }, { timeout = 100 })().fault)
+  it('is not run where or as it cannot be', function()
+    t.eq('true cannot be run: there is no folder /no/such', run({ 'true' }, { cwd = '/no/such' })().fault)
+    t.eq('true cannot be run: there is no folder /etc/passwd', run({ 'true' }, { cwd = '/etc/passwd' })().fault)
+    t.eq('echo cannot be run: an argument has a NUL byte', run({ 'echo', 'a\0b' })().fault)
+    local result = run({ 'echo', ('x'):rep(4 * 1024 * 1024) })()
+    t.eq({ false, nil }, { result.ok, result.code })
+    t.matches('^echo cannot be run: ', result.fault)
+  end)
+
+  it('prints bytes, but its fault is text', function()
+    local result = sh([[printf 'a\377\0b'; printf 'no \377\nmore' >&2; exit 1]])()
+    t.eq('a\255\0b', result.stdout)
+    t.eq('no \239\191\189', result.fault)
+  end)
+
+  it('reads what it is given, or nothing', function()
+    local text = ('line\n'):rep(200000)
+    t.ok(run({ 'cat' }, { stdin = text })().stdout == text)
+    t.eq(true, run({ 'true' }, { stdin = text })().ok)
+    t.eq('', run({ 'cat' })().stdout)
+  end)
+end)
+
+describe('a bound', function()
+  it('ends what takes too long, counted from its start', function()
+    local result = run({ 'sleep', '20' }, { timeout = 100 })()
+    t.eq('sleep did not end within 0.1 s', result.fault)
+    t.eq('timeout', result.ended_by)
+    vim.uv.sleep(400) -- the loop's own idea of the time is old now
+    t.eq(true, run({ 'sleep', '0.2' }, { timeout = 390 })().ok)
+  end)
+
+  it('ends what says too much, or keeps the last of it', function()
     local result = run({ 'yes' }, { limit = 1000 })()
-    t.eq({ true, true, 1000 }, { result.ok, result.cut, #result.stdout })
+    t.eq({ true, true, 1000, 'limit' }, { result.ok, result.cut, #result.stdout, result.ended_by })
+    t.eq(false, sh('printf %1000s', { limit = 1000 })().cut)
+    result = sh('printf %1001s', { limit = 1000 })()
+    t.eq({ true, 1000 }, { result.cut, #result.stdout })
+    result = run({ 'seq', '1', '300000' }, { limit = 20, keep = 'tail' })()
+    t.eq({ true, true, '99998\n299999\n300000\n' }, { result.ok, result.cut, result.stdout })
   end)
 
-  it('is ended with its call', function()
-    local wait, cancel = run({ 'sleep', '20' })
-    cancel()
-    t.eq(false, wait().ok)
+  it('holds for what goes to stderr, of which the end is kept', function()
+    collectgarbage()
+    local before = vim.uv.resident_set_memory()
+    local result = sh('head -c 200000000 /dev/zero >&2; echo last words >&2; exit 1')()
+    t.eq(64 * 1024, #result.stderr)
+    t.matches('last words\n$', result.stderr)
+    t.ok(vim.uv.resident_set_memory() - before < 64 * 1024 * 1024)
+  end)
+
+  it('leaves no open file behind', function()
+    local function files()
+      return #vim.fn.glob('/proc/self/fd/*', true, true)
+    end
+    run({ 'true' })()
+    local before = files()
+    for _ = 1, 20 do
+      run({ 'true' }, { stdin = 'x' })()
+      run({ 'no-such-program' })()
+    end
+    t.wait(function()
+      return files() <= before
+    end)
+  end)
+end)
+
+describe('the end', function()
+  local IGNORES = "trap '' TERM; sleep 60 & echo $$ $!; wait; sleep 60"
+
+  --- Runs a script that prints pids and goes on; what `stop` does ends it and all of them.
+  local function ends_with(script, opts, stop)
+    local pids = {}
+    opts = vim.tbl_extend('force', opts, {
+      on_output = function(_, text)
+        for pid in text:gmatch('%d+') do
+          table.insert(pids, tonumber(pid))
+        end
+      end,
+    })
+    local wait, cancel, handle = sh(script, opts)
+    t.wait(function()
+      return #pids >= 2
+    end)
+    local start = vim.uv.hrtime()
+    stop(cancel, handle)
+    local result = wait()
+    t.ok(ms_since(start) < 3000, ('it took %d ms'):format(ms_since(start)))
+    for _, pid in ipairs(pids) do
+      t.wait(function()
+        return gone(pid)
+      end, 1000, 'the end of ' .. pid)
+    end
+    return result, ms_since(start)
+  end
+
+  it('comes with that of the call, and takes everything along', function()
+    local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, function(cancel)
+      cancel()
+    end)
+    t.eq({ false, 'kill', 'sh was ended' }, { result.ok, result.ended_by, result.fault })
+    t.ok(ms < 900, 'it was not asked, but killed')
+    ends_with('sleep 60 >/dev/null 2>&1 & echo $$ $!; wait', {}, function(_, handle)
+      handle:kill()
+      handle:kill()
+    end)
+  end)
+
+  it('comes for those, too, that do not want to', function()
+    local _, ms = ends_with(IGNORES, {}, function(cancel)
+      cancel()
+    end)
+    t.ok(ms >= 900, 'it was not asked first')
+    local result = ends_with(IGNORES, { timeout = 300 }, function() end)
+    t.eq('timeout', result.ended_by)
+  end)
+
+  it('lets a program say its last words', function()
+    local script = [[trap 'echo bye; exit 0' TERM; echo $$ $$; while :; do sleep 0.02; done]]
+    local result = ends_with(script, {}, function(cancel)
+      cancel()
+    end)
+    t.matches('bye\n$', result.stdout)
+    t.eq({ false, 0 }, { result.ok, result.code })
+  end)
+
+  it('does not wait for children that hold the output', function()
+    for _, script in ipairs({
+      'sleep 60 & echo $!',
+      "(trap '' TERM; sleep 60) & echo $!",
+      'sleep 60 >&- 2>&- & echo $!',
+    }) do
+      local start = vim.uv.hrtime()
+      local result = sh(script, { timeout = 20000 })()
+      t.ok(ms_since(start) < 3000, script)
+      t.eq({ true, 0 }, { result.ok, result.code })
+      local pid = tonumber(result.stdout)
+      t.wait(function()
+        return gone(pid)
+      end, 1000, script)
+    end
+    t.eq('late\n', sh('(sleep 0.05; echo late) &')().stdout)
+  end)
+
+  it('comes with that of the editor', function()
+    local code = [[
+      require('mcp-tools.editor.process').run(
+        { 'sh', '-c', "trap '' TERM; sleep 60 & echo $$ $!; wait" }, { cwd = '/', on_output = function(_, text)
+          io.stdout:write(text)
+          io.stdout:flush()
+          vim.cmd.qall({ bang = true })
+        end }, function() end)
+    ]]
+    local root = vim.fs.dirname(vim.api.nvim_get_runtime_file('lua/mcp-tools/init.lua', false)[1]):gsub('/lua/.*', '')
+    local start = vim.uv.hrtime()
+    local done = vim
+      .system({
+        vim.v.progpath,
+        '--clean',
+        '-n',
+        '--headless',
+        '--cmd',
+        'set rtp^=' .. root,
+        '-c',
+        'lua ' .. code:gsub('%s+', ' '),
+      })
+      :wait(5000)
+    t.ok(ms_since(start) < 1900, 'the editor was held up')
+    local count = 0
+    for pid in done.stdout:gmatch('%d+') do
+      count = count + 1
+      t.wait(function()
+        return gone(pid)
+      end, 1000)
+    end
+    t.eq(2, count)
+  end)
+end)
+
+describe('a callback', function()
+  it('hears output as it comes, before the end', function()
+    local heard, at_end = {}, nil
+    local wait = run({ 'sh', '-c', 'echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three' }, {
+      on_output = function(stream, text)
+        assert(not vim.in_fast_event())
+        table.insert(heard, stream .. ' ' .. text)
+        at_end = #heard
+      end,
+    })
+    local result = wait()
+    t.eq({ 'stdout one\n', 'stderr two\n', 'stdout three\n' }, heard)
+    t.eq({ 3, 'one\nthree\n' }, { at_end, result.stdout })
+  end)
+
+  it('hears a bounded part of what comes faster than that', function()
+    local most, total = 0, 0
+    local result = sh('head -c 50000000 /dev/zero', {
+      keep = 'tail',
+      limit = 100000,
+      on_output = function(_, text)
+        most, total = math.max(most, #text), total + #text
+        vim.uv.sleep(5)
+      end,
+    })()
+    t.eq({ true, 100000 }, { result.ok, #result.stdout })
+    t.ok(most <= 100000 and total > 0)
+  end)
+
+  it('that throws fails its call', function()
+    local thrown = {}
+    local ctx = {
+      call = {},
+      on_cancel = function() end,
+      threw = function(_, err)
+        table.insert(thrown, err.value)
+      end,
+    }
+    process.run({ 'echo', 'x' }, {
+      cwd = '/',
+      ctx = ctx,
+      on_output = function()
+        error('one', 0)
+      end,
+    }, function()
+      error('two', 0)
+    end)
+    t.wait(function()
+      return #thrown == 2
+    end)
+    t.eq({ 'one', 'two' }, thrown)
   end)
 end)

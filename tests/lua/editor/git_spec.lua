@@ -1,0 +1,360 @@
+local git = require('mcp-tools.editor.git')
+local project = require('editor_project')
+local t = require('helpers')
+
+local NOBODY = { on_cancel = function() end }
+local marker = project.base .. '/ran'
+
+local function system(command, cwd, stdin)
+  local done = vim.system(command, { cwd = cwd or project.root, stdin = stdin, env = { PATH = vim.env.PATH } }):wait()
+  assert(done.code == 0, table.concat(command, ' ') .. ': ' .. done.stderr)
+  return done.stdout
+end
+
+--- git as its user runs it.
+local function own(...)
+  return system({
+    'git',
+    '-c',
+    'user.name=a',
+    '-c',
+    'user.email=a@example.org',
+    '-c',
+    'protocol.file.allow=always',
+    ...,
+  })
+end
+
+--- A program that leaves a mark when it is run, and hands on what it reads.
+local function evil()
+  local script = project.write(project.base .. '/evil.sh', '#!/bin/sh\necho "$0 $*" >> ' .. marker .. '\ncat\n')
+  vim.uv.fs_chmod(script, 493)
+  return script
+end
+
+--- Adds to the configuration of the repository, or of another.
+local function config(settings, path)
+  local function quoted(text)
+    return '"' .. text:gsub('[\\"]', '\\%0') .. '"'
+  end
+  local file = assert(io.open(path or project.root .. '/.git/config', 'a'))
+  for key, value in pairs(settings) do
+    local section, inner, name = key:match('^(%w+)%.(.*)%.(%w+)$')
+    if not section then
+      section, name = key:match('^(%w+)%.(%w+)$')
+    end
+    file:write(('[%s%s]\n\t%s = %s\n'):format(section, inner and ' ' .. quoted(inner) or '', name, quoted(value)))
+  end
+  file:close()
+end
+
+--- What git prints for `git.run`.
+local function ask(args, opts)
+  local result
+  git.run(args, vim.tbl_extend('force', { ctx = NOBODY, cwd = project.root }, opts or {}), function(got)
+    result = got
+  end)
+  return t.wait(function()
+    return result
+  end, 8000)
+end
+
+local function nothing_ran()
+  local file = io.open(marker)
+  t.eq(nil, file and file:read('*a'))
+end
+
+--- Every command, as it looks at most: the work tree, the index, commits.
+local function ask_all()
+  for _, args in ipairs({
+    { 'status' },
+    { 'status', '--short' },
+    { 'diff', 'HEAD' },
+    { 'diff', '--numstat', 'HEAD' },
+    { 'diff', 'HEAD~', 'HEAD' },
+    { 'log', '-p' },
+    { 'show', 'HEAD' },
+    { 'blame', 'a.txt' },
+    { 'grep', '-e', 'one' },
+    { 'grep', '--untracked', '-e', 'one' },
+    { 'ls-files', '-m', '-o' },
+    { 'for-each-ref' },
+    { 'rev-parse', 'HEAD' },
+  }) do
+    local result = ask(args)
+    t.ok(result.ok, table.concat(args, ' ') .. ': ' .. tostring(result.fault))
+  end
+end
+
+--- Changes the text or only the time of a file, so that git has to look into it.
+local function touch()
+  project.write('a.txt', 'one\nthree\n')
+  vim.uv.fs_utime(project.root .. '/b.txt', 1, 1)
+end
+
+before_each(function()
+  project.open()
+  vim.fn.delete(project.root .. '/.git', 'rf')
+  own('init', '-q', '-b', 'main')
+  project.write('a.txt', 'one\n')
+  project.write('b.txt', 'same\n')
+  own('add', '-A')
+  own('commit', '-q', '-m', 'first')
+  project.write('a.txt', 'one\ntwo\n')
+  own('commit', '-q', '-a', '-m', 'second')
+end)
+after_each(project.close)
+
+describe('git', function()
+  it('says what it is asked, and why it cannot', function()
+    touch()
+    t.eq(' M a.txt\n', ask({ 'status', '--short' }).stdout)
+    t.matches('diff %-%-git a/a%.txt b/a%.txt\n.*\n%-two\n%+three\n', ask({ 'diff', 'HEAD' }).stdout)
+    t.matches('^fatal: ', ask({ 'rev-parse', '--verify', 'nothing' }).fault)
+    t.raises('not among the commands', function()
+      ask({ 'commit' })
+    end)
+  end)
+
+  it('takes no folder for a repository that is none', function()
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    t.eq('not a git repository', ask({ 'status' }).fault)
+    vim.fn.mkdir(project.root .. '/.git')
+    t.eq('not a git repository', ask({ 'status' }).fault)
+  end)
+
+  it('leaves no lock and changes no file', function()
+    touch()
+    local before = vim.uv.fs_stat(project.root .. '/.git/index').ino
+    ask_all()
+    t.eq(before, vim.uv.fs_stat(project.root .. '/.git/index').ino)
+  end)
+
+  it('works in a folder of the repository, a linked work tree, and a submodule', function()
+    project.write('sub/c.txt', 'c')
+    t.eq('?? sub/\n', ask({ 'status', '--short' }, { cwd = project.root .. '/sub' }).stdout:gsub('%./', 'sub/'))
+    own('worktree', 'add', '-q', '../other')
+    project.write(project.base .. '/other/a.txt', 'x\n')
+    t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.base .. '/other' }).stdout)
+    own('submodule', '--quiet', 'add', project.base .. '/other', 'module')
+    project.write('module/a.txt', 'y\n')
+    t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.root .. '/module' }).stdout)
+  end)
+
+  it('is not steered by the environment of the editor', function()
+    evil()
+    vim.env.GIT_DIR, vim.env.GIT_EXTERNAL_DIFF, vim.env.GIT_CONFIG_COUNT = '/nowhere', project.base .. '/evil.sh', '1'
+    vim.env.GIT_CONFIG_KEY_0, vim.env.GIT_CONFIG_VALUE_0 = 'core.fsmonitor', project.base .. '/evil.sh'
+    touch()
+    ask_all()
+    for name in pairs(vim.fn.environ()) do
+      vim.env[name] = not vim.startswith(name, 'GIT_') and vim.env[name] or nil
+    end
+    nothing_ran()
+  end)
+end)
+
+describe('no program of the repository is run:', function()
+  it('monitors, hooks, pagers, external diffs, text conversion, signatures, aliases', function()
+    local script = evil()
+    config({
+      ['core.fsmonitor'] = script,
+      ['core.pager'] = script,
+      ['core.editor'] = script,
+      ['core.askPass'] = script,
+      ['core.alternateRefsCommand'] = script,
+      ['credential.helper'] = script,
+      ['diff.external'] = script,
+      ['diff.evil.command'] = script,
+      ['diff.evil.textconv'] = script,
+      ['interactive.diffFilter'] = script,
+      ['pager.diff'] = script,
+      ['pager.status'] = script,
+      ['pager.config'] = script,
+      ['gpg.program'] = script,
+      ['gpg.openpgp.program'] = script,
+      ['gpg.ssh.program'] = script,
+      ['gpg.ssh.allowedSignersFile'] = script,
+      ['gpg.x509.program'] = script,
+      ['log.showSignature'] = 'true',
+      ['format.pretty'] = '%G? %H',
+      ['alias.status'] = '!' .. script,
+      ['alias.diff'] = '!' .. script,
+      ['hook.evil.command'] = script,
+      ['hook.evil.event'] = 'post-index-change',
+      ['color.diff'] = 'always',
+      ['color.grep'] = 'always',
+      ['color.status'] = 'always',
+      ['diff.noprefix'] = 'true',
+    })
+    for _, hook in ipairs({ 'post-index-change', 'fsmonitor-watchman', 'reference-transaction', 'post-checkout' }) do
+      vim.uv.fs_symlink(script, project.root .. '/.git/hooks/' .. hook)
+    end
+    project.write('.git/info/attributes', '* diff=evil\n')
+    -- Commits with signatures, so that there is something to check.
+    local unsigned = own('cat-file', 'commit', 'HEAD')
+    for _, kind in ipairs({ 'PGP SIGNATURE', 'SSH SIGNATURE', 'SIGNED MESSAGE' }) do
+      local signature = ('\ngpgsig -----BEGIN %s-----\n x\n -----END %s-----\n\n'):format(kind, kind)
+      local text = unsigned:gsub('\n\n', signature, 1)
+      local commit = text:gsub('\nparent %x+', '\nparent ' .. vim.trim(own('rev-parse', 'HEAD')), 1)
+      local signed = system({ 'git', 'hash-object', '-t', 'commit', '-w', '--stdin' }, nil, commit)
+      project.write('.git/refs/heads/main', signed)
+    end
+    touch()
+    vim.fn.delete(marker)
+    ask_all()
+    ask({ 'log', '-n1', '--format=%G?' })
+    ask({ 'log', '-n1', '--format=%G?', 'HEAD~' })
+    ask({ 'log', '-n1', '--format=%G?', 'HEAD~2' })
+    nothing_ran()
+    t.eq(' M a.txt\n', ask({ 'status', '--short' }).stdout)
+    t.matches('^diff %-%-git a/a%.txt b/a%.txt\n', ask({ 'diff', 'HEAD' }).stdout)
+    t.matches('^commit %x+\nAuthor: ', ask({ 'log' }).stdout)
+    t.matches('^a%.txt:one\n', ask({ 'grep', '-e', 'one' }).stdout)
+    own('--no-pager', 'log', '-p') -- all of this would have
+    t.ok(vim.uv.fs_stat(marker))
+  end)
+
+  it('filters, whatever they are called', function()
+    local script = evil()
+    for _, name in ipairs({ 'evil', 'a.b c', 'Ünï"\\' }) do
+      config({ ['filter.' .. name .. '.clean'] = script, ['filter.' .. name .. '.smudge'] = script })
+      config({ ['filter.' .. name .. '.required'] = 'true' })
+    end
+    config({ ['filter.long.process'] = script, ['filter.long.required'] = 'true' })
+    config({ ['filter.included.clean'] = script }, project.root .. '/more')
+    config({ ['include.path'] = '../more' })
+    config({ ['filter..clean'] = script, ['filter..required'] = 'true' })
+    for _, name in ipairs({ 'evil', 'long', 'included', '' }) do
+      project.write('.gitattributes', '*.txt filter=' .. name .. '\n')
+      touch()
+      ask_all()
+      nothing_ran()
+      t.eq(' M a.txt\n', ask({ 'status', '--short', '-uno' }).stdout)
+    end
+    project.write('.gitattributes', '*.txt filter=evil\n')
+    own('diff', 'HEAD')
+    t.ok(vim.uv.fs_stat(marker))
+  end)
+
+  it('a filter that cannot be turned off ends it', function()
+    local script = evil()
+    config({ ['filter.a=b.clean'] = script })
+    project.write('.gitattributes', '*.txt filter=a=b\n')
+    touch()
+    t.matches('filter that cannot be turned off: a=b', ask({ 'diff', 'HEAD' }).fault)
+    nothing_ran()
+    project.write('.git/config', ('[filter "%s"]\n\tclean = x\n'):format(('x'):rep(1000)):rep(2000))
+    t.matches('too large', ask({ 'diff', 'HEAD' }).fault)
+  end)
+
+  it('nothing is fetched', function()
+    local script = evil()
+    local file = 'file://' .. project.base .. '/other'
+    system({ 'git', 'clone', '-q', '--bare', project.root, project.base .. '/other' }, '/')
+    for url, more in pairs({
+      [file] = { ['remote.evil.uploadpack'] = script },
+      [project.base .. '/other'] = { ['remote.evil.uploadpack'] = script },
+      ['ssh://example.org/x'] = { ['core.sshCommand'] = script },
+      ['git://example.org/x'] = { ['core.gitProxy'] = script },
+      ['ext::' .. script] = { ['protocol.ext.allow'] = 'always' },
+      ['https://localhost:9/x'] = { ['credential.helper'] = script, ['core.askPass'] = script },
+      ['evil'] = { ['remote.evil.vcs'] = 'evil' },
+    }) do
+      vim.fn.delete(project.root .. '/.git', 'rf')
+      own('init', '-q', '-b', 'main')
+      own('add', '-A')
+      own('commit', '-q', '-m', 'first')
+      local blob = vim.trim(own('rev-parse', 'HEAD:a.txt'))
+      vim.fn.delete(('%s/.git/objects/%s/%s'):format(project.root, blob:sub(1, 2), blob:sub(3)))
+      config({
+        ['core.repositoryFormatVersion'] = '1',
+        ['extensions.partialClone'] = 'evil',
+        ['remote.evil.url'] = url,
+        ['remote.evil.promisor'] = 'true',
+      })
+      config(more)
+      project.write('a.txt', 'changed\n')
+      for _, args in ipairs({ { 'diff', 'HEAD' }, { 'log', '-p' }, { 'blame', 'a.txt' } }) do
+        local start = vim.uv.hrtime()
+        t.eq(false, ask(args).ok)
+        t.ok((vim.uv.hrtime() - start) / 1e6 < 3000, url)
+      end
+      t.eq(true, ask({ 'status', '--short' }).ok)
+      nothing_ran()
+      project.write('a.txt', 'one\n')
+    end
+  end)
+
+  it('programs of submodules', function()
+    local script = evil()
+    local origin = project.base .. '/origin'
+    system({ 'git', 'clone', '-q', project.root, origin }, '/')
+    own('submodule', '--quiet', 'add', origin, 'module')
+    own('commit', '-q', '-m', 'third')
+    own('-C', 'module', 'checkout', '-q', 'HEAD~')
+    config(
+      { ['diff.external'] = script, ['filter.inner.clean'] = script, ['core.fsmonitor'] = script },
+      project.root .. '/.git/modules/module/config'
+    )
+    project.write('module/.gitattributes', '* filter=inner\n')
+    project.write('module/b.txt', 'changed\n')
+    vim.fn.delete(marker)
+    config({
+      ['diff.submodule'] = 'diff',
+      ['diff.ignoreSubmodules'] = 'none',
+      ['submodule.module.ignore'] = 'none',
+      ['submodule.recurse'] = 'true',
+      ['status.submoduleSummary'] = 'true',
+      ['fetch.recurseSubmodules'] = 'true',
+    })
+    ask_all()
+    nothing_ran()
+    t.matches('%+Subproject commit', ask({ 'diff', 'HEAD' }).stdout)
+    own('diff', 'HEAD')
+    t.ok(vim.uv.fs_stat(marker))
+  end)
+
+  it('programs that a bare repository names, which lies there as files', function()
+    local script = evil()
+    local bare = project.root .. '/docs'
+    system({ 'git', 'clone', '-q', '--bare', project.root, bare }, '/')
+    config(
+      { ['core.fsmonitor'] = script, ['core.bare'] = 'false', ['core.worktree'] = project.root },
+      bare .. '/config'
+    )
+    vim.fn.delete(marker)
+    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare }).fault)
+    vim.fn.mkdir(bare .. '/.git')
+    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare }).fault)
+    vim.fn.mkdir(bare .. '/inner')
+    t.matches('docs is a bare repository$', ask({ 'status' }, { cwd = bare .. '/inner' }).fault)
+    nothing_ran()
+  end)
+
+  it('programs of the project that are called as ours', function()
+    local script = evil()
+    vim.uv.fs_symlink(script, project.root .. '/git')
+    local path = vim.env.PATH
+    vim.env.PATH = '.::' .. path
+    local result = ask({ 'status' })
+    vim.env.PATH = '.'
+    ask({ 'status' })
+    vim.env.PATH = path
+    t.eq(true, result.ok)
+    nothing_ran()
+  end)
+end)
+
+describe('the work tree', function()
+  it('is the folder with `.git`, wherever the configuration says it is', function()
+    local secret = project.write(project.base .. '/elsewhere/a.txt', 'secret\n')
+    config({ ['core.worktree'] = vim.fs.dirname(secret) })
+    t.ok(own('diff', 'HEAD'):find('secret', 1, true))
+    local result = ask({ 'diff', 'HEAD' })
+    t.eq({ true, '' }, { result.ok, result.stdout })
+    config({ ['core.bare'] = 'true' })
+    own('config', '--unset', 'core.worktree')
+    t.eq({ true, '' }, { ask({ 'diff', 'HEAD' }).ok, ask({ 'diff', 'HEAD' }).stdout })
+  end)
+end)

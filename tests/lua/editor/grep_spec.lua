@@ -1,0 +1,113 @@
+local project = require('editor_project')
+local t = require('helpers')
+
+local function git(...)
+  local done = vim
+    .system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, { cwd = project.root })
+    :wait()
+  assert(done.code == 0, done.stderr)
+end
+
+local function search(query, path)
+  return project.prompt('search_code', { query = query, path = path })
+end
+
+--- A program before all others on PATH.
+local function with_program(name, text, fn)
+  local path = vim.env.PATH
+  vim.uv.fs_chmod(project.write(project.base .. '/bin/' .. name, text), 493)
+  vim.env.PATH = project.base .. '/bin:' .. path
+  local ok, err = pcall(fn)
+  vim.env.PATH = path
+  assert(ok, err)
+end
+
+before_each(function()
+  project.open()
+  vim.fn.delete(project.root .. '/.git', 'rf')
+  git('init', '-q')
+end)
+after_each(project.close)
+
+describe('a search', function()
+  it('judges each file by its whole name', function()
+    project.write('.ssh/a\nb.lua', 'needle hidden')
+    project.write('dir\nx/.env', 'needle hidden')
+    project.write('c\nd.lua', 'needle shown')
+    local text = search('needle')
+    t.ok(not text:find('hidden', 1, true))
+    t.matches('c%?d%.lua:1: needle shown', text)
+  end)
+
+  it('does not follow a folder out of the project', function()
+    project.write('inner/a.lua', 'needle inside')
+    git('add', '-A')
+    project.write(project.base .. '/outer/a.lua', 'needle hidden')
+    vim.fn.delete(project.root .. '/inner', 'rf')
+    vim.uv.fs_symlink(project.base .. '/outer', project.root .. '/inner')
+    t.ok(not search('needle'):find('hidden', 1, true))
+  end)
+
+  it('takes the query as text, whatever it looks like', function()
+    project.write('a.lua', 'x --open-files-in-pager=x y\n:(glob)*\n\\w+ 100%\n')
+    for _, query in ipairs({ '--open-files-in-pager=x', ':(glob)*', '\\w+ 100%', '-y', '--' }) do
+      local outcome = project.run('prompt', 'search_code', { query = query })
+      t.eq(nil, outcome.error)
+      t.eq(query ~= '-y', outcome.payload.text:find('a.lua:', 1, true) ~= nil)
+    end
+    local long = project.run('prompt', 'search_code', { query = ('x'):rep(1001) })
+    t.eq('validation_error', long.error.code)
+    t.matches('found nothing', search(('x'):rep(1000)))
+  end)
+
+  it('gives text, cut where it is long', function()
+    project.write('a.lua', 'needle \255 ' .. ('x'):rep(1000) .. '\n')
+    local text = search('needle')
+    t.matches('needle \239\191\189 x+…', text)
+    t.ok(#text < 700)
+  end)
+
+  it('runs no program of the project', function()
+    local script = project.write('rg', '#!/bin/sh\ntouch ' .. project.base .. '/ran\n')
+    vim.uv.fs_chmod(script, 493)
+    vim.uv.fs_symlink('rg', project.root .. '/git')
+    git('config', 'core.fsmonitor', script)
+    git('config', 'submodule.recurse', 'true')
+    vim.fn.delete(project.base .. '/ran')
+    project.write('a.lua', 'needle')
+    local path = vim.env.PATH
+    vim.env.PATH = '.:' .. path
+    local text = search('needle')
+    vim.env.PATH = path
+    t.matches('a%.lua:1: needle', text)
+    t.eq(nil, vim.uv.fs_stat(project.base .. '/ran'))
+  end)
+
+  it('takes what ripgrep says, and passes over what is no hit', function()
+    project.write('a.lua', '')
+    project.write('.env', '')
+    local function hit(name, line)
+      return ('%s/%s\\000%d:needle %d\\n'):format(project.root, name, line, line)
+    end
+    local printed = hit('a.lua', 1)
+      .. 'binary file matches\\n'
+      .. hit('.env', 2)
+      .. hit('none.lua', 3)
+      .. hit('a.lua', 4)
+    with_program('rg', "#!/bin/sh\nprintf '" .. printed .. "'\n", function()
+      t.matches('\na%.lua:1: needle 1\na%.lua:4: needle 4\n', search('needle'))
+    end)
+    with_program('rg', '#!/bin/sh\nexit 1\n', function()
+      t.matches('found nothing', search('needle'))
+    end)
+    with_program('rg', '#!/bin/sh\necho broken >&2; exit 2\n', function()
+      t.matches('broken', project.run('prompt', 'search_code', { query = 'x' }).error.message)
+    end)
+  end)
+
+  it('says what is missing where there is no repository', function()
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    local err = project.run('prompt', 'search_code', { query = 'x' }).error
+    t.eq({ 'tool_error', 'the search failed: not a git repository; install ripgrep' }, { err.code, err.message })
+  end)
+end)

@@ -15,6 +15,9 @@ local KEEP = 500
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
+--- Least level that is written; the options set it (config.lua).
+M.level = M.levels.info ---@type integer
+
 local recent = {} ---@type string[] newest last
 local hidden = {} ---@type table<string, true>
 local path ---@type string?
@@ -42,31 +45,28 @@ function M.hide(secret)
   end
 end
 
+--- The text without what must never stand in the log.
 ---@param text string
+---@param mark? string what stands there instead
 ---@return string
-local function without_secrets(text)
+function M.strip(text, mark)
+  mark = (mark or '<hidden>'):gsub('%%', '%%%%')
   for secret in pairs(hidden) do
-    text = text:gsub(vim.pesc(secret), '<hidden>')
+    text = text:gsub(vim.pesc(secret), mark)
   end
   return text
-end
-
---- Least level that is written now.
----@return integer
-local function threshold()
-  local config = require('mcp-tools.config')
-  return config.get('debug') and M.levels.debug or M.levels[config.get('bridge.log_level')] or M.levels.info
 end
 
 ---@param level string
 ---@param format string
 ---@param ... any
 local function write(level, format, ...)
-  if M.levels[level] < threshold() then
+  if M.levels[level] < M.level then
     return
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
-  text = require('mcp-tools.util.secrets').text(without_secrets(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
+  -- Start-up cost: little is logged before the first screen is drawn.
+  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
     os.date('%Y-%m-%dT%H:%M:%S', seconds),

@@ -13,7 +13,7 @@ end
 --- Registers a tool; see `require('mcp-tools').register`.
 ---@param def mcp-tools.Tool
 function M.register(def)
-  local _, fault = require('mcp-tools.core').parts().registry:add_tool(def)
+  local _, fault = require('mcp-tools.core').registry():add_tool(def)
   if fault then
     error(fault, 2)
   end

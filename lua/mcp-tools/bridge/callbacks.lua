@@ -2,6 +2,7 @@
 -- Does not know about processes or states; the supervisor says what has happened.
 
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 
 ---@class mcp-tools.bridge.Watcher
 ---@field on_ready? fun(port: integer)
@@ -30,7 +31,7 @@ local function call(what, fn, ...)
   local ok, err = xpcall(fn, debug.traceback, ...)
   if not ok then
     log.error('%s: %s', what, err)
-    require('mcp-tools.notify').error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
+    notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
   end
 end
 

@@ -1,3 +1,5 @@
+local bridge = require('mcp-tools.bridge')
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'stop the bridge and start it on the same port and token; tools written in Python start afresh',
@@ -6,6 +8,6 @@ return {
     if host then
       host.restart()
     end
-    require('mcp-tools.bridge').restart({ announce = true })
+    bridge.restart({ announce = true })
   end,
 }

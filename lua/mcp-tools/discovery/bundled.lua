@@ -8,6 +8,7 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
 local offer = require('mcp-tools.discovery.selection')
 
 local M = {}
@@ -57,8 +58,8 @@ function M.files(kind)
     return folder.files
   end
   folder.files, folder.read_at = {}, vim.uv.hrtime()
-  local here = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
-  for path, type_ in vim.fs.dir(here .. '/' .. kind, { depth = 2 }) do
+  local folder_path = vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', kind)
+  for path, type_ in vim.fs.dir(folder_path, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
     if type_ ~= 'directory' and stem then
       table.insert(folder.files, {

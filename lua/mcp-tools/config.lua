@@ -1,5 +1,6 @@
 -- Receives what the person gave to `setup()`. Sends one merged, checked table of options.
--- Does not know about what an option does; the list of them is in options.lua.
+-- Does not know about what an option does; the list of them is in options.lua. Requires inside functions are start-up
+-- cost: what only mistakes need.
 
 local log = require('mcp-tools.log')
 local options = require('mcp-tools.options')
@@ -9,7 +10,6 @@ local M = {}
 ---@type mcp-tools.Option[]
 M.schema = options
 
--- This file is read in the start-up of the editor: what only mistakes need is required when there is one.
 ---@param word string
 ---@param candidates string[]
 ---@return string?

@@ -8,6 +8,7 @@
 
 local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
+local host_resources = require('mcp-tools.call.host_resources')
 local inputs = require('mcp-tools.call.inputs')
 local project = require('mcp-tools.files.project')
 local resolver = require('mcp-tools.call.resolver')
@@ -284,7 +285,7 @@ end
 --- `available` and `list_available`, then `read` and `list`. A client without a session never offers any.
 ---@return mcp-tools.HostResources
 function Ctx:host_resources()
-  return require('mcp-tools.call.host_resources').new(self, ask)
+  return host_resources.new(self, ask)
 end
 
 return M

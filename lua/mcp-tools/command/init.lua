@@ -33,7 +33,7 @@ end
 ---@return mcp-tools.Subcommand?
 local function find(name)
   if vim.list_contains(M.names(), name) then
-    return require('mcp-tools.command.' .. name)
+    return require('mcp-tools.command.' .. name) -- by name
   end
 end
 

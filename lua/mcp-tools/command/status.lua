@@ -50,7 +50,7 @@ end
 --- The process of the tools written in Python, when there is one.
 ---@return string?
 local function python_text()
-  local host = package.loaded['mcp-tools.python.host']
+  local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
   local status = host and host.status()
   if not status or status.state == 'none' then
     return nil

@@ -9,6 +9,7 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local process = require('mcp-tools.editor.process')
 local remote = require('mcp-tools.call.remote')
 local command = require('mcp-tools.python.command')
 
@@ -189,7 +190,7 @@ end
 --- Starts the process.
 ---@param python string
 function Generation:spawn(python)
-  local env = require('mcp-tools.editor.process').environment() -- of programs that tools start, too
+  local env = process.environment() -- of programs that tools start, too
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)

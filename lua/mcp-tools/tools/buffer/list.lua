@@ -1,6 +1,7 @@
 --- The person's buffers.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -20,7 +21,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   execute = function(ctx, args)
-    local current = require('mcp-tools.editor.buffers').current()
+    local current = buffers.current()
     local buffers, total, lossy = {}, 0, false
     for _, info in ipairs(vim.fn.getbufinfo()) do
       local options = vim.bo[info.bufnr]

@@ -1,8 +1,6 @@
 -- Receives lines from every part of the plugin and from the bridge's stderr. Sends them to one file, asynchronously.
 -- Does not know about notifications. Safe in fast callbacks: the file is only touched from the main loop.
 
-local rotating_file = require('mcp-tools.util.rotating_file')
-
 local uv = vim.uv
 
 local M = {}
@@ -29,12 +27,18 @@ function M.path()
   return path
 end
 
+local file ---@type table?
+
 -- A log that cannot be written must not disturb the work; health shows the reason.
-local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
+local function opened()
+  -- Start-up cost: in most starts nothing is logged until the first screen is drawn.
+  file = file or require('mcp-tools.util.rotating_file').new({ path = M.path, max_bytes = MAX_BYTES })
+  return file
+end
 
 ---@return string?
 function M.failure()
-  return file.failed
+  return file and file.failed
 end
 
 --- A secret that must never stand in the log, whoever writes the line.
@@ -79,7 +83,7 @@ local function write(level, format, ...)
   if #recent > KEEP then
     table.remove(recent, 1)
   end
-  file:add(line)
+  opened():add(line)
 end
 
 ---@param format string with arguments: a `string.format` pattern, else the text itself
@@ -117,7 +121,7 @@ end
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function M.tail(bytes, cb)
-  file:tail(bytes, cb)
+  opened():tail(bytes, cb)
 end
 
 return M

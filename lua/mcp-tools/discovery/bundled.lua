@@ -9,7 +9,7 @@
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
-local offer = require('mcp-tools.discovery.selection')
+local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
@@ -135,8 +135,8 @@ local function apply(registry, kind)
   local folder, now = folders[kind], {}
   local before, failures = folder.ours, folder.failures
   folder.applied, folder.failures = config.get()[kind], {}
-  for _, file in ipairs(#offer.selection(kind).names > 0 and M.files(kind) or {}) do
-    local verdict, old = offer.verdict(kind, file.name, file.group), before[file.name]
+  for _, file in ipairs(#selection.selection(kind).names > 0 and M.files(kind) or {}) do
+    local verdict, old = selection.verdict(kind, file.name, file.group), before[file.name]
     local def, fault
     if verdict then
       def, fault = load(file)
@@ -148,7 +148,7 @@ local function apply(registry, kind)
     end
     note(folder, failures, file.module, fault)
   end
-  for i, def in ipairs(offer.selection(kind).definitions) do
+  for i, def in ipairs(selection.selection(kind).definitions) do
     local name = tostring(def.name)
     local entry, fault = put(registry, kind, def, before[name], { origin = 'registered' })
     now[name] = entry
@@ -162,7 +162,7 @@ local function apply(registry, kind)
     end
   end
   folder.ours = now
-  if #offer.selection(kind).mounts > 0 then
+  if #selection.selection(kind).mounts > 0 then
     log.warn('setup{tools}: mounted servers are not there yet')
   end
 end
@@ -205,11 +205,11 @@ function M.failures(is_known)
       table.insert(list, { source = module, error = why })
     end
     local known = { all = true, recommended = kind == 'tools' }
-    local selection = offer.selection(kind)
-    for _, file in ipairs(#selection.names > 0 and M.files(kind) or {}) do
+    local wanted = selection.selection(kind)
+    for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
       known[file.name], known[file.group or file.name] = true, true
     end
-    for _, name in ipairs(selection.names) do
+    for _, name in ipairs(wanted.names) do
       if not known[name] and not is_known(kind, name) then
         local what = KINDS[kind].grouped and "there is no group or tool '%s'" or "there is none named '%s'"
         table.insert(list, { source = ('setup{%s}'):format(kind), error = what:format(name) })

@@ -9,7 +9,7 @@
 local withdraw = require('mcp-tools.registry.withdraw')
 local runtimepath = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
 local trusted = require('mcp-tools.files.trusted')
@@ -59,7 +59,7 @@ end
 ---@return string? fault
 local function definitions(path)
   local text, fault
-  if origin.lies_in(path, root()) then
+  if source.lies_in(path, root()) then
     text, fault = trusted.read(path)
   else
     local file
@@ -94,10 +94,10 @@ local function add(registry, path, file, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
   local holder = name and registry:known('tools', name)
   if holder and file.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, root()))
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, source.describe(holder, root()))
   end
-  local source = { origin = 'registered', name = group_of(path), found_in = path }
-  local normalised, fault = registry:add_tool(def, source)
+  local from = { origin = 'registered', name = group_of(path), found_in = path }
+  local normalised, fault = registry:add_tool(def, from)
   if normalised then
     file.tools[normalised.name] = normalised
     return normalised.name

@@ -46,7 +46,7 @@ require('mcp-tools').register({
   annotations = { read_only = true },
   execute = function(ctx) ctx(1) end,
 })
-io.stdout:write(('%d\n'):format(vim.uv.hrtime() - begun))
+io.stdout:write(('%d\\n'):format(vim.uv.hrtime() - begun))
 vim.cmd.quitall({ bang = true })
 """
 

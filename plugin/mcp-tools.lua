@@ -1,4 +1,5 @@
--- The :McpTools command. Loads nothing else: the plugin is read when the command, `setup()` or another plugin asks.
+-- The :McpTools command. Loads nothing else at start-up: the plugin is read when the command, `setup()` or another
+-- plugin asks.
 
 if vim.g.loaded_mcp_tools then
   return

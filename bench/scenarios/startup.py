@@ -18,7 +18,7 @@ from table import Row
 from tests.support import processes
 from tests.support.nvim import ROOT
 
-PLUGIN_MS, SETUP_MS = 0.3, 2.0
+PLUGIN_MS, SETUP_MS, REGISTER_MS = 0.3, 2.0, 3.0
 READY = 1.5
 BEFORE_MB, BEFORE_CPU, AFTER_MB = 45.0, 0.35, 100.0
 IMPORTS = "import aiohttp.web, msgpack"
@@ -33,14 +33,31 @@ local set_up = vim.uv.hrtime()
 io.stdout:write(('%d %d\\n'):format(sourced - begun, set_up - ready))
 vim.cmd.quitall({ bang = true })
 """
+REGISTERS = """
+vim.opt.runtimepath:prepend(vim.env.BENCH_ROOT)
+local begun = vim.uv.hrtime()
+require('mcp-tools').register({
+  name = 'word_count',
+  description = 'Counts words.',
+  args = {
+    text = { type = 'string', description = 'what is counted', required = true },
+    least = { type = 'integer', description = 'letters of a word', default = 1, minimum = 1 },
+  },
+  annotations = { read_only = true },
+  execute = function(ctx) ctx(1) end,
+})
+io.stdout:write(('%d\\n'):format(vim.uv.hrtime() - begun))
+vim.cmd.quitall({ bang = true })
+"""
 
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a Neovim, in ms."""
+    """One start of a Neovim without another plugin, and one in which the first thing is a tool, in ms."""
 
     plugin: float
     setup: float
+    register: float
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,7 @@ async def measure(stage: Stage) -> list[Row]:
         count,
     )
     plugin, setup = rounds.median("nvim", "plugin"), rounds.median("nvim", "setup")
+    register = rounds.median("nvim", "register")
     ready = rounds.ratio("bridge", "imports", "seconds")
     own, bare = rounds.median("bridge", "seconds") * 1000, rounds.median("imports", "seconds") * 1000
     memory, cpu = rounds.median("bridge", "megabytes"), rounds.median("bridge", "cpu")
@@ -71,6 +89,12 @@ async def measure(stage: Stage) -> list[Row]:
             f"{setup:.2f} ms",
             f"≤ {SETUP_MS:g} ms",
             setup <= SETUP_MS,
+        ),
+        Row(
+            "Neovim start-up: the first register()",
+            f"{register:.2f} ms",
+            f"≤ {REGISTER_MS:g} ms",
+            register <= REGISTER_MS,
         ),
         Row(
             "ready line after start",
@@ -89,9 +113,14 @@ async def measure(stage: Stage) -> list[Row]:
 
 
 async def start_nvim(stage: Stage) -> Start:
-    """Start Neovim with a clock around the two."""
+    """Start Neovim with a clock around each."""
+    return Start(*await clocked(stage, CLOCKED), *await clocked(stage, REGISTERS))
+
+
+async def clocked(stage: Stage, text: str) -> list[float]:
+    """Start Neovim with this configuration, which says how many ns it took."""
     init = stage.home.path / "clocked.lua"
-    init.write_text(CLOCKED)
+    init.write_text(text)
     process = await processes.start(
         *(str(stage.program), "--headless", "--noplugin", "-u", str(init), "-i", "NONE", "-n"),
         env=stage.home.environment() | {"BENCH_ROOT": str(ROOT)},
@@ -100,10 +129,9 @@ async def start_nvim(stage: Stage) -> Start:
     )
     output = (await process.communicate())[0].decode()
     try:
-        plugin, setup = (int(part) / 1e6 for part in output.split())
+        return [int(part) / 1e6 for part in output.split()]
     except ValueError:
         raise load.BenchError(f"Neovim did not start: {output[-400:]}") from None
-    return Start(plugin, setup)
 
 
 async def start_bridge(stage: Stage) -> Ready:

@@ -1,6 +1,8 @@
 -- Receives what the person gave to `setup()`. Sends one merged, checked table of options.
--- Does not know about what an option does; the list of them is in options.lua.
+-- Does not know about what an option does; the list of them is in options.lua. Requires inside functions are start-up
+-- cost: what only mistakes need.
 
+local log = require('mcp-tools.log')
 local options = require('mcp-tools.options')
 
 local M = {}
@@ -8,7 +10,6 @@ local M = {}
 ---@type mcp-tools.Option[]
 M.schema = options
 
--- This file is read in the start-up of the editor: what only mistakes need is required when there is one.
 ---@param word string
 ---@param candidates string[]
 ---@return string?
@@ -207,8 +208,16 @@ local function merge(old, given, parent)
   return out
 end
 
-local values = defaults()
+local values ---@type table
 local was_setup = false
+
+---@param new table
+local function use(new)
+  values = new
+  log.level = new.debug and log.levels.debug or log.levels[new.bridge.log_level] or log.levels.info
+end
+
+use(defaults())
 
 --- guill/mcp-tools.nvim's `integrations` are kept but do nothing yet; said once, not at every `setup()`.
 ---@param integrations? table<string, boolean|table>
@@ -240,7 +249,7 @@ function M.setup(opts)
     table.sort(faults)
     error('mcp-tools: setup() was given options that do not fit:\n  ' .. table.concat(faults, '\n  '), 0)
   end
-  values = merge(values, opts, '')
+  use(merge(values, opts, ''))
   was_setup = true
   if #unknown > 0 then
     table.sort(unknown)
@@ -275,7 +284,7 @@ end
 
 --- Back to the defaults, as if `setup()` had never run. For tests.
 function M.reset()
-  values = defaults()
+  use(defaults())
   was_setup = false
 end
 

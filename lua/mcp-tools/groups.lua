@@ -7,61 +7,29 @@
 --- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
 
 local bundled = require('mcp-tools.discovery.bundled')
+local check = require('mcp-tools.util.check')
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local errors = require('mcp-tools.errors')
+local items = require('mcp-tools.discovery.items')
+local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
-local origin = require('mcp-tools.registry.source')
+local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
-
----@class mcp-tools.Item what can be offered
----@field kind mcp-tools.OfferKind
----@field name string
----@field group string? of tools
----@field on boolean is it offered?
----@field loadable boolean is there a file that it can be loaded from?
-
-local OFFERS = { tools = 'tools', resources = 'resources', templates = 'resources', prompts = 'prompts' }
 
 --- Everything that is offered or could be, by kind and name.
 ---@return mcp-tools.Item[]
 function M.items()
-  local registry, list, seen = core.get().registry, {}, { tools = {}, resources = {}, prompts = {} }
-  local function add(kind, name, group, on, loadable)
-    seen[kind][name] = true
-    table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
-  end
-  for of, kind in pairs(OFFERS) do
-    for on, entries in pairs({ [true] = registry.entries[of], [false] = registry.shelf[of] }) do
-      for _, entry in pairs(entries) do
-        local source = entry.source or {}
-        local loadable = source.found_in ~= nil or source.origin ~= 'registered'
-        add(kind, entry.name, kind == 'tools' and origin.group(entry) or nil, on, loadable)
-      end
-    end
-  end
-  for kind, known in pairs(seen) do
-    for _, file in ipairs(bundled.files(kind)) do
-      if not known[file.name] then
-        add(kind, file.name, file.group, false, true)
-      end
-    end
-  end
-  table.sort(list, function(a, b)
-    return a.kind ~= b.kind and a.kind > b.kind or a.kind == b.kind and a.name < b.name
-  end)
-  return list
+  return items.all(core.get().registry)
 end
 
---- What a name of a kind stands for: one thing, or the members of a group.
 ---@param kind mcp-tools.OfferKind
 ---@param name? string all of the kind when left out
 ---@return mcp-tools.Item[]
-function M.members(kind, name)
-  return vim.tbl_filter(function(item)
-    return item.kind == kind and (name == nil or item.name == name or item.group == name)
-  end, M.items())
+local function members_of(kind, name)
+  return items.members(core.get().registry, kind, name)
 end
 
 --- Every name that may be given, in order.
@@ -86,18 +54,18 @@ end
 ---@param what string
 ---@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
 local function find(what)
-  require('mcp-tools.util.check')('name', what, 'string')
+  check('name', what, 'string')
   for _, kind in ipairs({ 'resources', 'prompts' }) do
     local name = what:match('^' .. kind .. '/(.+)$')
     if name or what == kind then
-      return kind, name, M.members(kind, name)
+      return kind, name, members_of(kind, name)
     end
   end
-  local prefix = require('mcp-tools.config').get('tool_prefix')
+  local prefix = config.get('tool_prefix')
   local bare = vim.startswith(what, prefix) and what:sub(#prefix + 1)
-  local members = M.members('tools', what)
+  local members = members_of('tools', what)
   if #members == 0 and bare then
-    return 'tools', bare, M.members('tools', bare)
+    return 'tools', bare, members_of('tools', bare)
   end
   return 'tools', what, members
 end
@@ -108,7 +76,7 @@ end
 ---@return nil
 ---@return mcp-tools.Error
 local function unknown(what, candidates, text)
-  local near = require('mcp-tools.util.suggest')(what, candidates)
+  local near = suggest(what, candidates)
   return nil, errors.new('not_found', text:format(what) .. (near and ('; did you mean %s?'):format(near) or ''))
 end
 
@@ -130,11 +98,11 @@ local function switch(what, on)
   elseif name then
     selection.switch(kind, name, on, names_of(members))
   else
-    require('mcp-tools.config').setup({ [kind] = on })
+    config.setup({ [kind] = on })
   end
   return names_of(vim.tbl_filter(function(item)
     return item.on == on
-  end, M.members(kind, name)))
+  end, members_of(kind, name)))
 end
 
 --- Offers a group or one thing.
@@ -157,7 +125,7 @@ end
 local function answer(cb)
   return function()
     if cb then
-      cb(core.loader_failures())
+      cb(report.failures(core.get().registry))
     end
   end
 end
@@ -203,7 +171,7 @@ end
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source
 function M.refresh(source, cb)
-  require('mcp-tools.util.check')('source', source, 'string', true)
+  check('source', source, 'string', true)
   if source and not vim.list_contains(discovery.SOURCES, source) then
     return unknown(source, discovery.SOURCES, "there is no source of tools '%s'")
   end

@@ -1,6 +1,8 @@
 --- mcp-tools.nvim: give AI assistants tools that live in this editor.
 ---
 --- The public API, nothing but delegation. `:h mcp-tools`
+---
+--- Requires inside functions are start-up cost: each loads what it needs at its first use.
 
 local M = {}
 
@@ -21,8 +23,9 @@ M.errors = lazy('mcp-tools.errors')
 ---@param opts? table
 function M.setup(opts)
   require('mcp-tools.config').setup(opts)
-  if package.loaded['mcp-tools.core'] then
-    vim.schedule(require('mcp-tools.core').get) -- loads what `tools` names; later, so that start-up does not pay
+  local core = package.loaded['mcp-tools.core']
+  if core and core.in_use() then
+    vim.schedule(core.get) -- loads what `tools` names; before the first use nobody has to see it
   end
   require('mcp-tools.bridge').autostart()
 end
@@ -30,7 +33,7 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  local _, fault = require('mcp-tools.core').parts().registry:add_tool(tool)
+  local _, fault = require('mcp-tools.core').registry():add_tool(tool)
   if fault then
     error(fault, 2)
   end
@@ -80,7 +83,7 @@ end
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)
-  local _, fault = require('mcp-tools.core').parts().registry:add_resource(resource)
+  local _, fault = require('mcp-tools.core').registry():add_resource(resource)
   if fault then
     error(fault, 2)
   end
@@ -99,13 +102,13 @@ end
 --- Takes a resource or a template out. Reads of it that run go on.
 ---@param uri string its `uri` or `uri_template`
 function M.unregister_resource(uri)
-  require('mcp-tools.core').parts().registry:remove_resource(uri)
+  require('mcp-tools.core').registry():remove_resource(uri)
 end
 
 --- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
 ---@param prompt mcp-tools.Prompt
 function M.register_prompt(prompt)
-  local _, fault = require('mcp-tools.core').parts().registry:add_prompt(prompt)
+  local _, fault = require('mcp-tools.core').registry():add_prompt(prompt)
   if fault then
     error(fault, 2)
   end
@@ -114,7 +117,7 @@ end
 --- Takes a prompt out.
 ---@param name string
 function M.unregister_prompt(name)
-  require('mcp-tools.core').parts().registry:remove_prompt(name)
+  require('mcp-tools.core').registry():remove_prompt(name)
 end
 
 --- Every registered tool: name → `{ name, description, args }`.
@@ -146,6 +149,19 @@ function M.call(name, args, opts, cb)
   return host.await(name, args or {}, opts or {})
 end
 
+--- Runs a Python function as the rest of a call, in the process of tools in Python: what it gives or raises ends the
+--- call. For handlers in Lua that need Python for a part of their work.
+---@param ctx mcp-tools.Ctx
+---@param place { module: string, name: string } a module that can be imported there, and one of its tools
+---@param args table
+function M.run_python(ctx, place, args)
+  local check = require('mcp-tools.util.check')
+  check('place.module', place.module, 'string')
+  check('place.name', place.name, 'string')
+  local tool = { key = 'module:' .. place.module, name = place.name, source = { module = place.module } }
+  require('mcp-tools.python.host').call(ctx, tool, args)
+end
+
 --- Starts the bridge.
 ---@param opts? { nvim_socket?: string, port?: integer, on_ready?: fun(port: integer), on_stop?: fun() }
 function M.start(opts)
@@ -175,10 +191,32 @@ function M.endpoint()
   return require('mcp-tools.bridge').endpoint()
 end
 
---- What the bridge and the calls are doing, for status lines and the like.
+--- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the
+--- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind) and `calls` in flight.
 ---@return table
 function M.status()
-  return require('mcp-tools.bridge').status()
+  local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()
+  status.version = require('mcp-tools.files.project').VERSION
+  if core.in_use() then
+    local parts = core.get()
+    status.offered = vim.tbl_map(vim.tbl_count, parts.registry.entries)
+    status.calls = #parts.executor:pending()
+  end
+  return status
+end
+
+--- Everything that is offered and where it comes from, and what could not be loaded and why.
+---@return mcp-tools.Report
+function M.report()
+  return require('mcp-tools.discovery.report').of(require('mcp-tools.core').get().registry)
+end
+
+--- Calls `fn` whenever `report()` may say something else.
+---@param fn fun()
+---@return fun() stop
+function M.on_change(fn)
+  require('mcp-tools.util.check')('fn', fn, 'callable')
+  return require('mcp-tools.discovery.report').on_change(require('mcp-tools.core').registry(), fn)
 end
 
 return M

@@ -1,8 +1,6 @@
 -- Receives lines from every part of the plugin and from the bridge's stderr. Sends them to one file, asynchronously.
 -- Does not know about notifications. Safe in fast callbacks: the file is only touched from the main loop.
 
-local rotating_file = require('mcp-tools.util.rotating_file')
-
 local uv = vim.uv
 
 local M = {}
@@ -15,6 +13,9 @@ local KEEP = 500
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
+--- Least level that is written; the options set it (config.lua).
+M.level = M.levels.info ---@type integer
+
 local recent = {} ---@type string[] newest last
 local hidden = {} ---@type table<string, true>
 local path ---@type string?
@@ -26,12 +27,18 @@ function M.path()
   return path
 end
 
+local file ---@type table?
+
 -- A log that cannot be written must not disturb the work; health shows the reason.
-local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
+local function opened()
+  -- Start-up cost: in most starts nothing is logged until the first screen is drawn.
+  file = file or require('mcp-tools.util.rotating_file').new({ path = M.path, max_bytes = MAX_BYTES })
+  return file
+end
 
 ---@return string?
 function M.failure()
-  return file.failed
+  return file and file.failed
 end
 
 --- A secret that must never stand in the log, whoever writes the line.
@@ -42,31 +49,28 @@ function M.hide(secret)
   end
 end
 
+--- The text without what must never stand in the log.
 ---@param text string
+---@param mark? string what stands there instead
 ---@return string
-local function without_secrets(text)
+function M.strip(text, mark)
+  mark = (mark or '<hidden>'):gsub('%%', '%%%%')
   for secret in pairs(hidden) do
-    text = text:gsub(vim.pesc(secret), '<hidden>')
+    text = text:gsub(vim.pesc(secret), mark)
   end
   return text
-end
-
---- Least level that is written now.
----@return integer
-local function threshold()
-  local config = require('mcp-tools.config')
-  return config.get('debug') and M.levels.debug or M.levels[config.get('bridge.log_level')] or M.levels.info
 end
 
 ---@param level string
 ---@param format string
 ---@param ... any
 local function write(level, format, ...)
-  if M.levels[level] < threshold() then
+  if M.levels[level] < M.level then
     return
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
-  text = require('mcp-tools.util.secrets').text(without_secrets(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
+  -- Start-up cost: little is logged before the first screen is drawn.
+  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
     os.date('%Y-%m-%dT%H:%M:%S', seconds),
@@ -79,7 +83,7 @@ local function write(level, format, ...)
   if #recent > KEEP then
     table.remove(recent, 1)
   end
-  file:add(line)
+  opened():add(line)
 end
 
 ---@param format string with arguments: a `string.format` pattern, else the text itself
@@ -117,7 +121,7 @@ end
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
 function M.tail(bytes, cb)
-  file:tail(bytes, cb)
+  opened():tail(bytes, cb)
 end
 
 return M

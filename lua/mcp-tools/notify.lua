@@ -1,6 +1,8 @@
 -- Receives what the person should see. Sends it to `vim.notify` or the message line, and to the log.
 -- Does not know about where a message comes from. Safe in fast callbacks.
 
+local log = require('mcp-tools.log')
+
 local M = {}
 
 local told = {} ---@type table<string, string>
@@ -41,12 +43,12 @@ end
 ---@param level 'info'|'warn'|'error'
 ---@param message string
 local function send(level, message)
-  require('mcp-tools.log')[level]('%s', message)
+  log[level]('%s', message)
   -- Later, because a notification plugin may open a window, which fails in fast callbacks and while text is locked.
   vim.schedule(function()
     local ok, err = xpcall(show, debug.traceback, level, '[mcp-tools] ' .. message)
     if not ok then
-      require('mcp-tools.log').warn('vim.notify failed: %s', err)
+      log.warn('vim.notify failed: %s', err)
     end
   end)
 end

@@ -4,16 +4,14 @@
 --- Sends: the reply shapes that they know.
 --- Does not know about: how a registry works.
 
-local M = {}
+local core = require('mcp-tools.core')
 
-local function core()
-  return require('mcp-tools.core').get()
-end
+local M = {}
 
 --- Registers a tool; see `require('mcp-tools').register`.
 ---@param def mcp-tools.Tool
 function M.register(def)
-  local _, fault = require('mcp-tools.core').parts().registry:add_tool(def)
+  local _, fault = core.registry():add_tool(def)
   if fault then
     error(fault, 2)
   end
@@ -21,14 +19,14 @@ end
 
 ---@param name string
 function M.unregister(name)
-  core().registry:remove_tool(name)
+  core.get().registry:remove_tool(name)
 end
 
 --- Every tool: name → `{ name, description, args }`.
 ---@return table<string, { name: string, description: string, args: table? }>
 function M.list()
   local list = {}
-  for _, tool in ipairs(core().registry:list('tools')) do
+  for _, tool in ipairs(core.get().registry:list('tools')) do
     list[tool.name] = { name = tool.name, description = tool.description, args = tool.args }
   end
   return list
@@ -37,18 +35,18 @@ end
 ---@param name string
 ---@return table? definition
 function M.get(name)
-  return core().registry:get(name)
+  return core.get().registry:get(name)
 end
 
 ---@param name string
 ---@return boolean
 function M.has(name)
-  return core().registry:get(name) ~= nil
+  return core.get().registry:get(name) ~= nil
 end
 
 ---@return integer
 function M.count()
-  return #core().registry:list('tools')
+  return #core.get().registry:list('tools')
 end
 
 --- The reply shapes that guill's callers know.
@@ -69,7 +67,7 @@ end
 ---@param args? table
 ---@return { done: true, result: any, error: string? }|{ pending: true, task_id: string, timeout: integer }
 function M.execute(name, args)
-  local executor = core().executor
+  local executor = core.get().executor
   local call = executor:execute(name, vim.deepcopy(args), { host = 'nvim', keep = true })
   if call:ended() then
     executor:acknowledge({ call.id })
@@ -82,7 +80,7 @@ end
 ---@param task_id string
 ---@return { done: boolean, result: any, error: string? }
 function M.get_result(task_id)
-  local call = core().executor:get(task_id)
+  local call = core.get().executor:get(task_id)
   if not call then
     return { done = true, error = ('Unknown or expired task: %s'):format(tostring(task_id)) }
   end
@@ -93,22 +91,22 @@ end
 ---@param task_id string
 ---@return { cancelled: boolean } false when there was nothing to cancel
 function M.cancel_task(task_id)
-  return { cancelled = core().executor:cancel(task_id, 'user') }
+  return { cancelled = core.get().executor:cancel(task_id, 'user') }
 end
 
 ---@return integer
 function M.pending_count()
-  return #core().executor:pending()
+  return #core.get().executor:pending()
 end
 
 --- Takes out every tool.
 function M.clear()
-  core().registry:clear('tools')
+  core.get().registry:clear('tools')
 end
 
 --- Cancels every pending call.
 function M.clear_pending()
-  core().executor:cancel_where(function()
+  core.get().executor:cancel_where(function()
     return true
   end, 'user')
 end

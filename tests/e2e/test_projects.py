@@ -12,7 +12,7 @@ from tests.support.raw import Raw
 
 
 async def root_of(bridge: Bridge) -> Path:
-    return Path(await bridge.nvim.lua("return require('mcp-tools.bridge').root()"))
+    return Path(await bridge.nvim.lua("return require('mcp-tools.files.project').root()"))
 
 
 async def read(raw: Raw, uri: str) -> dict[str, object]:

@@ -77,7 +77,7 @@ async def stranger(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
 
 STORED_TOKEN = """
 local identity = require('mcp-tools.bridge.identity')
-return identity.load(identity.root()).token
+return identity.load(require('mcp-tools.files.project').root()).token
 """
 
 OTHER = b'HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{"status":"ok","proof":"00"}\r\n'

@@ -302,5 +302,5 @@ async def test_no_secret_in_the_environment(shared: Bridge, way: Way) -> None:
         known = (await tools.call("py_context")).value
         assert known["env"] == []
         assert known["host"] == ("mcp" if way == "mcp" else "nvim")
-        assert known["root"] == await shared.nvim.lua("return require('mcp-tools.bridge').root()")
+        assert known["root"] == await shared.nvim.lua("return require('mcp-tools.files.project').root()")
         assert await shared.nvim.lua("return vim.fn.execute('messages')") == ""

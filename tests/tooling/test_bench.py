@@ -30,6 +30,7 @@ FIGURES = [
     "hosts that run once",
     "Neovim start-up: plugin/",
     "Neovim start-up: setup",
+    "Neovim start-up: the first register()",
     "ready line after start",
     "bridge before its first client",
     "bridge after its first client",

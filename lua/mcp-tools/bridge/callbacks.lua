@@ -2,21 +2,22 @@
 -- Does not know about processes or states; the supervisor says what has happened.
 
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 
 ---@class mcp-tools.bridge.Watcher
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
 ---@field of_next? boolean it waits for the bridge after the one that is ending
 
----@class mcp-tools.bridge.Watchers
+---@class mcp-tools.bridge.Callbacks
 ---@field list mcp-tools.bridge.Watcher[]
 ---@field stop_waiters fun()[]
-local Watchers = {}
-Watchers.__index = Watchers
+local Callbacks = {}
+Callbacks.__index = Callbacks
 
----@return mcp-tools.bridge.Watchers
-function Watchers.new()
-  return setmetatable({ list = {}, stop_waiters = {} }, Watchers)
+---@return mcp-tools.bridge.Callbacks
+function Callbacks.new()
+  return setmetatable({ list = {}, stop_waiters = {} }, Callbacks)
 end
 
 --- Calls what somebody else has written: its error goes to the log and to the person, not to us.
@@ -30,18 +31,18 @@ local function call(what, fn, ...)
   local ok, err = xpcall(fn, debug.traceback, ...)
   if not ok then
     log.error('%s: %s', what, err)
-    require('mcp-tools.notify').error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
+    notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
   end
 end
 
 ---@param watcher { on_ready?: fun(port: integer), on_stop?: fun() }
 ---@param of_next boolean
-function Watchers:add(watcher, of_next)
+function Callbacks:add(watcher, of_next)
   table.insert(self.list, { on_ready = watcher.on_ready, on_stop = watcher.on_stop, of_next = of_next })
 end
 
 ---@param cb? fun()
-function Watchers:add_stop_waiter(cb)
+function Callbacks:add_stop_waiter(cb)
   if cb then
     table.insert(self.stop_waiters, cb)
   end
@@ -49,14 +50,14 @@ end
 
 --- Makes all of them belong to the next bridge, or to the one that is or was there.
 ---@param of_next boolean
-function Watchers:mark(of_next)
+function Callbacks:mark(of_next)
   for _, watcher in ipairs(self.list) do
     watcher.of_next = of_next
   end
 end
 
 ---@param port integer
-function Watchers:tell_ready(port)
+function Callbacks:tell_ready(port)
   for _, watcher in ipairs(vim.list_slice(self.list)) do
     local on_ready = watcher.on_ready
     watcher.on_ready = nil
@@ -66,7 +67,7 @@ end
 
 --- Tells everyone whose bridge this was; those who asked for the next one stay.
 ---@param later? boolean call them on the next turn of the main loop
-function Watchers:tell_stopped(later)
+function Callbacks:tell_stopped(later)
   local ended, waiters = {}, self.stop_waiters
   self.stop_waiters = {}
   self.list = vim.tbl_filter(function(watcher)
@@ -90,4 +91,4 @@ function Watchers:tell_stopped(later)
   end
 end
 
-return Watchers
+return Callbacks

@@ -6,12 +6,12 @@ local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
 local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
-local identity = require('mcp-tools.bridge.identity')
 local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
 local launch = require('mcp-tools.bridge.launch')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local project = require('mcp-tools.files.project')
 
 ---@class mcp-tools.bridge.Control
 local M = {}
@@ -26,14 +26,17 @@ local M = {}
 local attachment = Attachment.new()
 local found ---@type mcp-tools.bridge.Prepared? what the last start was made from
 local fault ---@type mcp-tools.bridge.PythonFault?
-local attached_root ---@type string? where a bridge that we have not started found us
 local request = {} ---@type mcp-tools.bridge.StartOpts
+local announced = {} ---@type (fun(): string?)[]
 local supervisor ---@type mcp-tools.bridge.Supervisor
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
 local function prepare(done)
   launch.prepare(request, function(prepared, new_fault)
     found, fault = prepared, new_fault
+    if prepared then
+      project.fix(prepared.identity.root)
+    end
     done(prepared and prepared.spec, new_fault and new_fault.message)
   end)
 end
@@ -47,7 +50,7 @@ local function publish()
       url = launch.url(port),
       port = port,
       token = found.identity.token,
-      boot = require('mcp-tools.wire').boot,
+      boot = project.boot,
     })
   end
 end
@@ -56,10 +59,11 @@ local function ready()
   publish()
   fault = nil
   notify.forget('bridge')
-  local text = ('ready: %s'):format(launch.url(M.get_port()))
-  if require('mcp-tools.discovery.selection').is_unset('tools') then
-    text = text .. '; no bundled tools: setup({ tools = "recommended" })'
+  local texts = { ('ready: %s'):format(launch.url(M.get_port())) }
+  for _, more in ipairs(announced) do
+    table.insert(texts, more())
   end
+  local text = table.concat(texts, '; ')
   if request.announce or config.get('debug') then
     notify.info(text)
   else
@@ -124,6 +128,12 @@ local function watch_leave()
   })
 end
 
+--- Has something more said whenever the bridge is ready.
+---@param fn fun(): string?
+function M.on_announce(fn)
+  table.insert(announced, fn)
+end
+
 --- The person's own callbacks, read when they are due so that a later `setup()` counts.
 local function configured()
   return {
@@ -145,6 +155,7 @@ function M.start(opts)
   watch_leave()
   if not supervisor:is_wanted() then
     request = opts
+    project.fix(nil) -- a restart stays where it is, another start is for where the person is now
     notify.forget('bridge')
     supervisor:start(configured(), opts)
   else
@@ -173,10 +184,6 @@ end
 ---@param opts? mcp-tools.bridge.InstallOpts
 function M.install(opts)
   install.run(opts, function(err)
-    local tools = not err and package.loaded['mcp-tools.discovery.python']
-    if tools then
-      tools.installed()
-    end
     if not err and found and found.source == 'environment' and supervisor:is_wanted() then
       supervisor:restart() -- it would load the rest of its modules from the new environment
     elseif not err and fault and fault.needs_install then
@@ -209,13 +216,6 @@ function M.get_auth_token()
   return M.is_running() and found and found.identity.token or nil
 end
 
---- Root of the project that this editor stands for: of the start of its bridge (or of the first one that somebody else
---- has started), so that going to a file elsewhere does not move it; before that, of the current file.
----@return string
-function M.root()
-  return found and found.identity.root or attached_root or identity.root()
-end
-
 --- Where clients connect; nil until the bridge is ready.
 ---@return { url: string, token: string, port: integer }?
 function M.endpoint()
@@ -233,7 +233,7 @@ function M.attached(channel, info)
   local ours = process and (process.pid == info.pid or found.source ~= 'environment' or vim.fn.has('win32') == 1)
   if not ours then
     log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
-    attached_root = attached_root or identity.root()
+    project.fix(project.root())
     return {}
   end
   return { token = attachment:attach(channel, info, found.identity) }
@@ -280,16 +280,16 @@ end
 ---@return mcp-tools.bridge.Status
 function M.status()
   local port, hello = M.get_port(), attachment.hello
-  local project = found and found.identity or {}
+  local mine = found and found.identity or {}
   return {
     state = supervisor.state,
     running = M.is_running(),
     attached = attachment.channel ~= nil,
     url = port and launch.url(port),
     port = port,
-    wanted_port = hello.wanted_port or project.port,
+    wanted_port = hello.wanted_port or mine.port,
     port_holder = hello.port_holder,
-    root = project.root,
+    root = mine.root,
     pid = supervisor.process and supervisor.process.pid,
     source = found and found.source,
     command = found and found.spec.command,
@@ -301,7 +301,7 @@ function M.status()
     sessions = attachment.sessions,
     blocked = attachment.blocked,
     note = attachment.note,
-    identity_file = project.path,
+    identity_file = mine.path,
   }
 end
 

@@ -1,9 +1,10 @@
--- Receives the current buffer and folder. Sends the project's root, and the port and token that stay the same for it.
+-- Receives the root of a project. Sends the port and token that stay the same for it.
 -- Does not know about processes. A client configured once goes on working because of this file.
 
 local config = require('mcp-tools.config')
 local private_files = require('mcp-tools.files.private')
 local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -17,46 +18,6 @@ local TOKEN_BYTES = 32
 ---@field port integer the wanted one
 ---@field token string 64 hex digits
 ---@field path string where port and token are kept
-
---- The folder for everything that outlives a session.
----@return string
-function M.state_dir()
-  return vim.fs.joinpath(vim.fn.stdpath('state') --[[@as string]], 'mcp-tools')
-end
-
----@param path string
----@return string
-local function real(path)
-  return vim.uv.fs_realpath(path) or vim.fs.normalize(path)
-end
-
----@return string
-local function cwd()
-  return vim.uv.cwd() or vim.fn.getcwd()
-end
-
---- Folder of the file in the current buffer; the working folder when it shows none.
----@return string
-local function here()
-  local name = vim.api.nvim_buf_get_name(0)
-  if vim.bo.buftype == '' and name ~= '' and not name:match('^%a[%w+.-]+://') then
-    local dir = vim.fs.dirname(name)
-    if vim.uv.fs_stat(dir) then
-      return dir
-    end
-  end
-  return cwd()
-end
-
---- Root of the project: the nearest folder with a marker (`roots.markers`) above `dir`, else the working folder.
----@param dir? string default: the current file's folder
----@return string
-function M.root(dir)
-  local markers = config.get('roots.markers')
-  local start = real(dir or here())
-  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = start, limit = 1 })[1]
-  return found and vim.fs.dirname(found) or real(dir or cwd())
-end
 
 ---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
 
@@ -103,8 +64,8 @@ end
 ---@return mcp-tools.bridge.Identity? identity, string? err
 function M.load(root, random)
   local digest = hash(root)
-  local dir = vim.fs.joinpath(M.state_dir(), 'projects')
-  for _, folder in ipairs({ M.state_dir(), dir }) do
+  local dir = vim.fs.joinpath(project.state_dir(), 'projects')
+  for _, folder in ipairs({ project.state_dir(), dir }) do
     local ok, err = private_files.ensure_dir(folder)
     if not ok then
       return nil, err

@@ -3,7 +3,8 @@
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local python = require('mcp-tools.bridge.interpreter')
+local interpreter = require('mcp-tools.bridge.interpreter')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -16,6 +17,7 @@ local CANDIDATES = { 'python3', 'python3.13', 'python3.12', 'python3.11', 'pytho
 
 local running = false
 local last_error ---@type string?
+local listeners = {} ---@type fun()[]
 
 ---@return boolean
 function M.is_running()
@@ -84,21 +86,27 @@ local function find_command(opts, cb)
   if opts.command then
     return cb(opts.command)
   end
-  find_python(function(interpreter, seen)
-    if not interpreter then
+  find_python(function(python, seen)
+    if not python then
       local here = #seen > 0 and (' (of %s none runs or is new enough)'):format(table.concat(seen, ', ')) or ''
       return cb(
         nil,
         ('install Python 3.11 or newer, then run :McpTools install again: no Python on PATH%s'):format(here)
       )
     end
-    local script = vim.fs.joinpath(python.plugin_root(), 'scripts', 'install-env')
-    local command = { interpreter, script, '--dir', python.environment_dir() }
+    local script = vim.fs.joinpath(project.plugin_dir(), 'scripts', 'install-env')
+    local command = { python, script, '--dir', interpreter.environment_dir() }
     if opts.force then
       table.insert(command, '--force')
     end
     cb(command)
   end)
+end
+
+--- Calls `fn` whenever there is a new environment.
+---@param fn fun()
+function M.on_done(fn)
+  table.insert(listeners, fn)
 end
 
 --- Builds or renews the private environment.
@@ -117,6 +125,9 @@ function M.run(opts, cb)
       notify.error('install: ' .. fault)
     else
       notify.info('the Python environment of the bridge is ready')
+      for _, fn in ipairs(listeners) do
+        fn()
+      end
     end
     cb(fault)
   end

@@ -3,6 +3,8 @@
 
 local private_files = require('mcp-tools.files.private')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local project = require('mcp-tools.files.project')
 
 local uv = vim.uv
 
@@ -33,7 +35,7 @@ function M.dir()
   if runtime and uv.fs_stat(runtime) and not private_files.fault(runtime, 'directory') then
     return vim.fs.joinpath(runtime, 'mcp-tools')
   end
-  return vim.fs.joinpath(require('mcp-tools.bridge.identity').state_dir(), 'instances')
+  return vim.fs.joinpath(project.state_dir(), 'instances')
 end
 
 ---@param pid integer
@@ -79,7 +81,7 @@ local function save()
     ok, err = private_files.write(path_of(current.pid), current)
   end
   if not ok then
-    require('mcp-tools.notify').once('instances', 'warn', 'other programs cannot find this editor: ' .. err)
+    notify.once('instances', 'warn', 'other programs cannot find this editor: ' .. err)
   end
   return ok, err
 end

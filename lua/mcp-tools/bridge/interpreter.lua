@@ -2,6 +2,7 @@
 -- it. Does not know about processes that run. Downloads nothing.
 
 local config = require('mcp-tools.config')
+local project = require('mcp-tools.files.project')
 
 local uv = vim.uv
 
@@ -23,13 +24,6 @@ local PROBE = 'import sys; print("%d.%d.%d" % sys.version_info[:3])'
 ---@field source 'command'|'python'|'environment' which option, or the private environment
 ---@field python? string the interpreter, when we chose it
 ---@field version? string
-
---- The folder that the plugin is installed in.
----@return string
-function M.plugin_root()
-  local here = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
-  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(uv.fs_realpath(here) or here))))
-end
 
 --- The private environment.
 ---@return string
@@ -80,10 +74,10 @@ local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
   local dir = M.environment_dir()
-  local lock = read(vim.fs.joinpath(M.plugin_root(), 'requirements.lock'))
+  local lock = read(vim.fs.joinpath(project.plugin_dir(), 'requirements.lock'))
   if not lock then
     return {
-      message = 'requirements.lock is missing from ' .. M.plugin_root(),
+      message = 'requirements.lock is missing from ' .. project.plugin_dir(),
       advice = 'Install the plugin again with your plugin manager',
     }
   end

@@ -5,6 +5,7 @@ local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')
 local instances = require('mcp-tools.bridge.instances')
 local interpreter = require('mcp-tools.bridge.interpreter')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -33,20 +34,20 @@ function M.url(port)
 end
 
 ---@param runtime mcp-tools.bridge.Runtime
----@param project mcp-tools.bridge.Identity
+---@param mine mcp-tools.bridge.Identity
 ---@param socket string
 ---@param port integer
 ---@return table<string, string|false>
-local function environment(runtime, project, socket, port)
+local function environment(runtime, mine, socket, port)
   local own = runtime.source ~= 'command'
-  local path = interpreter.plugin_root()
+  local path = project.plugin_dir()
   if not own and vim.env.PYTHONPATH then
     path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
   end
   return {
     NVIM_LISTEN_ADDRESS = socket,
     MCP_PORT = tostring(port),
-    MCP_AUTH_TOKEN = project.token,
+    MCP_AUTH_TOKEN = mine.token,
     MCP_LOG_FILE = config.get('bridge.log_file') or false,
     MCP_TOOL_TIMEOUT = tostring(config.get('bridge.tool_timeout')),
     MCP_TOOLS_PORT_FALLBACK = '1',
@@ -67,8 +68,8 @@ function M.prepare(request, done)
     if not runtime then
       return done(nil, fault)
     end
-    local project, err = identity.load(identity.root())
-    if not project then
+    local mine, err = identity.load(project.root())
+    if not mine then
       return done(nil, M.fault(err))
     end
     instances.clean()
@@ -76,17 +77,17 @@ function M.prepare(request, done)
     if socket == '' then
       socket = vim.fn.serverstart()
     end
-    local port = (request.port or 0) ~= 0 and request.port or project.port
+    local port = (request.port or 0) ~= 0 and request.port or mine.port
     done({
-      identity = project,
+      identity = mine,
       socket = socket,
       source = runtime.source,
       version = runtime.version,
       spec = {
         command = runtime.command,
-        env = environment(runtime, project, socket, port),
+        env = environment(runtime, mine, socket, port),
         -- `-m` looks into the working folder first, and a project must not lend us its modules.
-        cwd = interpreter.plugin_root(),
+        cwd = project.plugin_dir(),
       },
     })
   end)

@@ -2,7 +2,7 @@
 -- Does not know about Python, ports' owners or projects: a launcher hands it a ready command.
 
 local Process = require('mcp-tools.bridge.process')
-local Watchers = require('mcp-tools.bridge.callbacks')
+local Callbacks = require('mcp-tools.bridge.callbacks')
 local log = require('mcp-tools.log')
 
 local uv = vim.uv
@@ -49,7 +49,7 @@ function Supervisor.new(opts)
     _stable = opts.stable or STABLE,
     _generation = 0,
     _again = false,
-    _watchers = Watchers.new(),
+    _callbacks = Callbacks.new(),
   }, Supervisor)
 end
 
@@ -93,12 +93,12 @@ end
 ---@param ... { on_ready?: fun(port: integer), on_stop?: fun() }
 function Supervisor:start(...)
   for _, watcher in ipairs({ ... }) do
-    self._watchers:add(watcher, self.state == 'stopping')
+    self._callbacks:add(watcher, self.state == 'stopping')
   end
   if self.state == 'ready' then
     vim.schedule(function()
       if self.state == 'ready' then
-        self._watchers:tell_ready(self.port)
+        self._callbacks:tell_ready(self.port)
       end
     end)
   elseif self.state == 'stopping' then
@@ -147,7 +147,7 @@ function Supervisor:_process_ready(process, port)
   self:_after(self._stable, function()
     self.tries = 0
   end)
-  self._watchers:tell_ready(port)
+  self._callbacks:tell_ready(port)
 end
 
 ---@param process mcp-tools.bridge.Process
@@ -186,16 +186,16 @@ function Supervisor:_give_up(err)
   self.last_error = err
   self:_set('failed')
   self._on_give_up(err)
-  self._watchers:tell_stopped(true) -- `start()` may still be running
+  self._callbacks:tell_stopped(true) -- `start()` may still be running
 end
 
 ---@param later? boolean tell the watchers on the next turn of the main loop
 function Supervisor:_stopped(later)
   self:_set('stopped')
-  self._watchers:tell_stopped(later)
+  self._callbacks:tell_stopped(later)
   if self._again then
     self._again = false
-    self._watchers:mark(false)
+    self._callbacks:mark(false)
     if self.state == 'stopped' then
       self.tries, self.last_error = 0, nil
       self:_start_process()
@@ -211,22 +211,22 @@ end
 
 --- Ends what runs and starts it anew; nobody who watches is told of an end.
 function Supervisor:restart()
-  self._watchers:mark(true)
+  self._callbacks:mark(true)
   self:_end(true)
 end
 
 --- Wants the bridge to end. Returns at once.
 ---@param cb? fun() when it has ended
 function Supervisor:stop(cb)
-  self._watchers:mark(false)
-  self._watchers:add_stop_waiter(cb)
+  self._callbacks:mark(false)
+  self._callbacks:add_stop_waiter(cb)
   self:_end(false)
 end
 
 --- Ends what runs at once, for the end of the editor: nobody is told.
 function Supervisor:abandon()
   self._generation = self._generation + 1
-  self._again, self._watchers = false, Watchers.new()
+  self._again, self._callbacks = false, Callbacks.new()
   self:_clear_timer()
   if self.process then
     self.process:abandon()

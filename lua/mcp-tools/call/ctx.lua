@@ -8,7 +8,10 @@
 
 local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
+local host_resources = require('mcp-tools.call.host_resources')
 local inputs = require('mcp-tools.call.inputs')
+local project = require('mcp-tools.files.project')
+local resolver = require('mcp-tools.call.resolver')
 
 local M = {}
 
@@ -39,19 +42,19 @@ local LEVELS = {
 ---@field deadline integer? ns on vim.uv.hrtime's clock
 ---@field root string the project's root
 ---@field cwd string
+---@field max_result integer bytes that the result may have
 ---@field state table? made by the definition's `state()`, one per session
 local Ctx = {}
 
 local LAZY = {
-  root = function()
-    return require('mcp-tools.bridge').root()
-  end,
+  root = project.root,
   cwd = function()
     return vim.uv.cwd()
   end,
 }
 
-local FROM_CALL = { id = true, host = true, client = true, session = true, capabilities = true, deadline = true }
+local FROM_CALL =
+  { id = true, host = true, client = true, session = true, capabilities = true, deadline = true, max_result = true }
 
 local mt = {}
 
@@ -106,6 +109,12 @@ function Ctx:fail(code, message)
     code, message = 'tool_error', code
   end
   self.settle(self.call, nil, M.tool_error({ code = code, message = tostring(message) }))
+end
+
+--- Fails the read of a resource as any other miss: a client learns nothing but that, the cause goes to the log.
+---@param cause string
+function Ctx:miss(cause)
+  self.settle(self.call, nil, resolver.miss(self.call.name, cause))
 end
 
 --- Tells how far the tool is; clients that asked for progress see it at once.
@@ -276,7 +285,7 @@ end
 --- `available` and `list_available`, then `read` and `list`. A client without a session never offers any.
 ---@return mcp-tools.HostResources
 function Ctx:host_resources()
-  return require('mcp-tools.call.host_resources').new(self, ask)
+  return host_resources.new(self, ask)
 end
 
 return M

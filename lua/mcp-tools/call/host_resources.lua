@@ -11,6 +11,7 @@
 --- reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
 
 local check = require('mcp-tools.util.check')
+local config = require('mcp-tools.config')
 local host_capabilities = require('mcp-tools.call.host_capabilities')
 local errors = require('mcp-tools.errors')
 
@@ -104,7 +105,7 @@ local function read_fault(result, call)
     total = total + size
   end
   local own = (host_capabilities.readable(call) or {}).max_size or math.huge
-  local limit = math.min(own, require('mcp-tools.core').limits().resource)
+  local limit = math.min(own, config.get().limits.resource)
   if total > limit then
     local whose = limit == own and 'its own maxSize' or 'option limits.resource'
     return ('it has %d bytes, the limit is %d (%s)'):format(total, limit, whose), 'too_large'

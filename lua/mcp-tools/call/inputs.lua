@@ -7,7 +7,9 @@
 --- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
 
 local errors = require('mcp-tools.errors')
+local host_resources = require('mcp-tools.call.host_resources')
 local json = require('mcp-tools.util.json')
+local json_schema = require('mcp-tools.schema')
 local log = require('mcp-tools.log')
 local input_methods = require('mcp-tools.call.input_methods')
 
@@ -28,7 +30,7 @@ local M = {}
 ---@param name string
 ---@return mcp-tools.InputMethod
 local function method_of(name)
-  return input_methods[name] or require('mcp-tools.call.host_resources').METHODS[name]
+  return input_methods[name] or host_resources.METHODS[name]
 end
 
 --- Errors of clients that say more than that the tool's wish failed.
@@ -100,7 +102,7 @@ local function misfit(request, result)
   if request.method ~= 'elicitation/create' or result.action ~= 'accept' or not schema then
     return nil
   end
-  local validator, faults = require('mcp-tools.schema').compile(schema)
+  local validator, faults = json_schema.compile(schema)
   if not validator then
     return faults[1].message -- `ask` has refused it already
   end
@@ -180,7 +182,7 @@ function M.ask(call, requests, answered)
     local schema = not err and request.method == 'elicitation/create' and (request.params or {}).requestedSchema
     local _, faults
     if schema then
-      _, faults = require('mcp-tools.schema').compile(schema)
+      _, faults = json_schema.compile(schema)
     end
     if faults then
       err = errors.new('validation_error', ('the schema of %s: %s: %s'):format(key, faults[1].field, faults[1].message))

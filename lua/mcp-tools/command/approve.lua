@@ -1,29 +1,31 @@
-local CHOICES = { 'once', 'session', 'always' }
+local approval = require('mcp-tools.ui.approval')
+local core = require('mcp-tools.core')
+local float = require('mcp-tools.ui.approval.float')
+local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.ui.sanitize')
 
-local function notify()
-  return require('mcp-tools.notify')
-end
+local CHOICES = { 'once', 'session', 'always' }
 
 ---@param item mcp-tools.Unanswered
 ---@param choice string
 local function grant(item, choice)
-  local gateway = require('mcp-tools.core').get().gateway
+  local gateway = core.get().gateway
   if not vim.list_contains(item.choices, choice) then
-    return notify().error(('this question cannot be answered by "%s"'):format(choice))
+    return notify.error(('this question cannot be answered by "%s"'):format(choice))
   elseif choice == 'once' then
     item.granted = true
-    return notify().info(('%s may run when it is tried again with the same arguments'):format(item.tool))
+    return notify.info(('%s may run when it is tried again with the same arguments'):format(item.tool))
   end
   -- As when it is answered in time: a yes to a question about files is for these files.
   local level = item.files and 'files' or 'trusted'
   local ok, err = gateway.ledger:set(item.project, item.definition, level, item.files)
   if not ok then
-    return notify().error(err)
+    return notify.error(err)
   end
   gateway.grants.unanswered = vim.tbl_filter(function(other)
     return other ~= item
   end, gateway.grants.unanswered)
-  notify().info(('%s may run from now on%s'):format(item.tool, item.files and ' with these files' or ''))
+  notify.info(('%s may run from now on%s'):format(item.tool, item.files and ' with these files' or ''))
 end
 
 --- Nothing is being asked: what nobody answered before may run at its next try.
@@ -31,18 +33,18 @@ end
 local function approve_missed(choice)
   local missed = vim.tbl_filter(function(item)
     return not item.granted
-  end, require('mcp-tools.core').get().gateway.grants.unanswered)
+  end, core.get().gateway.grants.unanswered)
   if #missed == 0 then
-    notify().info('nothing is being asked')
+    notify.info('nothing is being asked')
   elseif choice == 'session' then
-    notify().error('that question is over: only once or always')
+    notify.error('that question is over: only once or always')
   elseif #missed == 1 then
     grant(missed[1], choice)
   else
     vim.ui.select(missed, {
       prompt = 'Which of these may run when it is tried again?',
       format_item = function(item)
-        return require('mcp-tools.ui.sanitize').line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
+        return sanitize.line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
       end,
     }, function(item)
       if item then
@@ -57,18 +59,17 @@ return {
   description = '[once | session | always | look]: let the tool run that is asked for (or at its next try, when nobody'
     .. ' answered), or go to the window that asks',
   run = function(rest)
-    local approval = require('mcp-tools.ui.approval')
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
-      return require('mcp-tools.ui.approval.float').focus()
+      return float.focus()
     elseif not vim.list_contains(CHOICES, choice) then
-      return notify().error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
+      return notify.error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
     elseif approval.count() == 0 then
       return approve_missed(choice)
     end
     local ok, why = approval.answer_current(choice)
     if not ok then
-      notify().warn(why)
+      notify.warn(why)
     end
   end,
   complete = function()

@@ -1,19 +1,21 @@
 -- About two thousand calls.
 local TAIL = 512 * 1024
 
+local audit = require('mcp-tools.trust.audit')
+local sanitize = require('mcp-tools.ui.sanitize')
+local scratch = require('mcp-tools.ui.scratch')
 ---@param entry table
 ---@return string
 local function line_of(entry)
-  local visible = require('mcp-tools.ui.sanitize')
   local who = entry.client or entry.host or '?'
   return ('%s  %-5s  %s  (%s)  %s in %.1f ms, for %s%s'):format(
     (tostring(entry.time):match('T(%d+:%d+:%d+)')),
     tostring(entry.decision),
-    visible.line(tostring(entry.tool)),
+    sanitize.line(tostring(entry.tool)),
     tostring(entry.by),
     tostring(entry.outcome),
     tonumber(entry.ms) or 0,
-    visible.line(tostring(who)),
+    sanitize.line(tostring(who)),
     entry.session and ', session ' .. tostring(entry.session) or ''
   )
 end
@@ -22,13 +24,12 @@ end
 return {
   description = 'show the last calls, what was decided on them and what came of it',
   run = function()
-    local audit = require('mcp-tools.trust.audit')
     audit.tail(TAIL, function(entries)
       local lines = vim.tbl_map(line_of, entries or {})
       if #lines == 0 then
         lines = { 'No call was noted yet: ' .. audit.path() }
       end
-      require('mcp-tools.ui.scratch').show('audit', lines, { at_end = true })
+      scratch.show('audit', lines, { at_end = true })
     end)
   end,
 }

@@ -5,6 +5,10 @@ local function plain(item, path)
   end
 end
 
+local core = require('mcp-tools.core')
+local mcp_tools = require('mcp-tools')
+local notify = require('mcp-tools.notify')
+local scratch = require('mcp-tools.ui.scratch')
 ---@param value any
 ---@return string[] lines, string? filetype
 local function shown(value)
@@ -47,17 +51,17 @@ return {
   run = function(rest)
     local name, text = rest:match('^(%S+)%s*(.*)$')
     if not name then
-      return require('mcp-tools.notify').error('which tool? :McpTools call TOOL [JSON]')
+      return notify.error('which tool? :McpTools call TOOL [JSON]')
     end
     local function show(lines, opts)
-      require('mcp-tools.ui.scratch').show('call ' .. name, lines, vim.tbl_extend('error', { wrap = true }, opts or {}))
+      scratch.show('call ' .. name, lines, vim.tbl_extend('error', { wrap = true }, opts or {}))
     end
     local args, fault = decode(text)
     if not args then
       return show({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
     end
     local typed = true -- the person has just pressed Enter and waits
-    require('mcp-tools').call(name, args, {}, function(result, err)
+    mcp_tools.call(name, args, {}, function(result, err)
       local lines, filetype
       if err then
         lines = failure(err)
@@ -76,6 +80,6 @@ return {
   complete = function()
     return vim.tbl_map(function(tool)
       return tool.name
-    end, require('mcp-tools.core').get().registry:list('tools'))
+    end, core.get().registry:list('tools'))
   end,
 }

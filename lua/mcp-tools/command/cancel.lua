@@ -1,5 +1,8 @@
+local core = require('mcp-tools.core')
+local notify = require('mcp-tools.notify')
+
 local function executor()
-  return require('mcp-tools.core').get().executor
+  return core.get().executor
 end
 
 ---@param calls mcp-tools.Call[]
@@ -7,7 +10,7 @@ local function cancel(calls)
   for _, call in ipairs(calls) do
     executor():cancel(call.id, 'user')
   end
-  require('mcp-tools.notify').info(
+  notify.info(
     #calls == 1 and ('cancelled %s (%s)'):format(calls[1].name, calls[1].id) or ('%d calls cancelled'):format(#calls)
   )
 end
@@ -16,7 +19,6 @@ end
 return {
   description = '[ID | all]: cancel a call in flight, or all of them',
   run = function(rest)
-    local notify = require('mcp-tools.notify')
     local calls = executor():pending()
     if #calls == 0 then
       notify.info('no call is in flight')

@@ -1,10 +1,12 @@
+local approval = require('mcp-tools.ui.approval')
+local notify = require('mcp-tools.notify')
+
 local CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
 
 ---@type mcp-tools.Subcommand
 return {
   description = '[always | session]: deny the tool that is asked for; from now on; all that its session asks for',
   run = function(rest)
-    local approval, notify = require('mcp-tools.ui.approval'), require('mcp-tools.notify')
     local choice = CHOICES[rest]
     if not choice then
       return notify.error(('deny %s? :McpTools deny [always | session]'):format(rest))

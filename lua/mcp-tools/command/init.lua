@@ -1,6 +1,10 @@
 -- Receives `:McpTools …`. Sends it to command/<subcommand>.lua; a new subcommand is one more file there.
 -- Does not know about what a subcommand does.
 
+local notify = require('mcp-tools.notify')
+local project = require('mcp-tools.files.project')
+local suggest = require('mcp-tools.util.suggest')
+
 local M = {}
 
 ---@class mcp-tools.Subcommand
@@ -11,15 +15,11 @@ local M = {}
 
 local DEFAULT = 'status'
 
-local function folder()
-  return vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
-end
-
 --- Names of all subcommands, sorted.
 ---@return string[]
 function M.names()
   local names = {}
-  for file in vim.fs.dir(folder()) do
+  for file in vim.fs.dir(vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', 'command')) do
     local name = file:match('^(%w+)%.lua$')
     if name ~= 'init' then
       table.insert(names, name)
@@ -33,7 +33,7 @@ end
 ---@return mcp-tools.Subcommand?
 local function find(name)
   if vim.list_contains(M.names(), name) then
-    return require('mcp-tools.command.' .. name)
+    return require('mcp-tools.command.' .. name) -- by name
   end
 end
 
@@ -45,8 +45,8 @@ function M.run(args)
   if subcommand then
     return subcommand.run(rest or '')
   end
-  local near = require('mcp-tools.util.suggest')(name, M.names())
-  require('mcp-tools.notify').error(
+  local near = suggest(name, M.names())
+  notify.error(
     ('there is no :McpTools %s; %s'):format(
       name,
       near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(M.names(), ', ')

@@ -1,7 +1,9 @@
+local bridge = require('mcp-tools.bridge')
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'build or renew the Python environment of the bridge (downloads packages)',
   run = function()
-    require('mcp-tools.bridge').install()
+    bridge.install()
   end,
 }

@@ -1,18 +1,19 @@
 -- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
 local TAIL = 128 * 1024
 
+local log = require('mcp-tools.log')
+local scratch = require('mcp-tools.ui.scratch')
 ---@type mcp-tools.Subcommand
 return {
   description = 'show the end of the log',
   run = function()
-    local log = require('mcp-tools.log')
     log.tail(TAIL, function(lines)
       -- Nothing was written yet, or it cannot be: what this editor remembers is better than an error.
       lines = lines or log.lines()
       if #lines == 0 then
         lines = { 'The log is empty: ' .. log.path() }
       end
-      require('mcp-tools.ui.scratch').show('log', lines, { filetype = 'log', at_end = true })
+      scratch.show('log', lines, { filetype = 'log', at_end = true })
     end)
   end,
 }

@@ -1,3 +1,8 @@
+local bridge = require('mcp-tools.bridge')
+local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
+local scratch = require('mcp-tools.ui.scratch')
+
 ---@param lines string[]
 ---@param label string
 ---@param value? string
@@ -32,7 +37,7 @@ end
 
 ---@param lines string[]
 local function add_calls(lines)
-  local calls = require('mcp-tools.core').get().executor:pending()
+  local calls = core.get().executor:pending()
   add(lines, 'calls', #calls == 0 and 'none in flight' or ('%d in flight'):format(#calls))
   for _, call in ipairs(calls) do
     local since = call.started_at or call.created_at
@@ -45,7 +50,7 @@ end
 --- The process of the tools written in Python, when there is one.
 ---@return string?
 local function python_text()
-  local host = package.loaded['mcp-tools.python.host']
+  local host = package.loaded['mcp-tools.python.host'] -- start-up cost: it has never run before it is loaded
   local status = host and host.status()
   if not status or status.state == 'none' then
     return nil
@@ -57,14 +62,14 @@ end
 return {
   description = 'show the bridge, its clients, the process of tools in Python and the calls in flight',
   run = function()
-    local status = require('mcp-tools.bridge').status()
+    local status = bridge.status()
     local lines =
       { 'bridge: ' .. status.state .. (status.tries > 0 and (' (restarted %d×)'):format(status.tries) or '') }
     add(lines, 'endpoint', status.url)
     add(lines, 'port', port_text(status))
     add(lines, 'project', status.root)
     add(lines, 'process', status.pid and tostring(status.pid))
-    add(lines, 'tools', tostring(#require('mcp-tools.core').get().registry:list('tools')))
+    add(lines, 'tools', tostring(#core.get().registry:list('tools')))
     add(lines, 'clients', client_text(status.sessions))
     add(lines, 'python host', python_text())
     add_calls(lines)
@@ -73,7 +78,7 @@ return {
       add(lines, 'to do', status.fault.advice)
     end
     add(lines, 'note', status.note)
-    add(lines, 'log', require('mcp-tools.log').path())
-    require('mcp-tools.ui.scratch').show('status', lines)
+    add(lines, 'log', log.path())
+    scratch.show('status', lines)
   end,
 }

@@ -1,9 +1,12 @@
+local bridge = require('mcp-tools.bridge')
+local notify = require('mcp-tools.notify')
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'stop the bridge',
   run = function()
-    require('mcp-tools.bridge').stop(function()
-      require('mcp-tools.notify').info('the bridge has stopped')
+    bridge.stop(function()
+      notify.info('the bridge has stopped')
     end)
   end,
 }

@@ -1,9 +1,15 @@
-local function registry()
-  return require('mcp-tools.core').get().registry
-end
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local discovery = require('mcp-tools.discovery')
+local groups = require('mcp-tools.groups')
+local notify = require('mcp-tools.notify')
+local report = require('mcp-tools.discovery.report')
+local scratch = require('mcp-tools.ui.scratch')
+local source = require('mcp-tools.registry.source')
+local suggest = require('mcp-tools.util.suggest')
 
-local function groups()
-  return require('mcp-tools.groups')
+local function registry()
+  return core.get().registry
 end
 
 local HEADINGS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
@@ -16,10 +22,10 @@ end
 
 ---@param lines string[]
 local function add_tools(lines)
-  local prefix = require('mcp-tools.config').get('tool_prefix')
-  local members, origin = {}, require('mcp-tools.registry.source')
+  local prefix = config.get('tool_prefix')
+  local members = {}
   for _, tool in ipairs(registry():list('tools')) do
-    local group = origin.group(tool)
+    local group = source.group(tool)
     members[group] = members[group] or {}
     table.insert(members[group], ('  %-32s %s'):format(prefix .. tool.name, summary(tool)))
   end
@@ -50,7 +56,7 @@ end
 ---@param lines string[]
 local function add_off(lines)
   local off = {}
-  for _, item in ipairs(groups().items()) do
+  for _, item in ipairs(groups.items()) do
     if not item.on then
       local group = item.group or item.kind
       off[group] = off[group] or {}
@@ -70,10 +76,10 @@ local function show()
   add_tools(lines)
   add_others(lines)
   add_off(lines)
-  for _, failure in ipairs(require('mcp-tools.core').loader_failures()) do
+  for _, failure in ipairs(report.failures(registry())) do
     table.insert(lines, ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*')))
   end
-  require('mcp-tools.ui.scratch').show('tools', lines)
+  scratch.show('tools', lines)
 end
 
 --- Is it about what was named? Other files may have failed long ago.
@@ -89,20 +95,20 @@ end
 ---@param name? string what it is about; everything when left out
 ---@return fun(failures: mcp-tools.Failure[])
 local function tell_loaded(done, name)
-  local prefix = require('mcp-tools.config').get('tool_prefix')
+  local prefix = config.get('tool_prefix')
   name = name and name:match('[^/]*$')
   name = name and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
   return function(failures)
     local found = {}
-    for _, report in ipairs(name and require('mcp-tools.discovery').report() or {}) do
-      for _, file in ipairs(report.found) do
+    for _, looked in ipairs(name and discovery.report() or {}) do
+      for _, file in ipairs(looked.found) do
         found[file.file] = vim.list_contains(file.tools, name)
       end
     end
     failures = vim.tbl_filter(function(failure)
       return not name or found[failure.source] or concerns(failure, name)
     end, failures)
-    local notify, first = require('mcp-tools.notify'), failures[1]
+    local first = failures[1]
     if not first then
       return notify.info(done)
     end
@@ -121,7 +127,7 @@ end
 ---@param err mcp-tools.Error?
 local function tell_switched(to, names, err)
   if names then
-    require('mcp-tools.notify').info(('%s now: %s'):format(to, table.concat(names, ', ')))
+    notify.info(('%s now: %s'):format(to, table.concat(names, ', ')))
   end
   return names, err
 end
@@ -130,20 +136,20 @@ end
 local ACTIONS = {
   enable = {
     run = function(name)
-      return tell_switched('on', groups().enable(name))
+      return tell_switched('on', groups.enable(name))
     end,
     names = function()
-      return groups().names(function(item)
+      return groups.names(function(item)
         return not item.on
       end)
     end,
   },
   disable = {
     run = function(name)
-      return tell_switched('off', groups().disable(name))
+      return tell_switched('off', groups.disable(name))
     end,
     names = function()
-      return groups().names(function(item)
+      return groups.names(function(item)
         return item.on
       end)
     end,
@@ -151,10 +157,10 @@ local ACTIONS = {
   reload = {
     optional = true,
     run = function(name)
-      return groups().reload(name, tell_loaded('loaded again', name))
+      return groups.reload(name, tell_loaded('loaded again', name))
     end,
     names = function()
-      return groups().names(function(item)
+      return groups.names(function(item)
         return item.on and item.loadable
       end)
     end,
@@ -162,10 +168,10 @@ local ACTIONS = {
   refresh = {
     optional = true,
     run = function(name)
-      return groups().refresh(name, tell_loaded('looked again'))
+      return groups.refresh(name, tell_loaded('looked again'))
     end,
     names = function()
-      return require('mcp-tools.discovery').SOURCES
+      return discovery.SOURCES
     end,
   },
 }
@@ -186,9 +192,9 @@ return {
     if not word then
       return show()
     end
-    local action, notify = ACTIONS[word], require('mcp-tools.notify')
+    local action = ACTIONS[word]
     if not action then
-      local near = require('mcp-tools.util.suggest')(word, actions())
+      local near = suggest(word, actions())
       local hint = near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(actions(), ', ')
       return notify.error(('there is no :McpTools tools %s; %s'):format(word, hint))
     elseif name == '' and not action.optional then

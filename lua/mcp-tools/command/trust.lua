@@ -1,22 +1,25 @@
-local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
+local approval = require('mcp-tools.ui.approval')
+local core = require('mcp-tools.core')
+local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.ui.sanitize')
+local scratch = require('mcp-tools.ui.scratch')
+local suggest = require('mcp-tools.util.suggest')
 
-local function core()
-  return require('mcp-tools.core').get()
-end
+local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
 
 ---@param ... any
 local function say(...)
-  require('mcp-tools.notify').info(string.format(...))
+  notify.info(string.format(...))
 end
 
 ---@param definitions table[]
 ---@param level string
 local function set(definitions, level)
-  local gateway = core().gateway
+  local gateway = core.get().gateway
   for _, definition in ipairs(definitions) do
     local ok, err = gateway:trust(definition, level)
     if not ok then
-      return require('mcp-tools.notify').error(err)
+      return notify.error(err)
     end
   end
   if #definitions == 1 then
@@ -30,22 +33,22 @@ end
 ---@param only? string those at this level
 ---@return table[]
 local function tools(only)
-  local gateway = core().gateway
+  local gateway = core.get().gateway
   return vim.tbl_filter(function(definition)
     local level = gateway:level(definition)
     return level ~= 'denied' and (not only or level == only)
-  end, core().registry:list('tools'))
+  end, core.get().registry:list('tools'))
 end
 
 ---@param lines string[]
 local function add_tools(lines)
-  local gateway, visible = core().gateway, require('mcp-tools.ui.sanitize')
-  local list = core().registry:list('tools')
+  local gateway = core.get().gateway
+  local list = core.get().registry:list('tools')
   for _, definition in ipairs(list) do
     local level, why = gateway:level(definition)
     local sessions = gateway.grants:count(definition.name)
     local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
-    table.insert(lines, ('  %-9s  %-28s  %s%s'):format(level, visible.line(definition.name), visible.line(why), more))
+    table.insert(lines, ('  %-9s  %-28s  %s%s'):format(level, sanitize.line(definition.name), sanitize.line(why), more))
   end
   if #list == 0 then
     table.insert(lines, '  no tools are on')
@@ -54,36 +57,35 @@ end
 
 ---@param lines string[]
 local function add_questions(lines)
-  local visible = require('mcp-tools.ui.sanitize')
-  local open, missed = require('mcp-tools.ui.approval').list(), core().gateway.grants.unanswered
+  local open, missed = approval.list(), core.get().gateway.grants.unanswered
   if #open + #missed > 0 then
     vim.list_extend(lines, { '', 'questions' })
   end
   for _, question in ipairs(open) do
     local text = ('  open        %-28s  %s'):format(question.call.name, question.reason)
-    table.insert(lines, visible.line(text))
+    table.insert(lines, sanitize.line(text))
   end
   for _, item in ipairs(missed) do
     local state = item.granted and 'granted' or 'unanswered'
     local when = os.date('%H:%M', item.at)
     local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, item.args_text:sub(1, 200))
-    table.insert(lines, visible.line(text))
+    table.insert(lines, sanitize.line(text))
   end
 end
 
 ---@param lines string[]
 local function add_silenced(lines)
-  local silenced = core().gateway.grants.silenced
+  local silenced = core.get().gateway.grants.silenced
   if next(silenced) then
     vim.list_extend(lines, { '', 'silenced sessions' })
   end
   for _, name in vim.spairs(silenced) do
-    table.insert(lines, '  calls itself ' .. require('mcp-tools.ui.sanitize').line(name))
+    table.insert(lines, '  calls itself ' .. sanitize.line(name))
   end
 end
 
 local function show()
-  local gateway = core().gateway
+  local gateway = core.get().gateway
   local root = gateway:project()
   local _, fault = gateway.ledger:list(root)
   local lines = { 'trust in ' .. root }
@@ -95,34 +97,34 @@ local function show()
   add_questions(lines)
   add_silenced(lines)
   vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
-  require('mcp-tools.ui.scratch').show('trust', lines)
+  scratch.show('trust', lines)
 end
 
 local function reset()
-  local gateway = core().gateway
+  local gateway = core.get().gateway
   gateway.grants:reset()
   local ok, err = gateway.ledger:reset(gateway:project())
   if ok then
     say('everything that was decided in this project is forgotten')
   else
-    require('mcp-tools.notify').error(err)
+    notify.error(err)
   end
 end
 
 ---@param name string
 ---@param level string
 local function change(name, level)
-  local definition = core().registry:find_tool(name)
+  local definition = core.get().registry:find_tool(name)
   if not definition then
     local names = vim.tbl_map(function(tool)
       return tool.name
-    end, core().registry:list('tools'))
-    local near = require('mcp-tools.util.suggest')(name, names)
+    end, core.get().registry:list('tools'))
+    local near = suggest(name, names)
     local text = ('there is no tool %s%s'):format(name, near and ('; did you mean %s?'):format(near) or '')
-    return require('mcp-tools.notify').error(text)
+    return notify.error(text)
   elseif not vim.list_contains(LEVELS, level) then
     local text = ('a tool cannot be "%s"; one of %s'):format(level, table.concat(LEVELS, ', '))
-    return require('mcp-tools.notify').error(text)
+    return notify.error(text)
   end
   set({ definition }, level)
 end
@@ -148,10 +150,10 @@ return {
   arguments = 2,
   complete = function(_, rest)
     if rest ~= '' then
-      return core().registry:find_tool(vim.trim(rest)) and LEVELS or {}
+      return core.get().registry:find_tool(vim.trim(rest)) and LEVELS or {}
     end
     local names = { 'verify', 'all', 'reset' }
-    for _, tool in ipairs(core().registry:list('tools')) do
+    for _, tool in ipairs(core.get().registry:list('tools')) do
       table.insert(names, tool.name)
     end
     return names

@@ -8,7 +8,8 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
-local offer = require('mcp-tools.discovery.selection')
+local project = require('mcp-tools.files.project')
+local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
@@ -57,8 +58,8 @@ function M.files(kind)
     return folder.files
   end
   folder.files, folder.read_at = {}, vim.uv.hrtime()
-  local here = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
-  for path, type_ in vim.fs.dir(here .. '/' .. kind, { depth = 2 }) do
+  local folder_path = vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', kind)
+  for path, type_ in vim.fs.dir(folder_path, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
     if type_ ~= 'directory' and stem then
       table.insert(folder.files, {
@@ -134,8 +135,8 @@ local function apply(registry, kind)
   local folder, now = folders[kind], {}
   local before, failures = folder.ours, folder.failures
   folder.applied, folder.failures = config.get()[kind], {}
-  for _, file in ipairs(#offer.selection(kind).names > 0 and M.files(kind) or {}) do
-    local verdict, old = offer.verdict(kind, file.name, file.group), before[file.name]
+  for _, file in ipairs(#selection.selection(kind).names > 0 and M.files(kind) or {}) do
+    local verdict, old = selection.verdict(kind, file.name, file.group), before[file.name]
     local def, fault
     if verdict then
       def, fault = load(file)
@@ -147,7 +148,7 @@ local function apply(registry, kind)
     end
     note(folder, failures, file.module, fault)
   end
-  for i, def in ipairs(offer.selection(kind).definitions) do
+  for i, def in ipairs(selection.selection(kind).definitions) do
     local name = tostring(def.name)
     local entry, fault = put(registry, kind, def, before[name], { origin = 'registered' })
     now[name] = entry
@@ -161,7 +162,7 @@ local function apply(registry, kind)
     end
   end
   folder.ours = now
-  if #offer.selection(kind).mounts > 0 then
+  if #selection.selection(kind).mounts > 0 then
     log.warn('setup{tools}: mounted servers are not there yet')
   end
 end
@@ -204,11 +205,11 @@ function M.failures(is_known)
       table.insert(list, { source = module, error = why })
     end
     local known = { all = true, recommended = kind == 'tools' }
-    local selection = offer.selection(kind)
-    for _, file in ipairs(#selection.names > 0 and M.files(kind) or {}) do
+    local wanted = selection.selection(kind)
+    for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
       known[file.name], known[file.group or file.name] = true, true
     end
-    for _, name in ipairs(selection.names) do
+    for _, name in ipairs(wanted.names) do
       if not known[name] and not is_known(kind, name) then
         local what = KINDS[kind].grouped and "there is no group or tool '%s'" or "there is none named '%s'"
         table.insert(list, { source = ('setup{%s}'):format(kind), error = what:format(name) })

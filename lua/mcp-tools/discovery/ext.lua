@@ -9,10 +9,12 @@
 local withdraw = require('mcp-tools.registry.withdraw')
 local runtimepath = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
+local trusted = require('mcp-tools.files.trusted')
 
-local api, uv = vim.api, vim.uv
+local uv = vim.uv
 
 local M = {}
 
@@ -47,8 +49,8 @@ local function group_of(path)
 end
 
 ---@return string resolved
-local function project()
-  return paths.real_root(require('mcp-tools.bridge').root())
+local function root()
+  return paths.real_root(project.root())
 end
 
 --- Runs a file. One that a project brings along is run only when the person trusts it.
@@ -57,8 +59,8 @@ end
 ---@return string? fault
 local function definitions(path)
   local text, fault
-  if origin.lies_in(path, project()) then
-    text, fault = require('mcp-tools.files.trusted').read(path)
+  if source.lies_in(path, root()) then
+    text, fault = trusted.read(path)
   else
     local file
     file, fault = io.open(path, 'rb')
@@ -92,10 +94,10 @@ local function add(registry, path, file, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
   local holder = name and registry:known('tools', name)
   if holder and file.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, project()))
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, source.describe(holder, root()))
   end
-  local source = { origin = 'registered', name = group_of(path), found_in = path }
-  local normalised, fault = registry:add_tool(def, source)
+  local from = { origin = 'registered', name = group_of(path), found_in = path }
+  local normalised, fault = registry:add_tool(def, from)
   if normalised then
     file.tools[normalised.name] = normalised
     return normalised.name
@@ -134,29 +136,13 @@ local function load_file(registry, path, file)
   end
 end
 
-local watching = false
-
---- A tool that is being written is there when its file is.
----@param registry mcp-tools.Registry
-local function watch_writes(registry)
-  if watching then
-    return
-  end
-  watching = true
-  api.nvim_create_autocmd('BufWritePost', {
-    group = api.nvim_create_augroup('mcp-tools.discovery.ext', {}),
-    pattern = '*/' .. FOLDER .. '/*.lua',
-    callback = function()
-      require('mcp-tools.discovery').refresh(registry, 'ext')
-    end,
-  })
-end
+--- Files that are looked at again when they are written.
+M.pattern = '*/' .. FOLDER .. '/*.lua'
 
 --- Makes the registry hold what the files say now.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
 function M.scan(registry, done)
-  watch_writes(registry)
   local there = {}
   local found = look()
   for _, each in ipairs(found) do

@@ -7,6 +7,7 @@
 ---
 --- There is no timer: who uses the registry finds out that it is time, and the look is taken in a later turn.
 
+local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 
 local uv = vim.uv
@@ -14,12 +15,17 @@ local uv = vim.uv
 local M = {}
 
 ---@class mcp-tools.DiscoverySource
----@field scan fun(registry: mcp-tools.Registry, done: fun()) looks at its places and makes the registry hold what is
----  there; loads only what is new, changed or failed; calls `done` once, now or later
+---@field scan fun(registry: mcp-tools.Registry, done: fun(), ttl: number) looks at its places and makes the registry
+---  hold what is there; loads only what is new, changed or failed; calls `done` once, now or later; what it keeps for
+---  longer than the editor lives counts as known for `ttl` seconds
 ---@field found fun(): mcp-tools.Found[] what there is
 ---@field failures fun(): mcp-tools.Failure[] what could not be loaded, until it can be or is gone
----@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun())
+---@field reload? fun(registry: mcp-tools.Registry, wanted: (fun(group: string, name: string): boolean), done: fun(),
+---  ttl: number)
 ---  looks as `scan` does, and loads again what is wanted, changed or not; the group is that of registry/source.lua
+---@field pattern? string of files (|autocmd-pattern|): when one is written, the source may have to look again
+---@field is_ours? fun(path: string): boolean does it? All files of the pattern, when left out
+---@field on_stale? fun(fn: fun()) has `fn` called when it has to look again for another reason
 ---@field age? fun(): integer? ns; of sources that keep what they know for longer than the editor lives
 
 ---@class mcp-tools.Found one file or module
@@ -45,17 +51,17 @@ local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 ---@type table<string, mcp-tools.Scan>
 local scans = {}
 local listeners = {}
-local scheduled = false
+local scheduled, watching = false, false
 --- ns; until then nothing is to be done. Asked with each call, so it is one comparison.
 local due = 0
 
 ---@param name string
 ---@return mcp-tools.DiscoverySource
 local function source(name)
-  return require('mcp-tools.discovery.' .. name)
+  return require('mcp-tools.discovery.' .. name) -- by name
 end
 
---- How long what was found counts as known. Of interest to sources with a cache of their own.
+--- How long what was found counts as known.
 ---@return number seconds
 function M.ttl()
   local seconds = tonumber(vim.env[TTL_VARIABLE])
@@ -122,14 +128,46 @@ local function run_all(names, what, cb)
   end
 end
 
+--- A tool that is being written is there when its file is.
+---@param registry mcp-tools.Registry
+local function watch(registry)
+  if watching then
+    return
+  end
+  watching = true
+  local group = vim.api.nvim_create_augroup('mcp-tools.discovery', {})
+  for _, name in ipairs(M.SOURCES) do
+    local each = source(name)
+    local function look()
+      M.refresh(registry, name)
+    end
+    if each.pattern then
+      vim.api.nvim_create_autocmd('BufWritePost', {
+        group = group,
+        pattern = each.pattern,
+        callback = function(event)
+          local path = uv.fs_realpath(event.match)
+          if path and (each.is_ours == nil or each.is_ours(path)) then
+            look()
+          end
+        end,
+      })
+    end
+    if each.on_stale then
+      each.on_stale(look)
+    end
+  end
+end
+
 --- Before the registry is used: looks where nobody has looked yet, and plans a new look where that is long ago.
 ---@param registry mcp-tools.Registry
 function M.use(registry)
-  if uv.hrtime() < due or not require('mcp-tools.config').is_setup() then
+  if uv.hrtime() < due or not config.is_setup() then
     return
   end
+  watch(registry)
   local function scan(each, done)
-    each.scan(registry, done)
+    each.scan(registry, done, M.ttl())
   end
   local stale = {}
   for _, name in ipairs(M.SOURCES) do
@@ -153,8 +191,9 @@ end
 ---@param name? string a source
 ---@param cb? fun()
 function M.refresh(registry, name, cb)
+  watch(registry)
   run_all(name and { name } or M.SOURCES, function(each, done)
-    each.scan(registry, done)
+    each.scan(registry, done, M.ttl())
   end, cb)
 end
 
@@ -163,11 +202,12 @@ end
 ---@param wanted fun(group: string, name: string): boolean
 ---@param cb? fun()
 function M.reload(registry, wanted, cb)
+  watch(registry)
   run_all(M.SOURCES, function(each, done)
     if each.reload then
-      each.reload(registry, wanted, done)
+      each.reload(registry, wanted, done, M.ttl())
     else
-      each.scan(registry, done)
+      each.scan(registry, done, M.ttl())
     end
   end, cb)
 end

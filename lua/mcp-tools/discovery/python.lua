@@ -7,15 +7,16 @@
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
 local cache = require('mcp-tools.python.cache')
-local config = require('mcp-tools.config')
-local withdraw = require('mcp-tools.registry.withdraw')
-local host = require('mcp-tools.python.host')
-local log = require('mcp-tools.log')
-local origin = require('mcp-tools.registry.source')
-local module_files = require('mcp-tools.python.modules')
+local call_result = require('mcp-tools.call.result')
 local command = require('mcp-tools.python.command')
-
-local uv = vim.uv
+local config = require('mcp-tools.config')
+local host = require('mcp-tools.python.host')
+local install = require('mcp-tools.bridge.install')
+local log = require('mcp-tools.log')
+local module_files = require('mcp-tools.python.modules')
+local project = require('mcp-tools.files.project')
+local registry_source = require('mcp-tools.registry.source')
+local withdraw = require('mcp-tools.registry.withdraw')
 
 local M = {}
 
@@ -33,9 +34,8 @@ local remembered
 local no_python
 
 --- Whoever reads modules: another Python may give other definitions.
-local function reader()
-  local version = require('mcp-tools.core').VERSION
-  return ('%s %s'):format(version, config.get('bridge.python') or 'private environment')
+local function read_by()
+  return ('%s %s'):format(project.VERSION, config.get('bridge.python') or 'private environment')
 end
 
 -- Registry ---------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ local function handler(source, name)
   local tool = { key = source.key, name = name, source = place }
   return function(ctx, args)
     -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, require('mcp-tools.call.result').shape(args, ctx.call.definition.input_schema))
+    host.call(ctx, tool, call_result.shape(args, ctx.call.definition.input_schema))
   end
 end
 
@@ -60,7 +60,7 @@ local function add(registry, module, def)
   local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
   local holder = name and registry:known('tools', name)
   if holder and module.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, origin.describe(holder, command.project()))
+    return nil, ("tool '%s': name: it is taken by %s"):format(name, registry_source.describe(holder, command.project()))
   end
   local whole = vim.tbl_extend('error', def, { execute = handler(module.source, name or '') })
   local source = { origin = 'python', name = module.source.group, file = module.known.path }
@@ -93,34 +93,34 @@ end
 
 -- Looking ----------------------------------------------------------------------------------------------------------
 
-local watching = false
+--- Files that are looked at again when they are written.
+M.pattern = '*.py'
 
---- A tool that is being written is there when its file is.
-local function watch_writes()
-  if watching then
-    return
+--- Is a file one of the modules, or could it be one?
+---@param path string resolved
+---@return boolean
+function M.is_ours(path)
+  local ours = path:find('/mcp_tools/[^/]+$') ~= nil
+  for _, module in pairs(modules) do
+    ours = ours or module.known ~= nil and module.known.path == path
   end
-  watching = true
-  vim.api.nvim_create_autocmd('BufWritePost', {
-    group = vim.api.nvim_create_augroup('mcp-tools.discovery.python', {}),
-    pattern = '*.py',
-    callback = function(event)
-      local path = uv.fs_realpath(event.match)
-      local ours = path and path:find('/mcp_tools/[^/]+$') ~= nil
-      for _, module in pairs(modules) do
-        ours = ours or path ~= nil and module.known ~= nil and module.known.path == path
-      end
-      if ours then
-        require('mcp-tools.discovery').refresh(require('mcp-tools.core').parts().registry, 'python')
-      end
-    end,
-  })
+  return ours
+end
+
+--- Calls `fn` when there is a new Python: what could not be read before may be read now.
+---@param fn fun()
+function M.on_stale(fn)
+  install.on_done(function()
+    host.renew()
+    fn()
+  end)
 end
 
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python.Source[]
+---@param ttl number
 ---@return mcp-tools.python.Source[] unread
-local function settle(registry, sources)
+local function settle(registry, sources, ttl)
   local there, unread = {}, {}
   for _, source in ipairs(sources) do
     there[source.key] = true
@@ -130,7 +130,7 @@ local function settle(registry, sources)
     if remembered and not module.known then
       module.known, module.from_disk = remembered[source.key], true
     end
-    local fits, fresh = cache.judge(module.known, module.from_disk == true, require('mcp-tools.discovery').ttl())
+    local fits, fresh = cache.judge(module.known, module.from_disk == true, ttl)
     if source.fault then
       withdraw(registry, module.tools, {})
     elseif module.from_disk and fits and next(module.tools) == nil then
@@ -184,24 +184,25 @@ local function keep()
     -- What a module gave before it failed stays offered in this editor, not in the next.
     known[key] = module.failed and vim.tbl_extend('force', module.known, { tools = {} }) or module.known
   end
-  cache.write(reader(), known)
+  cache.write(read_by(), known)
 end
 
 --- Makes the registry hold what the modules say now.
 ---@param registry mcp-tools.Registry
 ---@param done fun()
-function M.scan(registry, done)
-  watch_writes()
+---@param ttl number seconds that what is known counts
+function M.scan(registry, done, ttl)
   local sources = module_files.look()
   if #sources == 0 and next(modules) == nil then
     return done()
   end
-  remembered = next(modules) == nil and cache.read(reader()) or nil
-  local unread = settle(registry, sources)
+  remembered = next(modules) == nil and cache.read(read_by()) or nil
+  local unread = settle(registry, sources, ttl)
   if #unread == 0 then
     no_python = nil
     return done()
   end
+  -- Start-up cost: what is known from earlier is enough, mostly.
   require('mcp-tools.python.reader').read(unread, function(results, fault)
     no_python = fault
     if results then
@@ -216,7 +217,8 @@ end
 ---@param registry mcp-tools.Registry
 ---@param wanted fun(group: string, name: string): boolean
 ---@param done fun()
-function M.reload(registry, wanted, done)
+---@param ttl number
+function M.reload(registry, wanted, done, ttl)
   for _, module in pairs(modules) do
     local names = vim.tbl_keys(module.tools)
     for _, name in ipairs(#names > 0 and names or { '' }) do
@@ -226,13 +228,7 @@ function M.reload(registry, wanted, done)
     end
   end
   host.renew()
-  M.scan(registry, done)
-end
-
---- There is a new Python: what could not be read before may be read now.
-function M.installed()
-  host.renew()
-  require('mcp-tools.discovery').refresh(require('mcp-tools.core').parts().registry, 'python')
+  M.scan(registry, done, ttl)
 end
 
 ---@return mcp-tools.Found[]

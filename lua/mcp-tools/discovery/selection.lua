@@ -5,6 +5,7 @@
 --- Does not know about: files, the registry, whether a name stands for anything.
 
 local config = require('mcp-tools.config')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -90,6 +91,14 @@ function M.verdict(kind, name, group)
     return true
   end
   return on.recommended and 'recommended' or nil
+end
+
+--- Is what somebody has registered switched off?
+---@param kind mcp-tools.OfferKind
+---@param entry table normalised definition
+---@return boolean
+function M.is_off(kind, entry)
+  return M.verdict(kind, entry.name, kind == 'tools' and source.group(entry) or nil) == false
 end
 
 --- Switches a name, and with a group those of its members that were switched the other way themselves.

@@ -8,6 +8,7 @@ local buffers = require('mcp-tools.editor.buffers')
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
+local path_completion = require('mcp-tools.editor.path_completion')
 
 local M = {}
 
@@ -85,7 +86,7 @@ function M.args()
     {
       name = 'path',
       description = 'A file that is open; without it all of the project',
-      complete = require('mcp-tools.editor.path_completion').buffers,
+      complete = path_completion.buffers,
     },
     {
       name = 'severity',

@@ -4,6 +4,7 @@
 --- Sends: calls, as many as there are changes; whoever is called sees to it that they stay cheap.
 --- Does not know about: resources, subscribers.
 
+local buffers = require('mcp-tools.editor.buffers')
 local paths = require('mcp-tools.files.paths')
 local access = require('mcp-tools.files.access')
 
@@ -107,7 +108,7 @@ end
 function M.text(path, changed)
   local attached, stop_lines
   local function follow()
-    local bufnr = require('mcp-tools.editor.buffers').of_path(path)
+    local bufnr = buffers.of_path(path)
     if bufnr == attached then
       return
     elseif stop_lines then

@@ -5,6 +5,7 @@
 --- Does not know about: who gets the text. It is a net with holes: what has no form of its own passes.
 
 local guarded = require('mcp-tools.files.guarded')
+local log = require('mcp-tools.log')
 local secrets = require('mcp-tools.util.secrets')
 
 local M = {}
@@ -88,10 +89,7 @@ local function no_pause() end
 ---@return string
 function M.text(text, pause)
   pause = pause or no_pause
-  local token = require('mcp-tools.bridge').get_auth_token()
-  if token and token ~= '' then
-    text = text:gsub(vim.pesc(token), (MARK:gsub('%%', '%%%%')))
-  end
+  text = log.strip(text, MARK)
   guarded.refresh(pause)
   local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
   for i, line in ipairs(lines) do

@@ -1,6 +1,6 @@
 -- Receives `:checkhealth mcp-tools`. Sends what is known of every part, each fault with the line that mends it.
 -- Does not know about how a part works; it starts no process and waits for nothing. Each section stands alone: one that
--- throws says so in its own place.
+-- throws says so in its own place, so each loads by name what it shows.
 
 local health = vim.health
 
@@ -33,7 +33,7 @@ local function report_fault(fault)
 end
 
 local function python()
-  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
+  local config, interpreter = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
   local install = require('mcp-tools.bridge.install')
   local status = bridge_status()
   local version = status.python_version and ('Python %s'):format(status.python_version)
@@ -50,13 +50,13 @@ local function python()
   elseif config.get('bridge.python') ~= nil then
     health.info('bridge.python: ' .. config.get('bridge.python'))
   else
-    local fault = finder.environment_fault()
+    local fault = interpreter.environment_fault()
     if fault then
       return report_fault(fault)
     end
-    local dir = finder.environment_dir()
+    local dir = interpreter.environment_dir()
     health.ok('environment: ' .. dir)
-    version = version or ('Python %s'):format(finder.environment_version(dir) or 'of unknown version')
+    version = version or ('Python %s'):format(interpreter.environment_version(dir) or 'of unknown version')
   end
   health.info(version or 'the version of Python is known once the bridge has started')
 end
@@ -147,12 +147,12 @@ local function bridge()
 end
 
 local function files()
-  local private, identity = require('mcp-tools.files.private'), require('mcp-tools.bridge.identity')
+  local private, project = require('mcp-tools.files.private'), require('mcp-tools.files.project')
   local log = require('mcp-tools.log')
   local places = {
-    { identity.state_dir(), 'directory' },
-    { vim.fs.joinpath(identity.state_dir(), 'projects'), 'directory' },
-    { vim.fs.joinpath(identity.state_dir(), 'ledger'), 'directory' },
+    { project.state_dir(), 'directory' },
+    { vim.fs.joinpath(project.state_dir(), 'projects'), 'directory' },
+    { vim.fs.joinpath(project.state_dir(), 'ledger'), 'directory' },
     { require('mcp-tools.trust.audit').path(), 'file' },
     { require('mcp-tools.bridge.instances').dir(), 'directory' },
     { log.path(), 'file' },

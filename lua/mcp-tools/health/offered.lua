@@ -1,13 +1,15 @@
 -- Receives the part of `:checkhealth mcp-tools` on what clients are offered. Sends it by group and kind, what was found
 -- and what could not be loaded. Does not know about how anything is loaded.
 
+local core = require('mcp-tools.core')
+local discovery = require('mcp-tools.discovery')
+local report = require('mcp-tools.discovery.report')
+local selection = require('mcp-tools.discovery.selection')
+local source = require('mcp-tools.registry.source')
+
 local health = vim.health
 
 local M = {}
-
-local function core()
-  return require('mcp-tools.core')
-end
 
 ---@param tool table normalised definition
 ---@return string[] notes
@@ -25,8 +27,8 @@ end
 --- Tools by group, and what is to be noted of their definitions.
 function M.tools()
   local groups, notes, count = {}, {}, 0
-  for _, tool in ipairs(core().get().registry:list('tools')) do
-    local group = require('mcp-tools.registry.source').group(tool)
+  for _, tool in ipairs(core.get().registry:list('tools')) do
+    local group = source.group(tool)
     groups[group] = groups[group] or {}
     table.insert(groups[group], tool.name)
     count = count + 1
@@ -37,7 +39,7 @@ function M.tools()
   for group, names in vim.spairs(groups) do
     health.ok(('%s (%d): %s'):format(group, #names, table.concat(names, ', ')))
   end
-  if require('mcp-tools.discovery.selection').is_unset('tools') then
+  if selection.is_unset('tools') then
     health[count == 0 and 'warn' or 'info'](
       'no bundled tools are on',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
@@ -55,7 +57,7 @@ function M.resources_and_prompts()
   local notes = {}
   for _, kind in ipairs(KINDS) do
     local names = {}
-    for _, entry in ipairs(core().get().registry:list(kind[1])) do
+    for _, entry in ipairs(core.get().registry:list(kind[1])) do
       table.insert(names, entry.key)
       for _, note in ipairs(entry.lint) do
         table.insert(notes, ('%s: %s'):format(entry.key, note))
@@ -70,15 +72,15 @@ end
 
 --- What other plugins were found to ship, and everything that could not be loaded, theirs or not.
 function M.found()
-  core().get()
-  for _, source in ipairs(require('mcp-tools.discovery').report()) do
-    local age = source.age_ms and ('looked %d s ago'):format(source.age_ms / 1000) or 'nobody has looked yet'
-    health.info(('%s: %d %s, %s'):format(source.name, #source.found, #source.found == 1 and 'file' or 'files', age))
-    for _, file in ipairs(source.found) do
+  core.get()
+  for _, looked in ipairs(discovery.report()) do
+    local age = looked.age_ms and ('looked %d s ago'):format(looked.age_ms / 1000) or 'nobody has looked yet'
+    health.info(('%s: %d %s, %s'):format(looked.name, #looked.found, #looked.found == 1 and 'file' or 'files', age))
+    for _, file in ipairs(looked.found) do
       health.info(('%s: %s'):format(file.file, #file.tools > 0 and table.concat(file.tools, ', ') or 'nothing'))
     end
   end
-  for _, failure in ipairs(core().loader_failures()) do
+  for _, failure in ipairs(report.failures(core.get().registry)) do
     local error = failure.error:gsub('\nstack traceback:.*', '') -- that is for the log
     health.error(
       ('%s could not be loaded: %s'):format(failure.source, error),

@@ -1,6 +1,11 @@
 -- Receives the part of `:checkhealth mcp-tools` on tools written in Python. Sends the state of their host and the
 -- Python that runs it. Does not know about what was found where: that stands with what other plugins ship.
 
+local config = require('mcp-tools.config')
+local host = require('mcp-tools.python.host')
+local interpreter = require('mcp-tools.bridge.interpreter')
+local python = require('mcp-tools.discovery.python')
+
 local health = vim.health
 
 local M = {}
@@ -8,14 +13,12 @@ local M = {}
 --- What the Python lacks, when that can be told without running it.
 ---@return mcp-tools.bridge.PythonFault?
 local function fault_of()
-  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
-  return config.get('bridge.python') == nil and finder.environment_fault() or nil
+  return config.get('bridge.python') == nil and interpreter.environment_fault() or nil
 end
 
 ---@return string
-local function interpreter()
-  local config, finder = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
-  return config.get('bridge.python') or finder.interpreter(finder.environment_dir())
+local function program()
+  return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
 end
 
 ---@type table<string, fun(status: mcp-tools.python.HostStatus)>
@@ -41,14 +44,14 @@ local STATES = {
 local function advice(why)
   local module = why:match("No module named '([%w_.]+)'")
   if module == 'pynvim' then
-    return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(interpreter())
+    return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(program())
   end
   return 'See :McpTools log; :McpTools restart starts it afresh'
 end
 
 function M.check()
-  local status = require('mcp-tools.python.host').status()
-  local modules = require('mcp-tools.discovery.python').found()
+  local status = host.status()
+  local modules = python.found()
   local tools = 0
   for _, module in ipairs(modules) do
     tools = tools + #module.tools
@@ -62,7 +65,7 @@ function M.check()
   if fault then
     health[#modules > 0 and 'error' or 'info'](('they cannot run: %s'):format(fault.message), fault.advice)
   else
-    health.info('they run by ' .. interpreter())
+    health.info('they run by ' .. program())
   end
   STATES[status.state](status)
   if status.last_error then

@@ -1,22 +1,23 @@
+local mcp_tools = require('mcp-tools')
+
 return {
   name = 'verify_setup',
   title = 'Verify the setup',
   description = 'Checks that the connection between this client and the editor works, and says what is missing.',
   get = function(ctx)
-    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
-    local registry, status = core.get().registry, require('mcp-tools.bridge').status()
+    local report, status = mcp_tools.report(), mcp_tools.status()
     local lines = {
-      ('Neovim %s, mcp-tools.nvim %s, project %s'):format(tostring(vim.version()), core.VERSION, ctx.root),
+      ('Neovim %s, mcp-tools.nvim %s, project %s'):format(tostring(vim.version()), status.version, ctx.root),
       ('Bridge: %s%s'):format(status.state, status.port and (' on port %d'):format(status.port) or ''),
       ('Offered: %d tools, %d resources, %d templates, %d prompts'):format(
-        #registry:list('tools'),
-        #registry:list('resources'),
-        #registry:list('templates'),
-        #registry:list('prompts')
+        #report.tools,
+        #report.resources,
+        #report.templates,
+        #report.prompts
       ),
-      ('Tool names begin with "%s"'):format(config.get().tool_prefix),
+      ('Tool names begin with "%s"'):format(report.tool_prefix),
     }
-    if require('mcp-tools.discovery.selection').is_unset('tools') then
+    if report.no_bundled_tools then
       table.insert(lines, 'No bundled tools are on: require("mcp-tools").setup({ tools = "recommended" }) adds them.')
     end
     if status.last_error then
@@ -25,7 +26,7 @@ return {
     if status.note then
       table.insert(lines, status.note)
     end
-    for _, failure in ipairs(core.loader_failures()) do
+    for _, failure in ipairs(report.failures) do
       table.insert(
         lines,
         ('Could not be loaded: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*'))

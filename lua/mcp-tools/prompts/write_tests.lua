@@ -2,7 +2,7 @@ local buffers = require('mcp-tools.editor.buffers')
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
-local sources = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
@@ -69,7 +69,7 @@ return {
     { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
   },
   run = function(ctx, args)
-    local source, fault = sources.find(ctx, args.path)
+    local source, fault = excerpt.find(ctx, args.path)
     if not source then
       return ctx:fail('not_found', fault)
     end
@@ -91,7 +91,7 @@ return {
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'
-    local excerpt = sources.fenced(sources.numbered(source.lines, at, last), source.filetype)
-    return { content.text(text:format(args.symbol, where, at, excerpt)), (sources.resource(source)) }
+    local quoted = excerpt.fenced(excerpt.numbered(source.lines, at, last), source.filetype)
+    return { content.text(text:format(args.symbol, where, at, quoted)), (excerpt.resource(source)) }
   end,
 }

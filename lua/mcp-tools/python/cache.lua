@@ -4,9 +4,9 @@
 --- Sends: it back, while the file of the module is the one it was.
 --- Does not know about: how modules are found or read.
 
-local identity = require('mcp-tools.bridge.identity')
 local log = require('mcp-tools.log')
 local private = require('mcp-tools.files.private')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -49,7 +49,7 @@ function M.judge(known, from_disk, ttl)
 end
 
 local function place()
-  return vim.fs.joinpath(identity.state_dir(), 'python-tools.json')
+  return vim.fs.joinpath(project.state_dir(), 'python-tools.json')
 end
 
 --- What was written last, if the same Python and the same version of the plugin have written it.
@@ -71,7 +71,7 @@ end
 ---@param by string
 ---@param modules table<string, mcp-tools.python.Known>
 function M.write(by, modules)
-  local ok, err = private.ensure_dir(identity.state_dir())
+  local ok, err = private.ensure_dir(project.state_dir())
   if ok then
     local written = next(modules) and modules or vim.empty_dict()
     ok, err = private.write(place(), { format = FORMAT, by = by, modules = written })

@@ -6,6 +6,8 @@
 
 local config = require('mcp-tools.config')
 local interpreter = require('mcp-tools.bridge.interpreter')
+local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 local source = require('mcp-tools.registry.source')
 
 local uv = vim.uv
@@ -35,7 +37,7 @@ end
 --- The resolved root of the project.
 ---@return string
 function M.project()
-  return require('mcp-tools.files.paths').real_root(require('mcp-tools.bridge').root())
+  return paths.real_root(project.root())
 end
 
 --- Where modules are looked for, besides Python's own places: `python3/` on the runtimepath, never below the project.
@@ -57,7 +59,7 @@ end
 --- The remote plugin's file.
 ---@return string
 function M.plugin()
-  return vim.fs.joinpath(interpreter.plugin_root(), 'rplugin', 'python3', 'nvim_mcp_host.py')
+  return vim.fs.joinpath(project.plugin_dir(), 'rplugin', 'python3', 'nvim_mcp_host.py')
 end
 
 --- A part of the package, with its import name made.
@@ -66,7 +68,7 @@ end
 ---@param ... string
 ---@return string[]
 local function start(python, part, ...)
-  return { python, ISOLATED, vim.fs.joinpath(interpreter.plugin_root(), 'bridge', 'start.py'), part, ... }
+  return { python, ISOLATED, vim.fs.joinpath(project.plugin_dir(), 'bridge', 'start.py'), part, ... }
 end
 
 --- The command of a host.

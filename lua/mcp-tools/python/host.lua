@@ -2,9 +2,9 @@
 ---
 --- Receives: calls; word that the files have changed, or that the person wants a new process.
 --- Sends: each call to the current process.
---- Does not know about: definitions, schemas, files, how a process is talked to (generation.lua).
+--- Does not know about: definitions, schemas, files, how a process is talked to (process.lua).
 
-local Generation = require('mcp-tools.python.process')
+local Process = require('mcp-tools.python.process')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
@@ -19,28 +19,28 @@ local STEADY = 60 * 1e9
 --- ms before the process is started again, after so many crashes in a row.
 local BACK_OFF = { 0, 1000, 2000, 4000, 8000, 16000, 30000 }
 
----@type mcp-tools.python.Generation?
+---@type mcp-tools.python.Process?
 local current
----@type table<mcp-tools.python.Generation, true> all that are not gone
+---@type table<mcp-tools.python.Process, true> all that are not gone
 local alive = {}
 local crashes, not_before, last_error = 0, 0, nil
 local watching = false
 
----@type mcp-tools.python.GenerationEvents
+---@type mcp-tools.python.ProcessEvents
 local events = {
-  left = function(generation)
-    current = current ~= generation and current or nil
+  left = function(process)
+    current = current ~= process and current or nil
   end,
-  gone = function(generation)
-    alive[generation] = nil
-    current = current ~= generation and current or nil
+  gone = function(process)
+    alive[process] = nil
+    current = current ~= process and current or nil
   end,
-  failed = function(generation, why, crashed)
+  failed = function(process, why, crashed)
     last_error = why
     log.warn('the Python host: %s', why)
     if crashed then
       local now = uv.hrtime()
-      crashes = now - generation.started_at > STEADY and 1 or crashes + 1
+      crashes = now - process.started_at > STEADY and 1 or crashes + 1
       not_before = now + BACK_OFF[math.min(crashes, #BACK_OFF)] * 1e6
     end
   end,
@@ -49,10 +49,10 @@ local events = {
 --- Ends every process. Their calls end now.
 ---@param why string
 local function end_all(why)
-  for _, generation in ipairs(vim.tbl_keys(alive)) do
-    generation:fail(why)
-    if generation.job then
-      generation:stop()
+  for _, process in ipairs(vim.tbl_keys(alive)) do
+    process:fail(why)
+    if process.job then
+      process:stop()
     end
   end
 end
@@ -70,21 +70,21 @@ local function watch_leave()
   })
 end
 
----@return mcp-tools.python.Generation
+---@return mcp-tools.python.Process
 local function start()
-  local generation = Generation.new(events)
-  current, alive[generation] = generation, true
+  local process = Process.new(events)
+  current, alive[process] = process, true
   watch_leave()
   command.resolve(function(python, fault)
-    if generation.state ~= 'finding' then
+    if process.state ~= 'finding' then
       return -- ended meanwhile
     elseif python then
-      generation:spawn(python)
+      process:spawn(python)
     else
-      generation:cannot_start(('%s. %s'):format(fault.message, fault.advice))
+      process:cannot_start(('%s. %s'):format(fault.message, fault.advice))
     end
   end)
-  return generation
+  return process
 end
 
 --- Runs a tool. The call ends with its result, an error, or by itself.
@@ -97,20 +97,20 @@ function M.call(ctx, tool, args)
     local text = 'the Python host has crashed %d times in a row (%s); it is started again in %.0f s at the earliest'
     return ctx(nil, errors.new('busy', text:format(crashes, last_error, math.ceil(wait / 1e9))))
   end
-  local generation = current or start()
-  if generation.state == 'gone' then
+  local process = current or start()
+  if process.state == 'gone' then
     return ctx(nil, errors.new('execution_error', 'the Python host cannot be started: ' .. last_error))
   end
-  remote.call(generation, ctx, tool, args, ctx.call.max_result)
+  remote.call(process, ctx, tool, args, ctx.call.max_result)
 end
 
 --- The process is there (it says so itself).
 ---@param channel integer
 ---@param info { pid: integer, python: string, pynvim: string }
 function M.ready(channel, info)
-  for generation in pairs(alive) do
-    if generation.job == channel then
-      generation:arrived(info)
+  for process in pairs(alive) do
+    if process.job == channel then
+      process:arrived(info)
     end
   end
 end

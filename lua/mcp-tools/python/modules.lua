@@ -5,10 +5,11 @@
 --- Does not know about: what is in them.
 
 local cache = require('mcp-tools.python.cache')
+local command = require('mcp-tools.python.command')
 local config = require('mcp-tools.config')
 local runtimepath = require('mcp-tools.files.runtimepath')
-local origin = require('mcp-tools.registry.source')
-local command = require('mcp-tools.python.command')
+local source = require('mcp-tools.registry.source')
+local trusted = require('mcp-tools.files.trusted')
 
 local uv = vim.uv
 
@@ -28,12 +29,12 @@ local FOLDER = 'mcp_tools'
 ---@param root string resolved
 ---@return mcp-tools.python.Source
 local function file_source(path, root)
-  local source = { key = path, path = path, group = vim.fs.basename(path):gsub('%.py$', '') }
-  if origin.lies_in(path, root) then
-    local text, why = require('mcp-tools.files.trusted').read(path)
-    source.sha256, source.fault = text and vim.fn.sha256(text), why
+  local found = { key = path, path = path, group = vim.fs.basename(path):gsub('%.py$', '') }
+  if source.lies_in(path, root) then
+    local text, why = trusted.read(path)
+    found.sha256, found.fault = text and vim.fn.sha256(text), why
   end
-  return source
+  return found
 end
 
 --- Every place, in the order in which names are given away.
@@ -52,9 +53,9 @@ function M.look()
       table.insert(list, file_source(path, root))
     end
   end
-  return vim.tbl_filter(function(source)
-    local first = not seen[source.key]
-    seen[source.key] = true
+  return vim.tbl_filter(function(each)
+    local first = not seen[each.key]
+    seen[each.key] = true
     return first
   end, list)
 end

@@ -9,6 +9,7 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local process = require('mcp-tools.editor.process')
 local remote = require('mcp-tools.call.remote')
 local command = require('mcp-tools.python.command')
 
@@ -26,12 +27,12 @@ local LAST_LINES = 20
 local MAX_LINE, MAX_LINES = 8192, 200
 
 --- What host.lua hears.
----@class mcp-tools.python.GenerationEvents
----@field left fun(generation: mcp-tools.python.Generation) it takes no more calls
----@field gone fun(generation: mcp-tools.python.Generation) it is no more
----@field failed fun(generation: mcp-tools.python.Generation, why: string, crashed: boolean) nobody had told it to end
+---@class mcp-tools.python.ProcessEvents
+---@field left fun(process: mcp-tools.python.Process) it takes no more calls
+---@field gone fun(process: mcp-tools.python.Process) it is no more
+---@field failed fun(process: mcp-tools.python.Process, why: string, crashed: boolean) nobody had told it to end
 
----@class mcp-tools.python.Generation : mcp-tools.RemoteTarget
+---@class mcp-tools.python.Process : mcp-tools.RemoteTarget
 ---@field state 'finding'|'starting'|'ready'|'retired'|'gone'
 ---@field job integer?
 ---@field pid integer?
@@ -41,13 +42,13 @@ local MAX_LINE, MAX_LINES = 8192, 200
 ---@field started_at integer ns
 ---@field ready_at integer? ns
 ---@field words string[] last lines of stderr
----@field events mcp-tools.python.GenerationEvents
-local Generation = {}
-Generation.__index = Generation
+---@field events mcp-tools.python.ProcessEvents
+local Process = {}
+Process.__index = Process
 
 --- A process that is yet to be started; what is sent to it waits.
----@param events mcp-tools.python.GenerationEvents
----@return mcp-tools.python.Generation
+---@param events mcp-tools.python.ProcessEvents
+---@return mcp-tools.python.Process
 function M.new(events)
   local self = remote.target({
     state = 'finding',
@@ -56,11 +57,11 @@ function M.new(events)
     started_at = uv.hrtime(),
     events = events,
   })
-  return setmetatable(self, Generation) --[[@as mcp-tools.python.Generation]]
+  return setmetatable(self, Process) --[[@as mcp-tools.python.Process]]
 end
 
 --- Ends the process with what it has started.
-function Generation:stop()
+function Process:stop()
   if not self.job then
     return self:fail('the Python host was ended')
   end
@@ -70,7 +71,7 @@ end
 
 --- Reaches the process and all that it has started: its group. There is none when it had no time to make one.
 ---@param name string
-function Generation:signal(name)
+function Process:signal(name)
   if self.pid and vim.fn.has('win32') == 0 then
     uv.kill(-self.pid, name)
   end
@@ -78,7 +79,7 @@ end
 
 --- Its calls end, and it is no more.
 ---@param message string
-function Generation:fail(message)
+function Process:fail(message)
   if self.state == 'gone' then
     return
   end
@@ -88,7 +89,7 @@ function Generation:fail(message)
 end
 
 --- Takes no more calls, and ends when it has none. Before there is a process nothing has to be renewed.
-function Generation:retire()
+function Process:retire()
   if self.state ~= 'gone' and self.state ~= 'finding' then
     self.state = 'retired'
     self.events.left(self)
@@ -97,7 +98,7 @@ function Generation:retire()
 end
 
 --- A call has left.
-function Generation:settled()
+function Process:settled()
   if self.state == 'retired' and next(self.calls) == nil then
     self:stop()
   elseif next(self.stopping) and not self.patience then
@@ -106,7 +107,7 @@ function Generation:settled()
 end
 
 --- Retires the process when what was told to stop has not stopped in time.
-function Generation:watch_stopping()
+function Process:watch_stopping()
   local asked = vim.tbl_keys(self.stopping)
   self.patience = true
   vim.defer_fn(function()
@@ -126,7 +127,7 @@ end
 
 --- Puts a line that the process has printed into the log, unless there were too many.
 ---@param line string
-function Generation:note(line)
+function Process:note(line)
   if not line:find('%S') or self.state == 'gone' then
     return
   end
@@ -144,7 +145,7 @@ function Generation:note(line)
 end
 
 ---@param lines string[]
-function Generation:hear(lines)
+function Process:hear(lines)
   local words = self.words
   words[#words] = (words[#words] .. lines[1]):sub(1, MAX_LINE)
   for i = 2, #lines do
@@ -158,7 +159,7 @@ end
 
 --- What it said last, for the error message.
 ---@return string?
-function Generation:last_word()
+function Process:last_word()
   for i = #self.words, 1, -1 do
     if self.words[i]:find('%S') then
       return self.words[i]
@@ -167,7 +168,7 @@ function Generation:last_word()
 end
 
 ---@param code integer
-function Generation:exited(code)
+function Process:exited(code)
   self:signal('sigkill') -- what it has started does not outlive it, however it ended
   if self.state ~= 'starting' and self.state ~= 'ready' then
     return self:fail('the Python host was ended')
@@ -181,15 +182,15 @@ end
 
 --- There will be no process.
 ---@param why string
-function Generation:cannot_start(why)
+function Process:cannot_start(why)
   self.events.failed(self, why, false)
   self:fail('the Python host cannot be started: ' .. why)
 end
 
 --- Starts the process.
 ---@param python string
-function Generation:spawn(python)
-  local env = require('mcp-tools.editor.process').environment() -- of programs that tools start, too
+function Process:spawn(python)
+  local env = process.environment() -- of programs that tools start, too
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)
@@ -226,7 +227,7 @@ end
 
 --- Sends an event; before there is a process it waits for it.
 ---@param ... any
-function Generation:send(...)
+function Process:send(...)
   if self.state == 'finding' then
     table.insert(self.queue, vim.F.pack_len(...))
   elseif self.job and self.state ~= 'gone' then
@@ -241,7 +242,7 @@ end
 
 --- It is there.
 ---@param info { pid: integer, python: string, pynvim: string }
-function Generation:arrived(info)
+function Process:arrived(info)
   self.info, self.ready_at = info, uv.hrtime()
   if self.state == 'starting' then
     self.state = 'ready'

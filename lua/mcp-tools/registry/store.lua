@@ -4,7 +4,8 @@
 --- Sends: normalised definitions to the executor and the wire; "changed" to whoever listens.
 --- Does not know about: calls, channels, policy.
 ---
---- `new()` makes one of its own, as specs do; core.lua owns that of this editor.
+--- `new()` makes one of its own, as specs do; core.lua owns that of this editor. Requires inside functions are start-up
+--- cost: most plugins register tools alone.
 
 local definition = require('mcp-tools.registry.definition.tool')
 local note = require('mcp-tools.registry.note')

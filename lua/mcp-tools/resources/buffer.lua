@@ -3,7 +3,6 @@
 local buffers = require('mcp-tools.editor.buffers')
 local path_completion = require('mcp-tools.editor.path_completion')
 local mime = require('mcp-tools.files.mime')
-local resolver = require('mcp-tools.call.resolver')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -18,7 +17,7 @@ return {
   read = function(ctx, params)
     local bufnr = buffers.of_path(params.path)
     if not bufnr then
-      return ctx(nil, resolver.miss(params.path, 'it is not open'))
+      return ctx:miss('it is not open')
     end
     local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
     local text = table.concat(lines, '\n')

@@ -1,10 +1,8 @@
 --- Files of the project, as they are on disk.
 
 local path_completion = require('mcp-tools.editor.path_completion')
-local core = require('mcp-tools.core')
 local read_file = require('mcp-tools.files.read')
 local mime = require('mcp-tools.files.mime')
-local resolver = require('mcp-tools.call.resolver')
 local watch = require('mcp-tools.editor.watch')
 
 return {
@@ -17,11 +15,13 @@ return {
   paths = { 'path' },
   complete = { path = path_completion.absolute },
   read = function(ctx, params)
-    read_file.read(params.path, core.limits().resource, function(bytes, err)
+    read_file.read(params.path, ctx.max_result, function(bytes, err)
       if ctx:cancelled() then
         return
+      elseif err and err.code == 'too_large' then
+        return ctx(nil, err)
       elseif err then
-        return ctx(nil, err.code == 'too_large' and err or resolver.miss(params.path, err.message))
+        return ctx:miss(err.message)
       end
       local kind = mime.of_file(params.path, bytes)
       ctx({ [mime.is_text_mime(kind) and 'text' or 'blob'] = bytes, mime_type = kind })

@@ -3,6 +3,7 @@
 local buffers = require('mcp-tools.editor.buffers')
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
+local mcp_tools = require('mcp-tools')
 local watch = require('mcp-tools.editor.watch')
 
 ---@return { name: string, buffers: integer, root: string? }[]
@@ -27,8 +28,7 @@ return {
   mime_type = 'application/json',
   tags = { 'editor' },
   read = function(ctx)
-    local core = require('mcp-tools.core')
-    local parts, bridge = core.get(), require('mcp-tools.bridge').status()
+    local own = mcp_tools.status()
     local modified = {}
     for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
       if vim.bo[info.bufnr].buftype == '' then
@@ -36,13 +36,9 @@ return {
       end
     end
     local current = buffers.current()
-    local offered = {}
-    for kind in pairs(parts.registry.entries) do
-      offered[kind] = #parts.registry:list(kind)
-    end
     ctx({
       neovim = tostring(vim.version()),
-      plugin = core.VERSION,
+      plugin = own.version,
       root = ctx.root,
       cwd = vim.uv.cwd(),
       mode = vim.api.nvim_get_mode().mode,
@@ -50,9 +46,9 @@ return {
       modified = modified,
       language_servers = language_servers(),
       diagnostics = diagnostics.view(ctx.root).counts,
-      offered = offered,
-      bridge = { state = bridge.state, port = bridge.port, sessions = bridge.sessions and bridge.sessions.count },
-      calls = #parts.executor:pending(),
+      offered = own.offered,
+      bridge = { state = own.state, port = own.port, sessions = own.sessions and own.sessions.count },
+      calls = own.calls,
     })
   end,
   watch = function(changed)

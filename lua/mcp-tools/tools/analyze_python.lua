@@ -2,6 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
+local mcp_tools = require('mcp-tools')
 local read_file = require('mcp-tools.files.read')
 local access = require('mcp-tools.files.access')
 local utf8 = require('mcp-tools.util.utf8')
@@ -9,8 +10,7 @@ local utf8 = require('mcp-tools.util.utf8')
 --- Of Python text; larger files were not written by hand.
 local MAX_BYTES = 2 * 1024 * 1024
 
-local MODULE = 'mcp_tools_nvim.python_tools.bundled.analyze_python'
-local TOOL = { key = 'module:' .. MODULE, name = 'analyze_python', source = { module = MODULE } }
+local PLACE = { module = 'mcp_tools_nvim.python_tools.bundled.analyze_python', name = 'analyze_python' }
 
 ---@param ctx mcp-tools.Ctx
 ---@param args table
@@ -21,7 +21,7 @@ local function analyze(ctx, args, text, path)
     local message = ('it has %d bytes, the limit is %d'):format(#text, MAX_BYTES)
     return ctx(nil, errors.new('too_large', message))
   end
-  require('mcp-tools.python.host').call(ctx, TOOL, {
+  mcp_tools.run_python(ctx, PLACE, {
     source = utf8.repair(text),
     name = utf8.repair(path and path ~= '' and access.shown(path, ctx.root) or 'buffer'),
     min_complexity = args.min_complexity,

@@ -6,6 +6,8 @@
 
 local rotating_file = require('mcp-tools.util.rotating_file')
 local canonical_json = require('mcp-tools.util.canonical_json')
+local project = require('mcp-tools.files.project')
+local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 local PID = uv.os_getpid()
@@ -20,7 +22,7 @@ local ID_CHARS = 12
 --- The file.
 ---@return string
 function M.path()
-  return vim.fs.joinpath(require('mcp-tools.bridge.identity').state_dir(), 'audit.jsonl')
+  return vim.fs.joinpath(project.state_dir(), 'audit.jsonl')
 end
 
 local file = rotating_file.new({ path = M.path, max_bytes = MAX_BYTES })
@@ -34,7 +36,7 @@ end
 ---@param value any
 ---@return string? text a client may send anything
 local function text_of(value)
-  return type(value) == 'string' and require('mcp-tools.util.utf8').repair(value:sub(1, 200)) or nil
+  return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
 end
 
 ---@param seconds integer

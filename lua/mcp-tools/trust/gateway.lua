@@ -12,12 +12,12 @@
 local Grants = require('mcp-tools.trust.grants')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local errors = require('mcp-tools.errors')
-local judgement = require('mcp-tools.trust.rules')
-local levels = require('mcp-tools.trust.level')
+local level = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local targets = require('mcp-tools.trust.targets')
 local paths = require('mcp-tools.files.paths')
+local rules = require('mcp-tools.trust.rules')
 
 local M = {}
 
@@ -55,13 +55,13 @@ local NOTHING = {}
 ---@return mcp-tools.Decision
 function Gateway:judge(call)
   local root = call.project or self:project()
-  local rules = judgement.by_rules(call)
-  if rules and rules.action == 'deny' then
-    return rules
+  local ruled = rules.by_rules(call)
+  if ruled and ruled.action == 'deny' then
+    return ruled
   end
   local source = call.definition.source
   local places = targets.by(call.args, source ~= nil and source.origin == 'bundled')
-  local denial, outside = judgement.by_places(places, root)
+  local denial, outside = rules.by_places(places, root)
   if denial then
     return denial
   end
@@ -69,9 +69,9 @@ function Gateway:judge(call)
   if verdict and verdict.level == 'denied' then
     return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
   end
-  local decision = rules
-    or judgement.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
-    or judgement.by_definition(call, root)
+  local decision = ruled
+    or rules.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
+    or rules.by_definition(call, root)
   if fault and decision.action == 'allow' then
     -- A "never" may stand where nobody can read it.
     decision = { action = 'ask', by = 'ledger', reason = 'what you decided before cannot be known: ' .. fault }
@@ -284,15 +284,15 @@ end
 ---@return string why
 function Gateway:level(definition)
   local root = self:project()
-  return levels.of(root, definition, self.ledger:look(root, definition))
+  return level.of(root, definition, self.ledger:look(root, definition))
 end
 
 --- Changes how far a tool is trusted in this project.
 ---@param definition mcp-tools.Definition
----@param level 'trusted'|'verified'|'untrusted'|'denied'
+---@param wanted 'trusted'|'verified'|'untrusted'|'denied'
 ---@return boolean ok, string? err
-function Gateway:trust(definition, level)
-  return self.ledger:set(self:project(), definition, level ~= 'untrusted' and level or nil)
+function Gateway:trust(definition, wanted)
+  return self.ledger:set(self:project(), definition, wanted ~= 'untrusted' and wanted or nil)
 end
 
 return M

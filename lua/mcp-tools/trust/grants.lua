@@ -5,7 +5,7 @@
 --- Does not know about: questions, the ledger. Everything here ends with the editor.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -83,7 +83,7 @@ function Grants:allow_session(call, paths)
       self.sessions[table.remove(self.order, 1)] = nil
     end
   end
-  local name, hash = definition.name, origin.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
+  local name, hash = definition.name, source.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
   local grant = self.sessions[session][name]
   if not grant or grant.hash ~= hash then
     grant = { hash = hash, paths = {}, all = false }
@@ -107,7 +107,7 @@ function Grants:of_session(call)
     return nil
   end
   local definition = call.definition
-  return grant.hash == origin.key(definition) .. ' ' .. canonical_json.fingerprint(definition) and grant or CHANGED
+  return grant.hash == source.key(definition) .. ' ' .. canonical_json.fingerprint(definition) and grant or CHANGED
 end
 
 --- How many sessions were granted a tool.
@@ -132,7 +132,7 @@ local function is_same(item, call, places)
     and item.session == call.session
     and item.args_text == args_text_of(call)
     and item.hash == canonical_json.fingerprint(definition)
-    and item.source == origin.key(definition)
+    and item.source == source.key(definition)
     and item.places == text_of(places)
 end
 
@@ -154,7 +154,7 @@ function Grants:missed(call, places, choices, files)
   end
   table.insert(self.unanswered, {
     tool = definition.name,
-    source = origin.key(definition),
+    source = source.key(definition),
     hash = canonical_json.fingerprint(definition),
     args_text = args_text_of(call),
     places = text_of(places),

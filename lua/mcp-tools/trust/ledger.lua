@@ -16,7 +16,7 @@ local private_files = require('mcp-tools.files.private')
 local ledger_file = require('mcp-tools.trust.ledger_file')
 local lock_file = require('mcp-tools.files.lock')
 local notify = require('mcp-tools.notify')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 
 local uv = vim.uv
 
@@ -52,9 +52,9 @@ function M.new(opts)
 end
 
 ---@param tool string
----@param source string
-local function key_of(tool, source)
-  return tool .. '\0' .. source
+---@param place string key of its source
+local function key_of(tool, place)
+  return tool .. '\0' .. place
 end
 
 ---@param path string
@@ -127,7 +127,7 @@ function Ledger:look(root, definition)
   elseif book.denied[definition.name] then
     return DENIED
   end
-  local entry = book.by_key[key_of(definition.name, origin.key(definition))]
+  local entry = book.by_key[key_of(definition.name, source.key(definition))]
   if entry and entry.hash == canonical_json.fingerprint(definition) then
     return entry
   end
@@ -214,7 +214,7 @@ end
 function Ledger:set(root, definition, level, paths)
   return self:add(root, {
     tool = definition.name,
-    source = origin.key(definition),
+    source = source.key(definition),
     hash = canonical_json.fingerprint(definition),
     level = level,
     paths = paths,

@@ -4,7 +4,7 @@
 --- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel; a note where that is enough.
 --- Does not know about: verbs, other channels, whether the bridge still lives.
 
-local core = require('mcp-tools.core')
+local config = require('mcp-tools.config')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local started_file = require('mcp-tools.wire.started_file')
@@ -113,7 +113,7 @@ Channel.inputs = Channel.wake
 
 --- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
 function Channel:progress(call)
-  local rate = core.limits().progress_rate
+  local rate = config.get().limits.progress_rate
   local now = uv.hrtime()
   local bucket = call.bucket
   if not bucket then

@@ -4,7 +4,12 @@
 --- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
 --- Does not know about: verbs, what a reply holds.
 
+local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
+local new_subscriptions = require('mcp-tools.wire.subscriptions').new
+local project = require('mcp-tools.files.project')
+local provided = require('mcp-tools.wire.provided')
+local resolver = require('mcp-tools.call.resolver')
 
 local uv = vim.uv
 
@@ -26,9 +31,9 @@ local subscriptions
 ---@return mcp-tools.Subscriptions
 function M.subscriptions()
   subscriptions = subscriptions
-    or require('mcp-tools.wire.subscriptions').new({
+    or new_subscriptions({
       find = function(uri)
-        return require('mcp-tools.call.resolver').find(core.get().registry, uri, require('mcp-tools.bridge').root)
+        return resolver.find(core.get().registry, uri, project.root)
       end,
       send = function(id, uri)
         if attached[id] then
@@ -60,10 +65,7 @@ local function look()
       M.lost(id)
     end
   end
-  local provided = package.loaded['mcp-tools.wire.provided']
-  local watched = core.get().executor.active > 0
-    or (subscriptions and subscriptions:any())
-    or (provided and provided.any())
+  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
   if next(attached) == nil or not watched then
     watch:stop()
     watch:close()
@@ -106,19 +108,15 @@ function M.lost(id)
   local executor = core.get().executor
   executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
-  local provided = package.loaded['mcp-tools.wire.provided'] -- nobody provides anything before it is loaded
-  if provided then
-    provided.lost(id)
-  end
-  require('mcp-tools.bridge').detached(id)
+  provided.lost(id)
+  bridge.detached(id)
 end
 
 ---@type table<mcp-tools.Kind, true>? of which nobody has been told yet
 local pending
 
---- Tells everyone who is attached of a change, once per turn of the event loop.
----@param kind mcp-tools.Kind
-function M.changed(kind)
+-- Everyone who is attached is told of a change, once per turn of the event loop.
+core.registry():on_change(function(kind)
   if subscriptions and (kind == 'resources' or kind == 'templates') then
     subscriptions:refresh()
   end
@@ -139,6 +137,6 @@ function M.changed(kind)
       end
     end
   end)
-end
+end)
 
 return M

@@ -9,8 +9,15 @@
 
 local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
+local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
+local inputs = require('mcp-tools.call.inputs')
+local lists = require('mcp-tools.wire.lists')
+local project = require('mcp-tools.files.project')
+local provided = require('mcp-tools.wire.provided')
+local remote = require('mcp-tools.call.remote')
 local results = require('mcp-tools.call.result')
+local settings = require('mcp-tools.wire.settings')
 
 local uv = vim.uv
 
@@ -18,9 +25,6 @@ local M = {}
 
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
-
---- Names this life of the editor.
-M.boot = ('%s-%x'):format(vim.fn.getpid(), uv.hrtime() % 2 ^ 48)
 
 local attached = channels.attached
 
@@ -53,17 +57,17 @@ function M.hello(id, info)
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so
   else
-    answer = require('mcp-tools.bridge').attached(id, info) or {}
+    answer = bridge.attached(id, info) or {}
   end
   return {
     protocol = M.PROTOCOL,
-    boot = M.boot,
+    boot = project.boot,
     clock = uv.hrtime(),
     revision = core.get().registry.revisions,
-    versions = { nvim = tostring(vim.version()), plugin = core.VERSION },
+    versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = answer.token,
     marker = channel.marker ~= nil,
-    settings = core.bridge_settings(),
+    settings = settings.get(),
   }
 end
 
@@ -80,7 +84,7 @@ function M.list(kind, revision)
   if revision == current then
     reply.unchanged = true
   else
-    reply.json = core.published(kind)
+    reply.json = lists.json(kind)
   end
   return reply
 end
@@ -158,7 +162,7 @@ function M.answer(id, seq, text)
     return M.get_result(id)
   end
   answering[id] = 'answer'
-  local taken = require('mcp-tools.call.inputs').answer(call, seq, text)
+  local taken = inputs.answer(call, seq, text)
   answering[id] = nil
   local reply = Channel.reply_of(call)
   reply.stale = not taken or nil
@@ -217,7 +221,7 @@ end
 ---@return { clock: integer, refused: string[] }
 function M.provide(id, provider, definitions)
   channel_of(id)
-  local reply = require('mcp-tools.wire.provided').provide(id, provider, unpacked(definitions) --[[@as table[] ]])
+  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]])
   channels.keep_watch()
   reply.clock = uv.hrtime()
   return reply
@@ -226,13 +230,13 @@ end
 ---@param id integer
 ---@param provider string
 function M.withdraw(id, provider)
-  require('mcp-tools.wire.provided').withdraw(id, provider)
+  provided.withdraw(id, provider)
 end
 
 for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remote_ask' }) do
   --- What a process tells of a call that it runs; see call/remote.lua.
   M[verb] = function(...)
-    require('mcp-tools.call.remote').receive(verb, ...)
+    remote.receive(verb, ...)
   end
 end
 
@@ -240,7 +244,7 @@ end
 ---@param kind 'listening'|'sessions'|'blocked'
 ---@param data table
 function M.report(kind, data)
-  require('mcp-tools.bridge').reported(kind, data)
+  bridge.reported(kind, data)
 end
 
 return M

@@ -9,6 +9,7 @@ local core = require('mcp-tools.core')
 local withdraw = require('mcp-tools.registry.withdraw')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
 local source = require('mcp-tools.registry.source')
 local remote = require('mcp-tools.call.remote')
 
@@ -39,11 +40,11 @@ end
 ---@param def table
 ---@return string? name, string? fault
 local function add(provider, name, def)
-  local registry = core.parts().registry
+  local registry = core.registry()
   local holder = registry:known('tools', def.name)
   if holder and provider.tools[def.name] ~= holder then
     local taken = "tool '%s': name: it is taken by %s"
-    return nil, taken:format(def.name, source.describe(holder, require('mcp-tools.bridge').root()))
+    return nil, taken:format(def.name, source.describe(holder, project.root()))
   end
   local whole = vim.tbl_extend('force', def, {
     execute = function(ctx, args)
@@ -74,7 +75,7 @@ function M.provide(channel, name, definitions)
     end
     table.insert(refused, fault)
   end
-  withdraw(core.parts().registry, provider.tools, kept)
+  withdraw(core.registry(), provider.tools, kept)
   return { refused = refused }
 end
 
@@ -90,7 +91,7 @@ function M.withdraw(channel, name)
   if next(providers[channel]) == nil then
     providers[channel] = nil
   end
-  withdraw(core.parts().registry, provider.tools, {})
+  withdraw(core.registry(), provider.tools, {})
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 

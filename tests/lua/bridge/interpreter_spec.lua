@@ -19,7 +19,8 @@ end
 local function make_environment(stamp)
   local dir = interpreter.environment_dir()
   vim.fn.mkdir(dir .. '/bin', 'p')
-  local lock = table.concat(vim.fn.readfile(interpreter.plugin_root() .. '/requirements.lock', 'b'), '\n')
+  local lock =
+    table.concat(vim.fn.readfile(require('mcp-tools.files.project').plugin_dir() .. '/requirements.lock', 'b'), '\n')
   vim.fn.writefile({ stamp or vim.fn.sha256(lock) }, dir .. '/.lock-hash')
   vim.fn.writefile({ 'home = /usr/bin', 'version = 3.12.1' }, dir .. '/pyvenv.cfg')
   vim.uv.fs_symlink(vim.fn.exepath('python3'), dir .. '/bin/python')
@@ -37,10 +38,6 @@ describe('python', function()
   before_each(function()
     config.reset()
     vim.fn.delete(interpreter.environment_dir(), 'rf')
-  end)
-
-  it('knows the folder of the plugin', function()
-    t.ok(vim.uv.fs_stat(interpreter.plugin_root() .. '/lua/mcp-tools/config.lua'))
   end)
 
   it('asks for :McpTools install when the environment is missing', function()

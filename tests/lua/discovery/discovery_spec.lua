@@ -47,7 +47,7 @@ local function names()
 end
 
 local function failure_of(name)
-  for _, failure in ipairs(core.loader_failures()) do
+  for _, failure in ipairs(require('mcp-tools').report().failures) do
     if failure.source == path_of(name) then
       return failure.error
     end
@@ -77,7 +77,7 @@ describe('tools of other plugins', function()
     write('none', 'return {}')
     refresh()
     t.eq({ 'one', 'three', 'two' }, names())
-    t.eq({}, core.loader_failures())
+    t.eq({}, require('mcp-tools').report().failures)
   end)
 
   it('are as good as registered, and name the file that they are from', function()
@@ -110,7 +110,7 @@ describe('tools of other plugins', function()
     t.matches('it returns nothing', failure_of('c_nothing'))
     t.matches('it returns number', failure_of('d_number'))
     t.matches("tool 'bad': description: is required", failure_of('e_half'))
-    t.eq(6, #core.loader_failures()) -- of e_half the one that is no table as well
+    t.eq(6, #require('mcp-tools').report().failures) -- of e_half the one that is no table as well
   end)
 
   it('do not take each other with them, whatever a file returns', function()
@@ -377,7 +377,7 @@ describe('a source', function()
   it('may answer later, and is asked for one thing at a time', function()
     local heard = {}
     for i = 1, 2 do
-      discovery.refresh(core.parts().registry, 'spec', function()
+      discovery.refresh(core.registry(), 'spec', function()
         table.insert(heard, i)
       end)
     end
@@ -391,7 +391,7 @@ describe('a source', function()
 
   it('is not asked by itself while it has not answered', function()
     vim.env.MCP_TOOLS_CACHE_TTL = '0'
-    discovery.refresh(core.parts().registry, 'spec')
+    discovery.refresh(core.registry(), 'spec')
     t.eq(1, #pending)
     for _ = 1, 3 do
       core.get()
@@ -411,9 +411,9 @@ describe('a source', function()
     write('one', 'return ' .. definition('one'))
     refresh()
     t.eq({ 'one' }, names())
-    t.matches('broken on purpose', core.loader_failures()[1].error)
+    t.matches('broken on purpose', require('mcp-tools').report().failures[1].error)
     fails = false
-    discovery.refresh(core.parts().registry, 'spec')
-    t.eq({}, core.loader_failures())
+    discovery.refresh(core.registry(), 'spec')
+    t.eq({}, require('mcp-tools').report().failures)
   end)
 end)

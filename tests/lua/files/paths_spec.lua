@@ -124,7 +124,7 @@ describe('a project', function()
     t.eq({ true, true }, { paths.is_project(project.root), paths.inside(project.root .. '/a.lua', project.root) })
 
     vim.cmd.cd(project.base)
-    t.eq(project.base, require('mcp-tools.bridge').root())
+    t.eq(project.base, require('mcp-tools.files.project').root())
     for _, path in ipairs({ project.base .. '/.bash_history', '.bash_history', '/etc/hostname' }) do
       t.matches('asked: .* is outside the project', (call('buffer_read', { path = path })))
       t.eq('Resource not found', (call('file://' .. vim.fs.joinpath(project.base, path), nil, 'resource')))

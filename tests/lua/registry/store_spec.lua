@@ -176,7 +176,7 @@ describe('bundled tools', function()
       t.eq(file.group, entry.source.group)
       t.eq({ file.name, {} }, { file.name, entry.lint })
     end
-    t.eq({}, core.loader_failures())
+    t.eq({}, require('mcp-tools').report().failures)
     registry:clear('tools')
   end)
 
@@ -184,14 +184,14 @@ describe('bundled tools', function()
     config.setup({ tools = 'recommended' })
     local registry = core.get().registry
     t.ok(#registry:list('tools') <= 25)
-    t.ok(#core.published('tools') <= 16 * 1024)
+    t.ok(#require('mcp-tools.wire.lists').json('tools') <= 16 * 1024)
     registry:clear('tools')
   end)
 
   it('that cannot be found are told in health', function()
     config.setup({ tools = { 'no_such' } })
     core.get()
-    t.matches("no group or tool 'no_such'", core.loader_failures()[1].error)
+    t.matches("no group or tool 'no_such'", require('mcp-tools').report().failures[1].error)
   end)
 end)
 

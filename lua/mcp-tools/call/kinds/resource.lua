@@ -8,12 +8,9 @@ local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local mime = require('mcp-tools.files.mime')
+local project = require('mcp-tools.files.project')
 local resolver = require('mcp-tools.call.resolver')
 local utf8 = require('mcp-tools.util.utf8')
-
-local function root()
-  return require('mcp-tools.bridge').root()
-end
 
 ---@param value any
 ---@return boolean
@@ -75,7 +72,7 @@ end
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, uri)
-    return resolver.find(registry, uri, root)
+    return resolver.find(registry, uri, project.root)
   end,
   arguments = function(located)
     return located.params

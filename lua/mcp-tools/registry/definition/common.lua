@@ -4,7 +4,6 @@
 --- Sends: faults (it cannot be used) and lint (it can, but should be changed), and the one text that names all faults.
 --- Does not know about: any kind's own fields.
 
-local suggest = require('mcp-tools.util.suggest')
 local schema_faults = require('mcp-tools.schema.faults')
 local utf8 = require('mcp-tools.util.utf8')
 local value = require('mcp-tools.schema.value')
@@ -86,6 +85,14 @@ function M.given(def)
   return out
 end
 
+--- The nearest of some names, as a hint; nil when none is near.
+---@param word string
+---@param candidates string[]
+---@return string?
+function M.suggest(word, candidates)
+  return require('mcp-tools.util.suggest')(word, candidates) -- start-up cost: of mistakes alone
+end
+
 --- Looks at every field by its rule.
 ---@param def table
 ---@param rules table<string, fun(v: any): string?>
@@ -105,7 +112,7 @@ function M.check_fields(def, rules, required, out)
         M.note(out.faults, field, message)
       end
     else
-      local near = suggest(tostring(field), vim.tbl_keys(rules))
+      local near = M.suggest(tostring(field), vim.tbl_keys(rules))
       M.note(out.lint, tostring(field), 'unknown field' .. (near and (', did you mean %s?'):format(near) or ''))
     end
   end

@@ -5,7 +5,6 @@
 --- Does not know about: the registry, calls, messages.
 
 local common = require('mcp-tools.registry.definition.common')
-local suggest = require('mcp-tools.util.suggest')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -71,7 +70,7 @@ local function take_arg(name, arg, field, out)
     if message then
       common.note(out.faults, field .. '.' .. key, message)
     elseif not rule then
-      local near = suggest(tostring(key), vim.tbl_keys(ARG_RULES))
+      local near = common.suggest(tostring(key), vim.tbl_keys(ARG_RULES))
       local hint = near and (', did you mean %s?'):format(near) or ''
       common.note(out.lint, field .. '.' .. tostring(key), 'unknown field' .. hint)
     end

@@ -5,7 +5,6 @@
 --- Does not know about: what stands inside schemas (registry/definition/tool.lua asks schema/init.lua).
 
 local common = require('mcp-tools.registry.definition.common')
-local suggest = require('mcp-tools.util.suggest')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -73,7 +72,7 @@ local function check_annotations(annotations, out)
         common.note(out.faults, field, message)
       end
     else
-      local near = suggest(tostring(key), vim.tbl_keys(M.HINTS))
+      local near = common.suggest(tostring(key), vim.tbl_keys(M.HINTS))
       common.note(out.lint, field, 'unknown, not published' .. (near and (', did you mean %s?'):format(near) or ''))
     end
   end

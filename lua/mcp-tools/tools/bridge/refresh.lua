@@ -1,5 +1,7 @@
 --- Looks for tools of plugins again, for who has just written one.
 
+local mcp_tools = require('mcp-tools')
+
 return {
   name = 'bridge_refresh',
   title = 'Look for tools again',
@@ -9,18 +11,17 @@ return {
   args = {
     source = {
       type = 'string',
-      enum = require('mcp-tools.discovery').SOURCES,
+      enum = { 'ext', 'python' },
       description = 'Look only there. Default: everywhere.',
     },
   },
   annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },
   needs_approval = 'it runs the files of plugins that are new or have changed',
   execute = function(ctx, args)
-    local discovery = require('mcp-tools.discovery')
-    require('mcp-tools.groups').refresh(args.source, function()
+    mcp_tools.refresh(args.source, function()
       local sources = vim.tbl_filter(function(source)
         return args.source == nil or source.name == args.source
-      end, discovery.report())
+      end, mcp_tools.report().sources)
       ctx({ sources = sources })
     end)
   end,

@@ -1,6 +1,7 @@
 --- The person's buffers.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -20,17 +21,17 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   execute = function(ctx, args)
-    local current = require('mcp-tools.editor.buffers').current()
-    local buffers, total, lossy = {}, 0, false
+    local current = buffers.current()
+    local list, total, lossy = {}, 0, false
     for _, info in ipairs(vim.fn.getbufinfo()) do
       local options = vim.bo[info.bufnr]
       local wanted = (options.buflisted or args.include_unlisted) and (options.modified or not args.modified_only)
       if wanted then
         total = total + 1
-        if total > args.offset and #buffers < args.limit then
+        if total > args.offset and #list < args.limit then
           local path, repaired = utf8.repair(access.name(info.name))
           lossy = lossy or repaired
-          table.insert(buffers, {
+          table.insert(list, {
             bufnr = info.bufnr,
             path = path ~= '' and path or nil,
             filetype = options.filetype ~= '' and options.filetype or nil,
@@ -45,11 +46,11 @@ return {
         end
       end
     end
-    local rest = total - args.offset - #buffers
+    local rest = total - args.offset - #list
     ctx({
-      buffers = buffers,
+      buffers = list,
       total = total,
-      next_offset = rest > 0 and args.offset + #buffers or nil,
+      next_offset = rest > 0 and args.offset + #list or nil,
       lossy = lossy or nil,
     })
   end,

@@ -1,0 +1,81 @@
+--- The project root that this editor stands for, and the other fixed places: state folder, plugin folder, boot id.
+---
+--- Receives: the current buffer and folder, the option `roots.markers`; from the bridge's start the root that counts.
+--- Sends: paths and names that are the same for everyone who asks.
+--- Does not know about: processes, what is kept where.
+
+local config = require('mcp-tools.config')
+
+local uv = vim.uv
+
+local M = {}
+
+--- The version of this plugin.
+M.VERSION = '0.1.0'
+
+--- Names this life of the editor.
+M.boot = ('%s-%x'):format(uv.os_getpid(), uv.hrtime() % 2 ^ 48)
+
+local here = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
+local fixed ---@type string?
+
+---@param path string
+---@return string
+local function real(path)
+  return uv.fs_realpath(path) or vim.fs.normalize(path)
+end
+
+---@return string
+local function cwd()
+  return uv.cwd() or vim.fn.getcwd()
+end
+
+--- Folder of the file in the current buffer; the working folder when it shows none.
+---@return string
+local function current()
+  local name = vim.api.nvim_buf_get_name(0)
+  if vim.bo.buftype == '' and name ~= '' and not name:match('^%a[%w+.-]+://') then
+    local dir = vim.fs.dirname(name)
+    if uv.fs_stat(dir) then
+      return dir
+    end
+  end
+  return cwd()
+end
+
+--- Finds a root: the nearest folder with a marker (`roots.markers`) above `dir`, else the working folder.
+---@param dir? string default: the current file's folder
+---@return string
+function M.find(dir)
+  local markers = config.get('roots.markers')
+  local start = real(dir or current())
+  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = start, limit = 1 })[1]
+  return found and vim.fs.dirname(found) or real(dir or cwd())
+end
+
+--- Root of the project that this editor stands for: that of the start of its bridge (or of the first one that somebody
+--- else has started), so that going to a file elsewhere does not move it; before that, of the current file.
+---@return string
+function M.root()
+  return fixed or M.find()
+end
+
+--- From now on this is the root.
+---@param root? string nil: that of the current file again
+function M.fix(root)
+  fixed = root
+end
+
+--- The folder for everything that outlives a session.
+---@return string
+function M.state_dir()
+  return vim.fs.joinpath(vim.fn.stdpath('state') --[[@as string]], 'mcp-tools')
+end
+
+--- The folder that the plugin is installed in.
+---@return string
+function M.plugin_dir()
+  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(uv.fs_realpath(here) or here))))
+end
+
+return M

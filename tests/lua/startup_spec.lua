@@ -1,0 +1,69 @@
+-- What the start of an editor loads, counted in modules: what a person waits for grows with them.
+
+local t = require('helpers')
+
+---@return string[]
+local function loaded()
+  local names = {}
+  for name in pairs(package.loaded) do
+    if name:find('^mcp%-tools') then
+      table.insert(names, name)
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+--- As another plugin would write it: arguments of several kinds, with what may stand beside them.
+local TOOL = {
+  name = 'word_count',
+  description = 'Counts words.',
+  args = {
+    text = { type = 'string', description = 'what is counted', required = true, minLength = 1 },
+    least = { type = 'integer', description = 'letters of a word', default = 1, minimum = 1 },
+    languages = { type = 'array', items = { type = 'string', enum = { 'en', 'de' } } },
+  },
+  output_schema = { type = 'object', properties = { words = { type = 'integer' } }, required = { 'words' } },
+  annotations = { read_only = true },
+  execute = function(ctx)
+    ctx({ words = 1 })
+  end,
+}
+
+---@param most integer
+local function at_most(most)
+  local names = loaded()
+  t.ok(#names <= most, ('%d modules, not %d:\n%s'):format(#names, most, table.concat(names, '\n')))
+end
+
+describe('the start of an editor', function()
+  before_each(function()
+    for _, name in ipairs(loaded()) do
+      package.loaded[name] = nil
+    end
+    vim.g.loaded_mcp_tools = nil
+  end)
+
+  it('loads nothing for plugin/', function()
+    vim.cmd.runtime('plugin/mcp-tools.lua')
+    t.eq(2, vim.fn.exists(':McpTools'))
+    t.eq({}, loaded())
+  end)
+
+  it('loads little for the first register()', function()
+    require('mcp-tools').register(TOOL)
+    at_most(20)
+  end)
+
+  it('loads little for setup()', function()
+    require('mcp-tools').setup({ tools = 'recommended' })
+    at_most(8)
+  end)
+
+  it('loads little more for a register() after it', function()
+    require('mcp-tools').setup({ tools = 'recommended' })
+    local before = #loaded()
+    require('mcp-tools').register(TOOL)
+    at_most(before + 20)
+  end)
+end)

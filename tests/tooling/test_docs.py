@@ -186,3 +186,17 @@ async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
         arguments,
     )
     return (await nvim.wait_for("return Called"))[0]
+
+
+def test_the_map_is_that_of_the_tree() -> None:
+    """CONTRIBUTING names every folder of the code in one line, and no file or folder that is not there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = set(re.findall(r"(?:bridge|lua|tests|rplugin|plugin|scripts|bench)/[\w./-]*", text))
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+
+    rows = re.findall(r"^\| `([^`]+/)` \|", text, re.MULTILINE)
+    assert len(rows) == len(set(rows))
+    top = [path for folder in ("bridge", "lua/mcp-tools") for path in (ROOT / folder).iterdir()]
+    folders = {f"{path.relative_to(ROOT)}/" for path in top if path.is_dir() and path.name != "__pycache__"}
+    assert folders <= set(rows), folders - set(rows)
+    assert {row for row in rows if row.count("/") > 1} - folders <= {"lua/mcp-tools/", "rplugin/python3/"}

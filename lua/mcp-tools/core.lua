@@ -94,13 +94,6 @@ end
 ---@type table<string, string> JSON text of each kind's list, until something changes
 M.texts = {}
 
-local DEFINITIONS = {
-  tools = 'mcp-tools.registry.definition.tool',
-  resources = 'mcp-tools.registry.definition.resource',
-  templates = 'mcp-tools.registry.definition.resource',
-  prompts = 'mcp-tools.registry.definition.prompt',
-}
-
 --- Definitions of a kind as clients get them: JSON text of a sorted list.
 ---@param kind mcp-tools.Kind
 ---@return string
@@ -108,12 +101,7 @@ function M.published(kind)
   local prefix = config.get().tool_prefix
   local key = kind .. ' ' .. prefix
   if not M.texts[key] then
-    local json, published = require('mcp-tools.util.json'), require(DEFINITIONS[kind]).published
-    local parts = {}
-    for i, entry in ipairs(M.get().registry:list(kind)) do
-      parts[i] = assert(json.encode(published(entry, prefix), entry.name))
-    end
-    M.texts[key] = '[' .. table.concat(parts, ',') .. ']'
+    M.texts[key] = require('mcp-tools.registry.listing').json(M.get().registry, kind, prefix)
   end
   return M.texts[key]
 end

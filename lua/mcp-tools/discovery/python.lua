@@ -48,7 +48,7 @@ local function handler(source, name)
   local tool = { key = source.key, name = name, source = place }
   return function(ctx, args)
     -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, require('mcp-tools.call.result').shape(args, ctx.call.definition.input_schema))
+    host.call(ctx, tool, ctx.call.definition.check:shape(args))
   end
 end
 

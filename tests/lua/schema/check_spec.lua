@@ -66,6 +66,7 @@ describe('errors', function()
       { '["a.b"].c: is required' },
       errors_of({ properties = { ['a.b'] = { required = { 'c' } } } }, { ['a.b'] = { x = 1 } })
     )
+    t.eq({ '["a/\\"b"]: is not allowed' }, errors_of({ additionalProperties = false }, { ['a/"b'] = 1 }))
   end)
 
   it('say one thing about a value of the wrong type or name', function()

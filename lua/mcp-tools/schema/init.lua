@@ -133,21 +133,26 @@ local function each_schema(schema, path, fn)
   end
 end
 
---- Keywords beside which a default of the named type cannot be wrong.
-local HARMLESS = { type = true, default = true, description = true, title = true, examples = true, format = true }
+--- Keywords beside which it is plain to see whether a default fits.
+local PLAIN = {}
+for _, keyword in ipairs({ 'type', 'default', 'title', 'description', 'examples', 'minimum', 'maximum', 'enum' }) do
+  PLAIN[keyword] = true
+end
 
 --- Whether a default fits for all that can be seen without compiling.
 local function plainly_fits(schema)
-  local default = schema.default
-  if type(schema.type) ~= 'string' or type(default) == 'table' then
-    return false
-  end
+  local default, kind = schema.default, schema.type
   for keyword in pairs(schema) do
-    if not HARMLESS[keyword] then
+    if not PLAIN[keyword] then
       return false
     end
   end
-  return schema.type == value.kind(default) or schema.type == 'integer' and value.is_integer(default)
+  if type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default)) then
+    return false
+  elseif type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
+    return false
+  end
+  return kind == value.kind(default) or kind == 'integer' and value.is_integer(default)
 end
 
 --- Why a default does not fit its own schema.

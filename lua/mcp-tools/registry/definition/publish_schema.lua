@@ -6,7 +6,6 @@
 --- Does not know about: tools, references.
 
 local keywords = require('mcp-tools.schema.keywords')
-local schema_check = require('mcp-tools.schema')
 local value = require('mcp-tools.schema.value')
 
 local EMPTY_DICT = getmetatable(vim.empty_dict())
@@ -103,7 +102,8 @@ end
 ---@param notes mcp-tools.Publishing
 local function shape_values(copy, notes)
   -- A validator for this alone: the schema is changed under it. Where its references are at fault there is none.
-  local validator = #notes.ambiguous > 0 and schema_check.compile_sound(copy)
+  -- Required here as start-up cost: most schemas hold no such value.
+  local validator = #notes.ambiguous > 0 and require('mcp-tools.schema').compile_sound(copy)
   for _, place in ipairs(validator and notes.ambiguous or {}) do
     place.holder[place.key] = validator:shape(place.holder[place.key], place.schema)
   end

@@ -6,11 +6,14 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- Names of surplus arguments that are logged for one tool; a client may make up any number of them.
 local MAX_NOTED = 10
+--- Bytes of such a name.
+local MAX_NAME = 80
 
 --- Clients add arguments of their own to the short form; that is allowed, and logged once for each.
 ---@param definition mcp-tools.Definition
@@ -20,7 +23,11 @@ local function note_unknown(definition, args)
     if definition.args[name] == nil then
       local noted = definition.noted or {}
       definition.noted = noted
-      if not noted[name] and #noted < MAX_NOTED then
+      if #noted >= MAX_NOTED then
+        return
+      end
+      name = utf8.cut(tostring(name), MAX_NAME)
+      if not noted[name] then
         noted[name] = true
         table.insert(noted, name)
         log.info("tool '%s': clients send an argument that its definition does not have: %s", definition.name, name)
@@ -56,8 +63,13 @@ function M.check(definition, args, exact)
   if type(args) ~= 'table' then
     return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
   end
-  args = definition.check:fill(args)
-  local ok, faults = definition.check:check(args, exact and STRICT or LENIENT)
+  local opts = exact and STRICT or LENIENT
+  local too_large
+  args, too_large = definition.check:fill(args, opts)
+  if too_large then
+    return nil, invalid(definition.name, { too_large })
+  end
+  local ok, faults = definition.check:check(args, opts)
   if not ok then
     return nil, invalid(definition.name, faults)
   end

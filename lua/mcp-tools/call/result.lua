@@ -1,6 +1,6 @@
 --- Results to text, once: what a tool gave becomes the `kind` + `text` that crosses to the bridge.
 ---
---- Receives: any Lua value, and the definition's output schema when there is one.
+--- Receives: any Lua value, and the definition's check of results when there is one.
 --- Sends: an outcome's payload `{ kind, text, structured? }` or an error value that names the path of what cannot go.
 --- Does not know about: calls, channels, MCP messages.
 
@@ -10,31 +10,6 @@ local json = require('mcp-tools.util.json')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
-
---- A copy of `value` in which empty tables are objects wherever `schema` says object.
----@param value any
----@param schema table|boolean|nil
----@return any
-function M.shape(value, schema)
-  if type(value) ~= 'table' or type(schema) ~= 'table' then
-    return value
-  end
-  if next(value) == nil then
-    local wants_object = schema.type == 'object' or (schema.type == nil and schema.properties ~= nil)
-    return wants_object and vim.empty_dict() or value
-  end
-  local copy = setmetatable({}, getmetatable(value))
-  for key, item in pairs(value) do
-    local child
-    if type(key) == 'number' then
-      child = type(schema.prefixItems) == 'table' and schema.prefixItems[key] or schema.items
-    else
-      child = type(schema.properties) == 'table' and schema.properties[key] or schema.additionalProperties
-    end
-    copy[key] = M.shape(item, child)
-  end
-  return copy
-end
 
 --- A content value as MCP has it.
 ---@param block mcp-tools.Block
@@ -68,8 +43,7 @@ end
 
 --- What a definition promises of its results.
 ---@class mcp-tools.OutputCheck
----@field output_schema table?
----@field check_output { check: fun(self, value): boolean, table[]? }?
+---@field check_output mcp-tools.Validator?
 
 local function too_large(size, limit)
   return errors.new(
@@ -112,7 +86,7 @@ function M.payload(value, promise, limit)
     if result then
       data = result.structured
     end
-    data = M.shape(data, promise.output_schema)
+    data = promise.check_output:shape(data)
     local ok, faults = promise.check_output:check(data == nil and vim.NIL or data)
     if not ok then
       return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)

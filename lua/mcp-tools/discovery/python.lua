@@ -7,7 +7,6 @@
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
 local cache = require('mcp-tools.python.cache')
-local call_result = require('mcp-tools.call.result')
 local command = require('mcp-tools.python.command')
 local config = require('mcp-tools.config')
 local host = require('mcp-tools.python.host')
@@ -48,7 +47,7 @@ local function handler(source, name)
   local tool = { key = source.key, name = name, source = place }
   return function(ctx, args)
     -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, call_result.shape(args, ctx.call.definition.input_schema))
+    host.call(ctx, tool, ctx.call.definition.check:shape(args))
   end
 end
 

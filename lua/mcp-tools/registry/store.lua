@@ -94,9 +94,19 @@ local function accepted(self, def)
   return normalised
 end
 
+local WHAT = { tools = 'tool', resources = 'resource', templates = 'resource', prompts = 'prompt' }
+
 --- The name under which a refusal is kept.
 local function label(what, name)
   return what == 'tool' and name or ("%s '%s'"):format(what, name)
+end
+
+--- Notes why a definition is not offered, until one of that name is.
+---@param what 'tool'|'resource'|'prompt'
+---@param name string
+---@param fault string
+function Registry:refuse(what, name, fault)
+  self.refused[label(what, name)] = fault
 end
 
 ---@param what string
@@ -105,7 +115,7 @@ end
 ---@param source mcp-tools.Source?
 local function refuse(self, what, name, fault, source)
   if not source then
-    self.refused[label(what, type(name) == 'string' and name or '?')] = fault
+    self:refuse(what, type(name) == 'string' and name or '?', fault)
   end
   return nil, fault
 end
@@ -179,6 +189,9 @@ local function remove(self, kind, key)
   local offered = self.entries[kind][key]
   local there = offered or self.shelf[kind][key]
   self.entries[kind][key], self.shelf[kind][key] = nil, nil
+  if there then
+    self.refused[label(WHAT[kind], key)] = nil
+  end
   if offered then
     self:changed(kind)
   end

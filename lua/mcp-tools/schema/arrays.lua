@@ -1,11 +1,14 @@
---- Keywords about arrays.
+--- Keywords about arrays: `prefixItems`, `items`, `contains`, `uniqueItems`, `minItems`, `maxItems`.
 ---
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
+local canonical_json = require('mcp-tools.util.canonical_json')
 local value = require('mcp-tools.schema.value')
 
 local huge = math.huge
+--- What a byte of an item takes that is compared with others by its text.
+local STEPS_OF_BYTE = 1 / 2
 
 local function count(n, what)
   return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
@@ -31,9 +34,14 @@ local function each(compiler, schema)
       end
       ok = false
     end
-    for i = 1, (closed or not rest) and math.min(#v, n_prefix) or #v do
+    local n = (closed or not rest) and math.min(#v, n_prefix) or #v
+    compiler:spend(n)
+    for i = 1, n do
       local check = prefix[i] or rest
       if report then
+        if report.full then
+          return false
+        end
         report:enter(i)
         ok = check(v[i], report) and ok
         report:leave()
@@ -53,6 +61,7 @@ local function contains(compiler, schema)
   local min, max = schema.minContains or 1, schema.maxContains or huge
   return function(v, report)
     local n = 0
+    compiler:spend(#v)
     for i = 1, #v do
       if check(v[i]) then
         n = n + 1
@@ -69,23 +78,32 @@ local function contains(compiler, schema)
   end
 end
 
-local function unique(schema)
+local function unique(compiler, schema)
   if not schema.uniqueItems then
     return nil
   end
   return function(v, report)
-    local seen = {}
+    local plain, tables = {}, {}
+    compiler:spend(#v)
     for i = 1, #v do
-      local item = v[i]
-      -- Texts of tables cannot meet strings: those begin with `s` and a length.
-      local id = type(item) ~= 'number' and type(item) ~= 'boolean' and value.canonical(item) or item
-      if seen[id] then
+      local item, seen = v[i], plain
+      if type(item) == 'table' then
+        local made
+        made, item = pcall(canonical_json.text, item)
+        if not made then
+          compiler:give_up('is nested too deep to be compared')
+        end
+        compiler:spend(#item * STEPS_OF_BYTE)
+        seen = tables
+      end
+      if seen[item] then
         if report then
-          report:add(('items must differ: [%d] repeats [%d]'):format(i - 1, seen[id] - 1))
+          report:add(('items must differ: [%d] repeats [%d]'):format(i - 1, seen[item] - 1))
         end
         return false
+      elseif item == item then -- else it is NaN: it differs from everything, and is no key
+        seen[item] = i
       end
-      seen[id] = i
     end
     return true
   end
@@ -113,7 +131,7 @@ end
 return function(compiler, schema)
   local checks = {}
   checks[#checks + 1] = sized(schema)
-  checks[#checks + 1] = unique(schema)
+  checks[#checks + 1] = unique(compiler, schema)
   checks[#checks + 1] = contains(compiler, schema)
   checks[#checks + 1] = each(compiler, schema)
   if #checks == 0 then

@@ -1,12 +1,16 @@
---- Turns a schema into one Lua function per subschema.
+--- The compiler: turns a schema into one Lua function per subschema.
 ---
 --- Receives: a schema without faults and the targets of its references.
 --- Sends: `check(value, report?) → boolean`. Without a report it stops at the first fault and allocates nothing; with
 --- one it goes on and notes every fault. A schema is checked in the order "one of the named values" → "type" → the
 --- rest, and later ones are not asked when an earlier one said no: their answers would only repeat it.
 --- Does not know about: where schemas come from, defaults, tools.
+---
+--- Schemas that lead back to themselves, and patterns, can ask for more work than there is time for. So a run counts
+--- its steps, and `give_up` ends it: it raises, and `run` catches that, nothing else does.
 
 local keywords = require('mcp-tools.schema.keywords')
+local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -16,12 +20,23 @@ local M = {}
 ---@class mcp-tools.schema.Compiler
 ---@field refs mcp-tools.schema.Refs
 ---@field done table<table, mcp-tools.schema.Check>
----@field depth integer how many references deep the running check is
+---@field depth integer how many references deep the run is
+---@field steps integer that the run has taken: parts of the value times the schemas they were held against
+---@field tries integer steps of the patterns
+---@field report mcp-tools.schema.Report? of the run
 local Compiler = {}
 Compiler.__index = Compiler
 
+--- What `give_up` raises.
+---@class mcp-tools.schema.GaveUp: mcp-tools.Fault
+local GaveUp = {}
+
 --- A value nested deeper than this through references is a circle of Lua tables, not data.
 local MAX_DEPTH = 200
+--- About 0.1 s. A list of a million numbers takes one step each.
+local MAX_STEPS = 2000000
+--- About 0.2 s.
+local MAX_TRIES = 20000000
 
 --- The keyword groups, each in its file; each is fun(compiler, schema): Check|nil.
 local GROUPS = {
@@ -63,7 +78,7 @@ local function named(allowed)
         end
       end
     end
-    if report then
+    if report and not report.full then
       local words = #allowed == 1 and 'must be ' or 'must be one of '
       report:add(#allowed == 0 and 'has no allowed value' or words .. value.show_list(allowed))
     end
@@ -72,7 +87,7 @@ local function named(allowed)
 end
 
 ---@type table<string, fun(v: any): boolean>
-local is = {
+local is_of_type = {
   string = function(v)
     return type(v) == 'string'
   end,
@@ -91,11 +106,11 @@ local is = {
 }
 
 local function typed(types)
-  local test = is[types[1]]
+  local test = is_of_type[types[1]]
   if #types > 1 then
     local tests = {}
     for i, name in ipairs(types) do
-      tests[i] = is[name]
+      tests[i] = is_of_type[name]
     end
     test = function(v)
       for i = 1, #tests do
@@ -159,17 +174,66 @@ local function joined(first, rest)
   end
 end
 
+--- Ends the run: whether the value fits cannot be told in reasonable time.
+---@param message string
+function Compiler:give_up(message)
+  local field = self.report and self.report:path() or '(root)'
+  error(setmetatable({ field = field, message = message }, GaveUp), 0)
+end
+
+--- Counts work before it is done.
+---@param steps integer
+function Compiler:spend(steps)
+  self.steps = self.steps + steps
+  if self.steps > MAX_STEPS then
+    self:give_up('is too large to be checked; give less at a time')
+  end
+end
+
+--- Runs what may give up.
+---@param report mcp-tools.schema.Report?
+---@param fn function
+---@param a any
+---@param b any
+---@param c any
+---@return boolean finished, any result of `fn`, or the fault that says why there is none
+function Compiler:run(report, fn, a, b, c)
+  self.depth, self.steps, self.tries, self.report = 0, 0, 0, report
+  local finished, result = pcall(fn, a, b, c)
+  if finished then
+    return true, result
+  elseif getmetatable(result) ~= GaveUp then
+    error(result, 0)
+  end
+  return false, { field = result.field, message = result.message }
+end
+
+--- Whether a text matches a pattern; nil when that pattern cannot be tried.
+---@param source string
+---@return (fun(text: string): boolean)?
+function Compiler:matcher(source)
+  local compiled = pattern.compile(source)
+  if not compiled then
+    return nil
+  end
+  return function(text)
+    self.tries = self.tries + compiled.steps(#text)
+    if self.tries > MAX_TRIES then
+      self:give_up('has more text than can be tried against the pattern ' .. source)
+    end
+    return compiled.matches(text)
+  end
+end
+
 --- A reference: compiled when it is first followed, because it may lead back up.
 function Compiler:reference(target)
   local check
   return function(v, report)
     check = check or self:check(target)
     if self.depth >= MAX_DEPTH then
-      if report then
-        report:add(('is nested deeper than %d levels'):format(MAX_DEPTH))
-      end
-      return false
+      self:give_up(('is nested deeper than %d levels'):format(MAX_DEPTH))
     end
+    self:spend(1)
     self.depth = self.depth + 1
     local ok = check(v, report)
     self.depth = self.depth - 1
@@ -201,12 +265,15 @@ function Compiler:check(schema)
   return check
 end
 
+--- References after each other that are followed to find out what a branch of a union is.
+local MAX_HOPS = 16
+
 --- The schema a schema stands for: the target of a bare reference, else itself.
 ---@param schema table|boolean
 ---@return table|boolean
 function Compiler:resolved(schema)
   local hops = 0
-  while type(schema) == 'table' and self.refs.target[schema] ~= nil and not schema.properties and hops < 16 do
+  while type(schema) == 'table' and self.refs.target[schema] ~= nil and not schema.properties and hops < MAX_HOPS do
     schema = self.refs.target[schema]
     hops = hops + 1
   end
@@ -216,7 +283,7 @@ end
 ---@param refs mcp-tools.schema.Refs
 ---@return mcp-tools.schema.Compiler
 function M.new(refs)
-  return setmetatable({ refs = refs, done = {}, depth = 0 }, Compiler)
+  return setmetatable({ refs = refs, done = {}, depth = 0, steps = 0, tries = 0 }, Compiler)
 end
 
 return M

@@ -27,9 +27,11 @@ local ANY = charset.atom(charset.negate(LINE_ENDS))
 
 ---@class mcp-tools.schema.PatternParser: mcp-tools.schema.Scanner
 ---@field longest integer the highest count of a repetition
+---@field items integer of the piece, repetitions written out
 ---@field groups boolean a group is repeated, or there is a choice
 ---@field anchors integer `^` and `$` so far
----@field variable integer repetitions whose count can vary
+---@field repeated integer repetitions
+---@field variable integer those whose count can vary
 ---@field unbounded integer repetitions without an upper limit
 local Parser = setmetatable({}, { __index = Scanner })
 Parser.__index = Parser
@@ -118,6 +120,7 @@ function Parser:term()
     refuse('a repeated assertion does not translate')
   end
   self.groups = self.groups or group
+  self.repeated = self.repeated + 1
   self.variable = self.variable + (min == max and 0 or 1)
   self.unbounded = self.unbounded + (max and 0 or 1)
   self.longest = math.max(self.longest, max or min)
@@ -151,28 +154,35 @@ end
 
 --- A Vim pattern of what has been parsed, with the engine that suits it.
 ---@param text string
+---@param wanted boolean
 ---@param anchored boolean
----@return string
-function Parser:piece(text, anchored)
+---@return mcp-tools.schema.PatternPiece
+function Parser:piece(text, wanted, anchored)
   -- Long counts are for the backtracking engine, where it cannot go back far.
   local flat = anchored and not self.groups and self.variable <= 2 and self.unbounded <= 1
   if flat and self.longest > LONG_REPEAT then
-    return '\\%#=1\\C\\V' .. text
+    -- From each place where the first repetition may end, the second is tried.
+    local steps = self.repeated > 1 and self.longest or 1
+    return { text = '\\%#=1\\C\\V' .. text, wanted = wanted, steps = steps, flat = true }
   elseif self.longest > MAX_REPEAT then
     refuse('a long repetition beside others does not translate')
   end
-  return '\\%#=2\\C\\V' .. text
+  -- Each item can be a state that is reached from each other one; 10 for what every character takes.
+  return { text = '\\%#=2\\C\\V' .. text, wanted = wanted, steps = self.items * (self.items + 10) }
 end
 
 --- Forgets what was counted, before the next piece.
 function Parser:reset()
-  self.longest, self.anchors, self.variable, self.unbounded = 0, 0, 0, 0
+  self.longest, self.anchors, self.variable, self.unbounded, self.repeated = 0, 0, 0, 0, 0
+  self.items = 0
   self.groups = false
 end
 
 ---@class mcp-tools.schema.PatternPiece
 ---@field text string Vim pattern
 ---@field wanted boolean whether it must match
+---@field steps integer for each character of a text, at worst; about 10 ns each
+---@field flat boolean? no more steps for a character than the text has characters
 
 --- All pieces: look-aheads right after a leading `^` are patterns of their own, then the rest.
 ---@return mcp-tools.schema.PatternPiece[]
@@ -183,24 +193,26 @@ function Parser:pieces()
     local look = self:match('%(%?([=!])')
     while look do
       self:reset()
-      local body = self:choice()
+      local body, items = self:choice()
       if not self:take(')') then
         refuse('a group is not closed')
       end
-      out[#out + 1] = { text = self:piece('\\_^\\%(' .. body .. '\\)', true), wanted = look == '=' }
+      self.items = items
+      out[#out + 1] = self:piece('\\_^\\%(' .. body .. '\\)', look == '=', true)
       look = self:match('%(%?([=!])')
     end
   end
   self:reset()
   local ahead = #out > 0
-  local text, _, branches = self:choice()
+  local text, items, branches = self:choice()
   if self.at <= #self.source then
     refuse('a bracket is not opened')
   elseif ahead and branches > 1 then
     refuse('a look-ahead beside a choice does not translate')
   end
   text = ahead and '\\_^' .. text or text
-  out[#out + 1] = { text = self:piece(text, self.source:sub(1, 1) == '^'), wanted = true }
+  self.items = items
+  out[#out + 1] = self:piece(text, true, self.source:sub(1, 1) == '^')
   return out
 end
 

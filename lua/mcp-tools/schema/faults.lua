@@ -1,10 +1,12 @@
---- What is wrong with a schema itself.
+--- The lint of schemas: what is wrong with a schema itself.
 ---
 --- Receives: a schema as its author wrote it.
 --- Sends: every fault as `{field, message}`: values of the wrong form, keywords the check does not support, things
---- that are not JSON.
---- Does not know about: references (refs.lua finds those that lead nowhere), values, tools.
+--- that are not JSON, more of it than a client could take.
+--- Does not know about: references (refs.lua finds those that lead nowhere), values, tools. This is the door: it needs
+--- nothing of what compiles and checks.
 
+local extent = require('mcp-tools.schema.extent')
 local keywords = require('mcp-tools.schema.keywords')
 local suggest = require('mcp-tools.util.suggest')
 local utf8 = require('mcp-tools.util.utf8')
@@ -14,6 +16,14 @@ local M = {}
 
 local NIL = vim.NIL
 local join = keywords.join
+
+--- What stands inside a definition is written inside a list inside a message, and 100 levels are what every client
+--- parses.
+local MAX_DEPTH = 96
+--- Levels that are looked through at all; not far beyond Lua's own stack ends.
+local MAX_SEARCHED = 900
+--- More would take the editor longer to look through than a person waits, and be longer than what models read.
+local MAX_PARTS = 20000
 
 local function is_list(v)
   return type(v) == 'table' and (next(v) == nil or value.is_array(v))
@@ -130,36 +140,53 @@ local form = {
 --- Finds the first thing in a value that JSON cannot carry.
 ---@param v any
 ---@param path string
----@param above table<table, true>
+---@param above table<table, true|false> true: `v` is inside of it; false: nothing was found in it
+---@param level integer
 ---@return string? path, string? message
-local function not_json(v, path, above)
+local function not_json(v, path, above, level)
   local kind = type(v)
   if kind == 'number' then
     if v ~= v or v == math.huge or v == -math.huge then
       return path, 'must be a finite number'
     end
   elseif kind == 'table' then
-    if above[v] then
-      return path, 'contains itself; use $ref'
+    if above[v] ~= nil then
+      return above[v] and path or nil, 'contains itself; use $ref'
+    elseif level > MAX_SEARCHED then
+      return '', ('is nested more than %d levels deep; at most %d can be published'):format(level - 1, MAX_DEPTH)
     end
     above[v] = true
     local list = v[1] ~= nil
     for key, item in pairs(v) do
       if type(key) ~= (list and 'number' or 'string') then
         return path, list and 'mixes a list with names' or ('has a %s as a key'):format(type(key))
+      elseif not list and utf8.invalid_at(key) then
+        return path, 'has a name that is not UTF-8'
       end
-      local at, message = not_json(item, join(path, key), above)
+      local at, message = not_json(item, join(path, key), above, level + 1)
       if at then
         return at, message
       end
     end
-    above[v] = nil
+    above[v] = false
   elseif kind == 'string' then
     if utf8.invalid_at(v) then
       return path, 'is not UTF-8'
     end
   elseif v ~= NIL and kind ~= 'boolean' then
     return path, ('is a %s, not data'):format(kind)
+  end
+end
+
+--- What is too large about a value that is data otherwise.
+---@param v any
+---@return string?
+local function too_large(v)
+  local size = extent(v)
+  if size.depth > MAX_DEPTH then
+    return ('is nested %s levels deep; at most %d can be published'):format(size.depth, MAX_DEPTH)
+  elseif size.parts > MAX_PARTS then
+    return ('has %.0f parts when it is written out; at most %d can be published'):format(size.parts, MAX_PARTS)
   end
 end
 
@@ -199,8 +226,11 @@ end
 ---@param v any
 ---@return mcp-tools.Fault?
 function M.data(v)
-  local at, message = not_json(v, '', {})
-  return at and { field = at == '' and '(root)' or at, message = message } or nil
+  local at, message = not_json(v, '', {}, 1)
+  if not at then
+    at, message = '', too_large(v)
+  end
+  return message and { field = at == '' and '(root)' or at, message = message } or nil
 end
 
 --- Every fault of a schema, sorted by where it stands.

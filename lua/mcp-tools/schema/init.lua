@@ -1,4 +1,4 @@
---- JSON Schema, draft 2020-12: compiled once, asked for every call.
+--- JSON Schema, draft 2020-12: a validator, compiled once, asked for every call.
 ---
 --- Receives: a schema as a Lua table; then values (null is `vim.NIL`, an empty object has `vim.empty_dict()`'s
 --- metatable, a plain empty table can be either).
@@ -7,16 +7,13 @@
 ---
 --- Not supported, and refused: `$dynamicRef`, `unevaluated*`, references to other documents. Annotations: `format`,
 --- `content*` and every unknown keyword. Patterns that do not translate exactly let every text pass and are named
---- in `validator.unchecked`.
+--- in `validator.unchecked`. A value that cannot be checked in reasonable time is refused, with that fault.
+---
+--- Requires inside functions are start-up cost: a schema is taken in while the editor starts, and compiled when it is
+--- first used.
 
-local compile = require('mcp-tools.schema.compile')
 local faults = require('mcp-tools.schema.faults')
-local fill = require('mcp-tools.schema.fill')
 local keywords = require('mcp-tools.schema.keywords')
-local pattern = require('mcp-tools.schema.pattern')
-local refs = require('mcp-tools.schema.refs')
-local Report = require('mcp-tools.schema.report')
-local shape = require('mcp-tools.schema.shape')
 local value = require('mcp-tools.schema.value')
 
 local M = {}
@@ -26,14 +23,52 @@ local M = {}
 ---@field keyword string
 ---@field why string
 
+---@class mcp-tools.schema.Machine what is made of a schema at its first use
+---@field compiler mcp-tools.schema.Compiler
+---@field shaper mcp-tools.schema.Plans
+---@field filler mcp-tools.schema.Plans
+---@field check mcp-tools.schema.Check? of the whole
+
 ---@class mcp-tools.Validator
 ---@field schema table|boolean
 ---@field unchecked mcp-tools.Unchecked[]
----@field private compiler mcp-tools.schema.Compiler
----@field private filler mcp-tools.schema.Filler
----@field private run mcp-tools.schema.Check? made at the first check
+---@field private refs mcp-tools.schema.Refs
+---@field private made mcp-tools.schema.Machine?
 local Validator = {}
 Validator.__index = Validator
+
+---@return mcp-tools.schema.Machine
+function Validator:machine()
+  local made = self.made
+  if not made then
+    local compiler = require('mcp-tools.schema.compile').new(self.refs)
+    local shaper = require('mcp-tools.schema.shape')(compiler)
+    made = {
+      compiler = compiler,
+      shaper = shaper,
+      filler = require('mcp-tools.schema.fill')(compiler, shaper),
+    }
+    self.made = made
+  end
+  return made
+end
+
+--- All that is wrong with a value that does not fit.
+---@param compiler mcp-tools.schema.Compiler
+---@param check mcp-tools.schema.Check
+---@param v any
+---@param gave_up mcp-tools.Fault? why the first look at it did not come to an end
+---@return mcp-tools.Fault[]
+local function faults_of(compiler, check, v, gave_up)
+  local report = require('mcp-tools.schema.report').new()
+  local finished, fault = compiler:run(report, check, v, report)
+  if not finished then
+    report:put(fault.field, fault.message)
+  elseif gave_up then
+    report:put(gave_up.field, gave_up.message)
+  end
+  return report:list()
+end
 
 --- Checks a value.
 ---@param v any
@@ -42,31 +77,50 @@ Validator.__index = Validator
 ---@return mcp-tools.Fault[]? errors all of them, when not ok
 function Validator:check(v, opts)
   value.strict = opts ~= nil and opts.strict == true
-  local run = self.run
-  if not run then
-    run = self.compiler:check(self.schema)
-    self.run = run
+  local made = self.made or self:machine()
+  local check = made.check
+  if not check then
+    check = made.compiler:check(self.schema)
+    made.check = check
   end
-  self.compiler.depth = 0
-  if run(v) then
+  local finished, result = made.compiler:run(nil, check, v)
+  if finished and result then
     return true
   end
-  self.compiler.depth = 0
-  local report = Report.new()
-  run(v, report)
-  return false, report:list()
+  return false, faults_of(made.compiler, check, v, not finished and result or nil)
 end
 
 --- Fills in defaults and drops nulls that mean "not given", in place, at every level.
 ---@param v any a table the caller owns; anything else is returned as it is
+---@param opts? { strict?: boolean } as for `check`
 ---@return any value the same table
-function Validator:fill(v)
-  if type(v) == 'table' then
-    value.strict = false
-    self.compiler.depth, self.filler.depth = 0, 0
-    self.filler:plan(self.schema)(v)
+---@return mcp-tools.Fault? fault why it was filled in part only: it is too large
+function Validator:fill(v, opts)
+  if type(v) ~= 'table' then
+    return v
   end
-  return v
+  value.strict = opts ~= nil and opts.strict == true
+  local made = self.made or self:machine()
+  local finished, fault = made.compiler:run(nil, made.filler.run, made.filler, self.schema, v)
+  if finished then
+    return v
+  end
+  return v, fault
+end
+
+--- Gives empty tables of a value from Lua the form that the schema says.
+---@param v any never changed
+---@param part? table a schema within this one that the value is about (default: this one)
+---@return any value the same when there is nothing to do, else a copy in which they are `vim.empty_dict()` where the
+---  schema means an object
+function Validator:shape(v, part)
+  if not value.is_ambiguous(v) then
+    return v
+  end
+  value.strict = false
+  local made, copy = self.made or self:machine(), value.copy(v)
+  made.compiler:run(nil, made.shaper.run, made.shaper, part or self.schema, copy)
+  return copy
 end
 
 --- Calls `fn` for each schema within a schema, itself included.
@@ -79,17 +133,55 @@ local function each_schema(schema, path, fn)
   end
 end
 
+--- Keywords beside which it is plain to see whether a default fits.
+local PLAIN = {}
+for _, keyword in ipairs({ 'type', 'default', 'title', 'description', 'examples', 'minimum', 'maximum', 'enum' }) do
+  PLAIN[keyword] = true
+end
+
+--- Whether a default fits for all that can be seen without compiling.
+local function plainly_fits(schema)
+  local default, kind = schema.default, schema.type
+  for keyword in pairs(schema) do
+    if not PLAIN[keyword] then
+      return false
+    end
+  end
+  if type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default)) then
+    return false
+  elseif type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
+    return false
+  end
+  return kind == value.kind(default) or kind == 'integer' and value.is_integer(default)
+end
+
+--- Why a default does not fit its own schema.
+---@return string?
+function Validator:misfit(schema)
+  if schema.default == nil or schema.default == vim.NIL or plainly_fits(schema) then
+    return nil
+  end
+  local made = self:machine()
+  local compiler = made.compiler
+  local check = compiler:check(schema)
+  local function fits()
+    return check(made.shaper:run(schema, value.copy(schema.default)))
+  end
+  value.strict = false
+  local finished, result = compiler:run(nil, fits)
+  if not (finished and result) then
+    return faults_of(compiler, check, schema.default, not finished and result or nil)[1].message
+  end
+end
+
 --- Defaults that their own schema refuses. They are never filled in.
 ---@return mcp-tools.Fault[]
 function Validator:misfits()
   local out = {}
-  value.strict = false
   each_schema(self.schema, '', function(schema, path)
-    local default = shape(schema.default, schema)
-    if default ~= nil and default ~= vim.NIL and not self.compiler:check(schema)(default) then
-      local report = Report.new()
-      self.compiler:check(schema)(default, report)
-      local message = 'does not fit its own schema (' .. report:list()[1].message .. '); it is not filled in'
+    local why = self:misfit(schema)
+    if why then
+      local message = ('does not fit its own schema (%s); it is not filled in'):format(why)
       out[#out + 1] = { field = keywords.join(path, 'default'), message = message }
     end
   end)
@@ -97,11 +189,12 @@ function Validator:misfits()
 end
 
 --- Patterns that cannot be tried.
+---@return mcp-tools.Unchecked[]
 local function unchecked_of(schema)
   local out = {}
   local function try(source, path, keyword)
-    local matches, why = pattern.compile(source)
-    if not matches then
+    local compiled, why = require('mcp-tools.schema.pattern').compile(source)
+    if not compiled then
       out[#out + 1] = { path = path, keyword = keyword, why = why }
     end
   end
@@ -119,25 +212,32 @@ local function unchecked_of(schema)
   return out
 end
 
---- Compiles a schema whose own form has been checked already.
+---@return boolean
+local function has_references(schema)
+  local found = false
+  each_schema(schema, '', function(part)
+    found = found or part['$ref'] ~= nil
+  end)
+  return found
+end
+
+--- Makes a validator of a schema whose own form has been checked already.
 ---@param sound table|boolean never changed, and not to be changed after
 ---@return mcp-tools.Validator?
 ---@return mcp-tools.Fault[]? faults of its references
 function M.compile_sound(sound)
-  local resolved, unresolved = refs.resolve(sound)
-  if not resolved then
-    return nil, unresolved
+  local refs = { target = {} } ---@type mcp-tools.schema.Refs?
+  if has_references(sound) then
+    local found
+    refs, found = require('mcp-tools.schema.refs').resolve(sound)
+    if not refs then
+      return nil, found
+    end
   end
-  local compiler = compile.new(resolved)
-  return setmetatable({
-    schema = sound,
-    unchecked = unchecked_of(sound),
-    compiler = compiler,
-    filler = fill.new(compiler),
-  }, Validator)
+  return setmetatable({ schema = sound, refs = refs, unchecked = unchecked_of(sound) }, Validator)
 end
 
---- Compiles a schema.
+--- Makes a validator.
 ---@param json_schema table|boolean never changed, and not to be changed after
 ---@return mcp-tools.Validator?
 ---@return mcp-tools.Fault[]? faults of the schema, when it cannot be used

@@ -101,7 +101,7 @@ function M.join(path, key)
     return ('%s[%d]'):format(path, key - 1)
   end
   if not key:find('^[%w_$-]+$') then
-    return ('%s[%s]'):format(path, vim.json.encode(key))
+    return ('%s[%s]'):format(path, (vim.json.encode(key):gsub('\\/', '/'))) -- 0.10 escapes slashes
   end
   return path == '' and key or path .. '.' .. key
 end

@@ -1,9 +1,9 @@
---- Keywords that combine schemas.
+--- Keywords that combine schemas: `allOf`, `anyOf`, `oneOf`, `not`, `if`.
 ---
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: how a union's faults are worded (union.lua).
 
-local union = require('mcp-tools.schema.union')
+local new_union = require('mcp-tools.schema.union')
 
 local function checks_of(compiler, list)
   local out = {}
@@ -16,6 +16,7 @@ end
 local function all_of(compiler, schema)
   local checks = checks_of(compiler, schema.allOf)
   return function(v, report)
+    compiler:spend(#checks)
     local ok = true
     for i = 1, #checks do
       if not checks[i](v, report) then
@@ -31,15 +32,16 @@ end
 
 local function any_of(compiler, schema)
   local checks = checks_of(compiler, schema.anyOf)
-  local explain = union.explainer(compiler, schema.anyOf, checks)
+  local union = new_union(compiler, schema.anyOf)
   return function(v, report)
+    compiler:spend(#checks)
     for i = 1, #checks do
       if checks[i](v) then
         return true
       end
     end
     if report then
-      explain(v, report)
+      union:explain(checks, v, report)
     end
     return false
   end
@@ -47,8 +49,9 @@ end
 
 local function one_of(compiler, schema)
   local checks = checks_of(compiler, schema.oneOf)
-  local explain = union.explainer(compiler, schema.oneOf, checks)
+  local union = new_union(compiler, schema.oneOf)
   return function(v, report)
+    compiler:spend(#checks)
     local first
     for i = 1, #checks do
       if checks[i](v) then
@@ -62,7 +65,7 @@ local function one_of(compiler, schema)
       end
     end
     if not first and report then
-      explain(v, report)
+      union:explain(checks, v, report)
     end
     return first ~= nil
   end

@@ -1,18 +1,32 @@
---- Keywords about objects.
+--- Keywords about objects: `properties`, `required`, `additionalProperties`, `patternProperties`, `propertyNames` …
 ---
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
 local suggest = require('mcp-tools.util.suggest')
-local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
 
 --- Surplus properties are answered with the names that exist, when they are this many at most.
 local MAX_NAMES = 12
+--- Surplus properties of one object that are compared with those that exist, and how many those may be.
+local MAX_SUGGESTIONS, MAX_COMPARED = 10, 100
+--- An object with more names than this is not sorted to tell its faults.
+local MAX_SORTED = 1000
+
+---@return boolean
+local function has_more_than(object, max)
+  for _ in pairs(object) do
+    max = max - 1
+    if max < 0 then
+      return true
+    end
+  end
+  return false
+end
 
 --- The properties of an object; in order when faults are collected, so that they come out the same each time.
-local function each(object, ordered)
-  if not ordered then
+local function each(object, report)
+  if not report or has_more_than(object, MAX_SORTED) then
     return pairs(object)
   end
   local names, i = value.names(object), 0
@@ -60,6 +74,7 @@ local function properties(compiler, schema)
   end
   return function(v, report)
     local ok = true
+    compiler:spend(n)
     for i = 1, n do
       local item = v[names[i]]
       if item ~= nil then
@@ -77,19 +92,20 @@ local function properties(compiler, schema)
 end
 
 --- What to say of a property that should not be there.
-local function surplus(known)
-  return function(name)
-    if #known == 0 then
-      return 'is not allowed'
-    end
-    local near = suggest(name, known)
-    if near then
-      return ('is not allowed, did you mean %s?'):format(near)
-    elseif #known > MAX_NAMES then
-      return 'is not allowed'
-    end
-    return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
+---@param known string[]
+---@param compare boolean
+---@return string
+local function surplus(name, known, compare)
+  if #known == 0 then
+    return 'is not allowed'
   end
+  local near = compare and #known <= MAX_COMPARED and suggest(name, known)
+  if near then
+    return ('is not allowed, did you mean %s?'):format(near)
+  elseif #known > MAX_NAMES then
+    return 'is not allowed'
+  end
+  return ('is not allowed (allowed: %s)'):format(table.concat(known, ', '))
 end
 
 --- Properties by the form of their names, and all others.
@@ -98,8 +114,7 @@ local function by_name(compiler, schema)
   for _, source in ipairs(value.names(schema.patternProperties or {})) do
     local check = compiler:check(schema.patternProperties[source])
     -- A pattern that cannot be tried may match: such a name is let through.
-    local matches = pattern.compile(source)
-    groups[#groups + 1] = { matches = matches, check = check }
+    groups[#groups + 1] = { matches = compiler:matcher(source), check = check }
   end
   local others = schema.additionalProperties
   local other = others ~= nil and others ~= true and compiler:check(others) or nil
@@ -107,10 +122,14 @@ local function by_name(compiler, schema)
     return nil
   end
   local known = schema.properties or {}
-  local message = surplus(value.names(known))
+  local known_names = value.names(known)
   return function(v, report)
-    local ok = true
+    local ok, told = true, 0
     for name, item in each(v, report) do
+      compiler:spend(1 + #groups)
+      if report and report.full then
+        return false
+      end
       local claimed = known[name] ~= nil
       for i = 1, #groups do
         local group = groups[i]
@@ -133,7 +152,8 @@ local function by_name(compiler, schema)
             return false
           end
         elseif others == false then
-          report:add(message(tostring(name)), tostring(name))
+          told = told + 1
+          report:add(surplus(tostring(name), known_names, told <= MAX_SUGGESTIONS), name)
           ok = false
         else
           report:enter(name)
@@ -154,8 +174,9 @@ local function property_names(compiler, schema)
   return function(v, report)
     local ok = true
     for name in each(v, report) do
+      compiler:spend(1)
       if not check(name) then
-        if not report then
+        if not report or report.full then
           return false
         end
         local branch = report:branch()

@@ -1,7 +1,8 @@
 --- ECMAScript regular expressions by way of `vim.regex`, where that is exact.
 ---
 --- Receives: the source of a pattern as JSON Schema writes it (code points, as with the `u` flag).
---- Sends: a function text → boolean; or why there is none (look-behinds, backreferences, `\p{…}`, syntax errors).
+--- Sends: a function text → boolean, and what it may cost; or why there is none (look-behinds, backreferences,
+--- `\p{…}`, syntax errors).
 --- Does not know about: schemas, the grammar of patterns (ecma.lua).
 
 local charset = require('mcp-tools.schema.charset')
@@ -9,12 +10,16 @@ local ecma = require('mcp-tools.schema.ecma')
 
 local M = {}
 
----@type table<string, fun(text: string): boolean>
+---@class mcp-tools.schema.Pattern
+---@field matches fun(text: string): boolean
+---@field steps fun(length: integer): number at worst, for a text of that many bytes; about 10 ns each
+
+---@type table<string, mcp-tools.schema.Pattern>
 local compiled = setmetatable({}, { __mode = 'v' })
 
 --- Compiles a pattern.
 ---@param source string
----@return (fun(text: string): boolean)? matches
+---@return mcp-tools.schema.Pattern?
 ---@return string? why there is none
 function M.compile(source)
   if compiled[source] then
@@ -41,8 +46,16 @@ function M.compile(source)
     end
     return true
   end
-  compiled[source] = matches
-  return matches
+  local function steps(length)
+    local sum = 0
+    for i = 1, #pieces do
+      local each = pieces[i].flat and math.min(pieces[i].steps, length) or pieces[i].steps
+      sum = sum + each * length
+    end
+    return sum
+  end
+  compiled[source] = { matches = matches, steps = steps }
+  return compiled[source]
 end
 
 return M

@@ -2,10 +2,10 @@
 ---
 --- Receives: a schema whose own form has been checked (faults.lua).
 --- Sends: `target` (schema with `$ref` → schema it means), or faults for references that lead nowhere, outside, or
---- round in a circle without ever entering a property or item.
+--- where no check would end (expansion.lua).
 --- Does not know about: values, closures.
 
-local join = require('mcp-tools.schema.keywords').join
+local expansion = require('mcp-tools.schema.expansion')
 local keywords = require('mcp-tools.schema.keywords')
 local uri = require('mcp-tools.schema.uri')
 
@@ -19,18 +19,6 @@ local M = {}
 ---@field anchors table<string, table> schemas by `uri#anchor`
 ---@field base table<table, string> the URI each schema's references are relative to
 ---@field referring { schema: table, path: string }[]
-
---- Schemas under these keywords check the same value as the schema that holds them.
-local IN_PLACE = {
-  allOf = true,
-  anyOf = true,
-  oneOf = true,
-  ['not'] = true,
-  ['if'] = true,
-  ['then'] = true,
-  ['else'] = true,
-  dependentSchemas = true,
-}
 
 ---@param index mcp-tools.schema.Index
 local function add(index, schema, path, base)
@@ -48,7 +36,7 @@ local function add(index, schema, path, base)
     end
   end
   if schema['$ref'] then
-    index.referring[#index.referring + 1] = { schema = schema, path = join(path, '$ref') }
+    index.referring[#index.referring + 1] = { schema = schema, path = keywords.join(path, '$ref') }
   end
   keywords.children(schema, path, function(child, at)
     add(index, child, at, base)
@@ -90,7 +78,7 @@ local function resolve(index, schema)
   if not root then
     return nil, ('%q is outside of this schema; only references within it work'):format(reference)
   end
-  fragment = uri.decode(fragment)
+  fragment = vim.uri_decode(fragment)
   local target
   if fragment == '' then
     target = root
@@ -103,27 +91,6 @@ local function resolve(index, schema)
     return nil, ('%q leads nowhere'):format(reference)
   end
   return target
-end
-
---- Whether a schema comes back to itself while still checking the same value.
----@param schema table|boolean
----@param target table<table, table|boolean>
----@param state table<table, 'open'|'closed'>
----@return boolean
-local function circles(schema, target, state)
-  if type(schema) ~= 'table' or state[schema] == 'closed' then
-    return false
-  end
-  if state[schema] == 'open' then
-    return true
-  end
-  state[schema] = 'open'
-  local found = target[schema] ~= nil and circles(target[schema], target, state)
-  keywords.children(schema, '', function(child, _, keyword)
-    found = found or (IN_PLACE[keyword] and circles(child, target, state)) or false
-  end)
-  state[schema] = 'closed'
-  return found
 end
 
 --- Resolves every reference of a schema.
@@ -151,12 +118,8 @@ function M.resolve(schema)
     end
     i = i + 1
   end
-  local state = {}
-  for _, place in ipairs(index.referring) do
-    if circles(place.schema, target, state) then
-      faults[#faults + 1] = { field = place.path, message = 'refers to itself without end' }
-      break
-    end
+  if #faults == 0 then
+    faults[1] = expansion.fault(index.referring, target)
   end
   if #faults > 0 then
     return nil, faults

@@ -1,13 +1,19 @@
---- Collects what is wrong with a value, with the place of each fault.
+--- The list of errors of a value: what is wrong with it, and where.
 ---
 --- Receives: faults from the compiled checks, in a second pass that only a value with faults pays for.
---- Sends: a list of `{field, message}` without duplicates, of bounded length.
+--- Sends: a list of `{field, message}` without duplicates. Whatever a client sends: of bounded length, and with bounded
+--- texts.
 --- Does not know about: schemas, keywords.
 
 local join = require('mcp-tools.schema.keywords').join
+local utf8 = require('mcp-tools.util.utf8')
 
---- More faults than this are counted, not listed.
+--- More faults than this are counted, not listed; and no longer looked for when as many again were counted.
 local MAX_ERRORS = 100
+--- Of a branch that is only tried: enough to say what it misses.
+local MAX_TRIED = 3
+--- Bytes of one name in a path, of a path, and of a message.
+local MAX_NAME, MAX_PATH, MAX_MESSAGE = 80, 250, 4096
 
 ---@class mcp-tools.schema.Report
 ---@field keys (string|integer)[] the way from the root to the value being checked
@@ -15,12 +21,25 @@ local MAX_ERRORS = 100
 ---@field errors mcp-tools.Fault[]
 ---@field seen table<string, true>
 ---@field left_out integer
+---@field max integer
+---@field full boolean nothing more is looked for
+---@field trials integer how many unions are being tried around this place
 local Report = {}
 Report.__index = Report
 
+---@param max? integer
 ---@return mcp-tools.schema.Report
-function Report.new()
-  return setmetatable({ keys = {}, depth = 0, errors = {}, seen = {}, left_out = 0 }, Report)
+function Report.new(max)
+  return setmetatable({
+    keys = {},
+    depth = 0,
+    errors = {},
+    seen = {},
+    left_out = 0,
+    max = max or MAX_ERRORS,
+    full = false,
+    trials = 0,
+  }, Report)
 end
 
 --- Goes into a property or item.
@@ -35,16 +54,34 @@ function Report:leave()
   self.depth = self.depth - 1
 end
 
+--- One step of a path; of a name that a client made up, its beginning.
+local function step(path, key)
+  return join(path, type(key) == 'number' and key or utf8.cut(tostring(key), MAX_NAME))
+end
+
+--- Where the check is, or one of its properties.
+---@param key? string
+---@return string
+function Report:path(key)
+  local path = ''
+  for i = 1, self.depth do
+    path = step(path, self.keys[i])
+  end
+  path = key and step(path, key) or path
+  if #path > MAX_PATH then
+    -- Both ends say more than the middle.
+    path = utf8.cut(path, MAX_PATH / 2) .. path:sub(-MAX_PATH / 2):gsub('^[\128-\191]+', '')
+  end
+  return path == '' and '(root)' or path
+end
+
 --- Notes a fault of the current value, or of one of its properties.
 ---@param message string
 ---@param key? string
 function Report:add(message, key)
-  local path = ''
-  for i = 1, self.depth do
-    path = join(path, self.keys[i])
+  if not self.full then
+    self:put(self:path(key), message)
   end
-  path = key and join(path, key) or path
-  self:put(path == '' and '(root)' or path, message)
 end
 
 --- Notes a fault with its whole path.
@@ -56,40 +93,34 @@ function Report:put(field, message)
     return
   end
   self.seen[id] = true
-  if #self.errors < MAX_ERRORS then
-    self.errors[#self.errors + 1] = { field = field, message = message }
+  if #self.errors < self.max then
+    self.errors[#self.errors + 1] = { field = field, message = utf8.cut(message, MAX_MESSAGE) }
   else
     self.left_out = self.left_out + 1
+    self.full = self.left_out >= self.max
   end
 end
 
---- An empty report about the same place, for faults that may be thrown away.
+--- An empty report about the same place, for the few faults that say why one alternative does not fit.
 ---@return mcp-tools.schema.Report
 function Report:branch()
-  local branch = Report.new()
+  local branch = Report.new(MAX_TRIED)
   for i = 1, self.depth do
     branch.keys[i] = self.keys[i]
   end
-  branch.depth = self.depth
+  branch.depth, branch.trials = self.depth, self.trials + 1
   return branch
-end
-
---- Takes over the faults of a branch.
----@param branch mcp-tools.schema.Report
-function Report:merge(branch)
-  for _, fault in ipairs(branch.errors) do
-    self:put(fault.field, fault.message)
-  end
-  self.left_out = self.left_out + branch.left_out
 end
 
 --- All faults, in the order they were found.
 ---@return mcp-tools.Fault[]
 function Report:list()
+  local list = vim.list_slice(self.errors)
   if self.left_out > 0 then
-    self.errors[#self.errors + 1] = { field = '(root)', message = ('%d more faults'):format(self.left_out) }
+    local count = (self.full and 'at least %d more faults' or '%d more faults'):format(self.left_out)
+    list[#list + 1] = { field = '(root)', message = count }
   end
-  return self.errors
+  return list
 end
 
 return Report

@@ -1,9 +1,8 @@
---- Keywords about strings and numbers.
+--- Keywords about strings and numbers: `pattern`, `minLength`, `minimum`, `multipleOf` …
 ---
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
-local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
 
 --- Rounding of one division and of its two operands, relative.
@@ -32,7 +31,7 @@ end
 
 ---@class mcp-tools.schema.ScalarRule
 ---@field keyword string
----@field make fun(limit: any): (fun(v: any): boolean)? nil: cannot be tried
+---@field make fun(limit: any, compiler: mcp-tools.schema.Compiler): (fun(v: any): boolean)? nil: cannot be tried
 ---@field say fun(limit: any): string
 
 --- In the order of their faults.
@@ -122,8 +121,8 @@ local STRINGS = {
   },
   {
     keyword = 'pattern',
-    make = function(source)
-      return (pattern.compile(source))
+    make = function(source, compiler)
+      return compiler:matcher(source)
     end,
     say = function(source)
       return 'must match the pattern ' .. source
@@ -132,12 +131,12 @@ local STRINGS = {
 }
 
 --- The tests of a schema, and what to say when one fails.
-local function collect(schema, rules)
+local function collect(compiler, schema, rules)
   local tests, messages = {}, {}
   for i = 1, #rules do
     local rule = rules[i]
     local limit = schema[rule.keyword]
-    local test = limit ~= nil and rule.make(limit)
+    local test = limit ~= nil and rule.make(limit, compiler)
     if test then
       tests[#tests + 1] = test
       messages[#messages + 1] = function()
@@ -148,11 +147,12 @@ local function collect(schema, rules)
   return tests, messages
 end
 
+---@param compiler mcp-tools.schema.Compiler
 ---@param schema table
 ---@return mcp-tools.schema.Check?
-return function(_, schema)
-  local number_tests, number_messages = collect(schema, NUMBERS)
-  local string_tests, string_messages = collect(schema, STRINGS)
+return function(compiler, schema)
+  local number_tests, number_messages = collect(compiler, schema, NUMBERS)
+  local string_tests, string_messages = collect(compiler, schema, STRINGS)
   if #number_tests + #string_tests == 0 then
     return nil
   end

@@ -1,41 +1,34 @@
---- Gives empty tables the form that their schema says: `{}` in Lua is an object or an array, in JSON only one of them.
+--- The form of empty tables: `{}` in Lua is an object or an array, in JSON only one of them; the schema says which.
 ---
---- Receives: a value from Lua and its schema.
---- Sends: a copy in which empty tables are `vim.empty_dict()` where the schema means an object.
---- Does not know about: whether the value is right.
+--- Receives: compiled checks of a schema.
+--- Sends: plans that mark, in place, the empty tables which the schema means as objects.
+--- Does not know about: defaults, whether the value is right.
 
-local value = require('mcp-tools.schema.value')
+local new_plans = require('mcp-tools.schema.plans')
 
---- Whether a schema means an object by a table without content.
-local function means_object(schema)
-  return schema.type == 'object' or (schema.type == nil and schema.properties ~= nil)
+local EMPTY_DICT = getmetatable(vim.empty_dict())
+
+---@class mcp-tools.schema.Shaper: mcp-tools.schema.Visitor
+local Shaper = {}
+
+function Shaper:property(plans, name, schemas)
+  local inside = plans:inside(schemas)
+  return function(v)
+    if type(v[name]) == 'table' then
+      inside(v[name])
+    end
+  end
 end
 
----@param v any
----@param schema any
----@return any
-local function shape(v, schema)
-  if type(v) ~= 'table' or type(schema) ~= 'table' then
-    return value.copy(v)
+function Shaper:empty(v, wanted)
+  if wanted then
+    setmetatable(v, EMPTY_DICT)
   end
-  if next(v) == nil then
-    if means_object(schema) then
-      return vim.empty_dict()
-    end
-    return schema.type == 'array' and {} or value.copy(v)
-  end
-  local prefix, properties = schema.prefixItems or {}, schema.properties or {}
-  local copy = {}
-  for key, item in pairs(v) do
-    local child
-    if type(key) == 'number' then
-      child = prefix[key] or schema.items
-    else
-      child = properties[key] or schema.additionalProperties
-    end
-    copy[key] = shape(item, child)
-  end
-  return copy
+  return false
 end
 
-return shape
+---@param compiler mcp-tools.schema.Compiler
+---@return mcp-tools.schema.Plans
+return function(compiler)
+  return new_plans(compiler, Shaper)
+end

@@ -72,13 +72,4 @@ function M.resolve(base, reference)
   return compose(r), r.fragment
 end
 
---- Undoes percent-encoding.
----@param text string
----@return string
-function M.decode(text)
-  return (text:gsub('%%(%x%x)', function(hex)
-    return string.char(tonumber(hex, 16))
-  end))
-end
-
 return M

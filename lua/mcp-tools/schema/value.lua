@@ -5,6 +5,8 @@
 --- Sends: answers, never changed values.
 --- Does not know about: schemas.
 
+local utf8 = require('mcp-tools.util.utf8')
+
 local M = {}
 
 local NIL = vim.NIL
@@ -108,34 +110,6 @@ local function equal(a, b)
 end
 M.equal = equal
 
---- A text that two values share exactly when they are equal.
----@param value any
----@return string
-function M.canonical(value)
-  local kind = type(value)
-  if kind == 'string' then
-    return ('s%d:%s'):format(#value, value)
-  end
-  if kind == 'number' then
-    return ('n%.17g'):format(value + 0 == 0 and 0 or value)
-  end
-  if kind ~= 'table' then
-    return kind == 'boolean' and tostring(value) or 'null'
-  end
-  local parts = {}
-  if M.is_array(value) then
-    for i, item in ipairs(value) do
-      parts[i] = M.canonical(item)
-    end
-    return '[' .. table.concat(parts, ',') .. ']'
-  end
-  for key, item in pairs(value) do
-    parts[#parts + 1] = M.canonical(key) .. '=' .. M.canonical(item)
-  end
-  table.sort(parts)
-  return '{' .. table.concat(parts, ',') .. '}'
-end
-
 --- Length in code points: bytes that do not continue a UTF-8 sequence.
 ---@param text string
 ---@return integer
@@ -155,16 +129,7 @@ function M.show(value)
   if not ok then
     return '<' .. type(value) .. '>'
   end
-  text = text:gsub('\\/', '/')
-  if #text > MAX_SHOWN then
-    -- Not inside a UTF-8 sequence.
-    local cut = MAX_SHOWN
-    while cut > 1 and text:byte(cut + 1) >= 0x80 and text:byte(cut + 1) < 0xC0 do
-      cut = cut - 1
-    end
-    text = text:sub(1, cut) .. '…'
-  end
-  return text
+  return utf8.cut((text:gsub('\\/', '/')), MAX_SHOWN)
 end
 
 --- What a value is, for a message: a number itself, else its kind.
@@ -199,21 +164,62 @@ function M.names(object)
   return names
 end
 
---- A deep copy that keeps which empty tables are objects.
+--- Tables looked at for an empty one before one is simply assumed; and levels, beyond which nothing is written as JSON.
+local MAX_SEARCHED, MAX_LEVELS = 10000, 128
+
+---@param value table
+---@param left integer
+---@param level integer
+---@return boolean found
+---@return integer left
+local function has_empty(value, left, level)
+  if left <= 0 or next(value) == nil then
+    return getmetatable(value) ~= EMPTY_DICT, left
+  end
+  for _, item in pairs(value) do
+    if type(item) == 'table' and level < MAX_LEVELS then
+      local found
+      found, left = has_empty(item, left - 1, level + 1)
+      if found then
+        return true, left
+      end
+    end
+  end
+  return false, left
+end
+
+--- Whether there is an empty table in a value that does not say whether it is an array or an object. Of large values
+--- it says yes.
+---@param value any
+---@return boolean
+function M.is_ambiguous(value)
+  return type(value) == 'table' and (has_empty(value, MAX_SEARCHED, 1))
+end
+
+---@param value any
+---@param above table<table, table> tables that this one stands in → their copies
+---@param level integer
+local function copy_of(value, above, level)
+  if type(value) ~= 'table' or level > MAX_LEVELS then
+    return value
+  elseif above[value] then
+    return above[value]
+  end
+  local copy = getmetatable(value) == EMPTY_DICT and vim.empty_dict() or {}
+  above[value] = copy
+  for key, item in pairs(value) do
+    copy[key] = copy_of(item, above, level + 1)
+  end
+  above[value] = nil
+  return copy
+end
+
+--- A deep copy that keeps which empty tables are objects. A table that stands in two places has two copies; one that
+--- stands inside itself has one; one deeper than anything is written stays.
 ---@param value any
 ---@return any
 function M.copy(value)
-  if type(value) ~= 'table' then
-    return value
-  end
-  local copy = {}
-  for key, item in pairs(value) do
-    copy[key] = M.copy(item)
-  end
-  if next(copy) == nil and getmetatable(value) == EMPTY_DICT then
-    return vim.empty_dict()
-  end
-  return copy
+  return copy_of(value, {}, 1)
 end
 
 return M

@@ -23,7 +23,7 @@ local SPARSE_SAFE, SPARSE_RATIO = 10, 2
 
 local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
 local floor, format, huge = math.floor, string.format, math.huge
-local json_encode = vim.json.encode
+local json_encode = json_fast.plain
 
 ---@class mcp-tools.Survey
 ---@field path any[] keys from the root to the fault, outermost first

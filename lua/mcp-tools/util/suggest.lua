@@ -24,15 +24,21 @@ local function distance(a, b)
   return rows[#a][#b]
 end
 
+--- A longer word is no slip of one of ours: comparing takes the product of both lengths.
+local MAX_LENGTH = 64
+
 --- The candidate closest to `word`; nil when none is near enough to be what was meant.
 ---@param word string
 ---@param candidates string[]
 ---@return string?
 return function(word, candidates)
+  if #word > MAX_LENGTH then
+    return nil
+  end
   local best, best_distance
   local lower = word:lower()
   for _, candidate in ipairs(candidates) do
-    local d = distance(lower, candidate:lower())
+    local d = #candidate <= MAX_LENGTH and distance(lower, candidate:lower()) or math.huge
     if not best_distance or d < best_distance or (d == best_distance and candidate < best) then
       best, best_distance = candidate, d
     end

@@ -1,7 +1,7 @@
---- UTF-8: is it, where is it not, and the repair that bundled tools use.
+--- UTF-8: is it, where is it not, the repair that bundled tools use, and a cut between characters.
 ---
 --- Receives: strings that may hold any bytes (buffers do).
---- Sends: positions of the first bad byte, or repaired copies.
+--- Sends: positions of the first bad byte, repaired or shortened copies.
 --- Does not know about: results, paths, JSON.
 ---
 --- Source: RFC 3629 (no surrogates, nothing above U+10FFFF, shortest forms only).
@@ -100,6 +100,20 @@ function M.repair(s)
   end
   parts[#parts + 1] = sub(s, from)
   return table.concat(parts), true
+end
+
+--- The beginning of a text, for a line that people read: whole characters, and `…` where something is left out.
+---@param text string
+---@param max integer bytes kept
+---@return string
+function M.cut(text, max)
+  if #text <= max then
+    return text
+  end
+  while max > 0 and tail(byte(text, max + 1)) do
+    max = max - 1
+  end
+  return sub(text, 1, max) .. '…'
 end
 
 return M

@@ -6,20 +6,9 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local json = require('mcp-tools.util.json')
-local prompt = require('mcp-tools.registry.definition.prompt')
-local resource = require('mcp-tools.registry.definition.resource')
-local tool = require('mcp-tools.registry.definition.tool')
+local listing = require('mcp-tools.registry.listing')
 
 local M = {}
-
----@type table<mcp-tools.Kind, fun(def: table, prefix: string): table>
-local PUBLISHED = {
-  tools = tool.published,
-  resources = resource.published,
-  templates = resource.published,
-  prompts = prompt.published,
-}
 
 ---@type table<mcp-tools.Kind, { revision: integer, prefix: string, text: string }>
 local made = {}
@@ -33,11 +22,7 @@ function M.json(kind)
   if last and last.revision == revision and last.prefix == prefix then
     return last.text
   end
-  local parts = {}
-  for i, entry in ipairs(registry:list(kind)) do
-    parts[i] = assert(json.encode(PUBLISHED[kind](entry, prefix), entry.name))
-  end
-  made[kind] = { revision = revision, prefix = prefix, text = '[' .. table.concat(parts, ',') .. ']' }
+  made[kind] = { revision = revision, prefix = prefix, text = listing.json(registry, kind, prefix) }
   return made[kind].text
 end
 

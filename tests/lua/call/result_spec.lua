@@ -81,6 +81,17 @@ describe('JSON of a value', function()
     end)
   end
 
+  it('writes a slash as it is, on every version', function()
+    local path = '/home/x/\\/"y"/'
+    local text = '"/home/x/\\\\/\\"y\\"/"'
+    t.eq(text, json.encode(path))
+    t.eq('[' .. text .. ']', json.encode({ path }))
+    t.eq('{' .. text .. ':[' .. text .. ',0.30000000000000004]}', json.encode({ [path] = { path, 0.1 + 0.2 } }))
+    local long = path:rep(5000)
+    t.eq({ long }, vim.json.decode(json.encode({ long })))
+    t.ok(not json.encode({ long }):find('[^\\]\\/'))
+  end)
+
   it('lets a table stand in two places', function()
     local shared = { 1 }
     t.eq('[[1],[1]]', json.encode({ shared, shared }))
@@ -179,6 +190,73 @@ describe('a promised result', function()
     t.eq(true, result.structured)
     t.matches('"map":{}', result.text)
     t.matches('"list":%[{}%]', result.text)
+  end)
+
+  it('has empty objects wherever the schema means them: behind references, choices, lists of types', function()
+    local wide = {
+      type = 'object',
+      properties = {
+        ref = { ['$ref'] = '#/$defs/o' },
+        all = { allOf = { { ['$ref'] = '#/$defs/o' }, { description = 'x' } } },
+        any = { anyOf = { { type = 'string' }, { ['$ref'] = '#/$defs/o' } } },
+        one = { oneOf = { { type = 'array', minItems = 1 }, { type = 'object' } } },
+        types = { type = { 'object', 'null' } },
+        when = { ['if'] = true, ['then'] = { type = 'object' } },
+        list = { type = { 'array', 'null' } },
+        either = { type = { 'array', 'object' } },
+        mixed = { type = 'array', prefixItems = { { ['$ref'] = '#/$defs/o' } }, items = { type = 'array' } },
+        kinds = {
+          type = 'array',
+          items = {
+            oneOf = {
+              { properties = { kind = { const = 'a' }, v = { type = 'object' } }, required = { 'kind' } },
+              { properties = { kind = { const = 'b' }, v = { type = 'array' } }, required = { 'kind' } },
+            },
+          },
+        },
+      },
+      patternProperties = { ['^x_'] = { ['$ref'] = '#/$defs/o' } },
+      additionalProperties = { type = { 'object', 'string' } },
+      ['$defs'] = { o = { type = 'object', properties = { again = { ['$ref'] = '#/$defs/o' } } } },
+    }
+    local empty = {}
+    local value = {
+      ref = { again = { again = {} } },
+      all = {},
+      any = {},
+      one = {},
+      types = empty,
+      when = {},
+      list = empty,
+      either = {},
+      mixed = { {}, {} },
+      kinds = { { kind = 'a', v = {} }, { kind = 'b', v = {} } },
+      x_1 = {},
+      other = {},
+    }
+    local before = vim.deepcopy(value)
+    local result = t.ok(payload(value, { check_output = require('mcp-tools.schema').compile(wide) }))
+    local o, dict = vim.json.decode(result.text), vim.empty_dict()
+    local function is_object(v)
+      return getmetatable(v) == getmetatable(dict) and next(v) == nil
+    end
+    for _, name in ipairs({ 'all', 'any', 'one', 'types', 'when', 'x_1', 'other' }) do
+      t.ok(is_object(o[name]), name .. ' is a list')
+    end
+    t.ok(is_object(o.ref.again.again) and is_object(o.mixed[1]) and is_object(o.kinds[1].v))
+    t.matches('"list":%[%]', result.text)
+    t.matches('"either":%[%]', result.text)
+    t.ok(not is_object(o.mixed[2]) and not is_object(o.kinds[2].v))
+    t.eq(nil, getmetatable(value.ref.again.again), 'the value of the tool was changed')
+    t.eq(before, value)
+  end)
+
+  it('that contains itself is refused by its path', function()
+    local value = { map = {}, list = {} }
+    value.list[1] = value
+    local _, err = payload(value, promise)
+    t.eq('not_serializable', err.code)
+    t.matches('result%.list%[1%]: a table that contains itself', err.message)
   end)
 
   it('is refused where it breaks the promise', function()

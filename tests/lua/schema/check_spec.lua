@@ -66,6 +66,7 @@ describe('errors', function()
       { '["a.b"].c: is required' },
       errors_of({ properties = { ['a.b'] = { required = { 'c' } } } }, { ['a.b'] = { x = 1 } })
     )
+    t.eq({ '["a/\\"b"]: is not allowed' }, errors_of({ additionalProperties = false }, { ['a/"b'] = 1 }))
   end)
 
   it('say one thing about a value of the wrong type or name', function()
@@ -87,6 +88,16 @@ describe('errors', function()
     local lines = errors_of({ items = { type = 'string' } }, many)
     t.eq(101, #lines)
     t.eq('(root): 50 more faults', lines[101])
+  end)
+
+  it('name keys that are no strings, and numbers that are none', function()
+    t.eq({ 'true: is not allowed' }, errors_of({ additionalProperties = false }, { [true] = 1 }))
+    t.eq({ 'true: must be string, got 1' }, errors_of({ additionalProperties = { type = 'string' } }, { [true] = 1 }))
+    t.eq({}, errors_of({ uniqueItems = true }, { 0 / 0, 0 / 0, '1', 1, '[]', {} }))
+    t.eq(
+      { '(root): items must differ: [2] repeats [0]' },
+      errors_of({ uniqueItems = true }, { { a = 1, b = { 2 } }, {}, { b = { 2 }, a = 1 } })
+    )
   end)
 
   it('survive a value that contains itself', function()
@@ -208,6 +219,7 @@ describe('faults of a schema', function()
       faults_of({ properties = { a = { default = 0 / 0 } } })[1]
     )
     t.matches('description: is not UTF%-8', faults_of({ description = '\255' })[1])
+    t.matches('properties: has a name that is not UTF%-8', faults_of({ properties = { ['\255'] = true } })[1])
     local loop = {}
     loop.properties = { child = loop }
     t.matches('properties.child: contains itself; use %$ref', faults_of(loop)[1])

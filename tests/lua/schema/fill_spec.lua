@@ -100,6 +100,34 @@ describe('fill', function()
     t.eq(1, compile({ properties = { child = { ['$ref'] = '#' }, n = { default = 1 } } }):fill(value).n)
   end)
 
+  it('fills properties by the form of their names, and those that are left', function()
+    local validator = compile({
+      patternProperties = { ['^x'] = { properties = { n = { default = 1 } } } },
+      additionalProperties = { properties = { m = { default = 2 } } },
+    })
+    t.eq({ x1 = { n = 1, a = 0 }, y1 = { m = 2, a = 0 } }, validator:fill({ x1 = { a = 0 }, y1 = { a = 0 } }))
+  end)
+
+  it('takes an empty array off the wire for what it is', function()
+    local validator = compile({ properties = { o = { type = 'object', properties = { n = { default = 1 } } } } })
+    t.eq({ o = { n = 1 } }, validator:fill({ o = {} }))
+    t.eq({ o = { n = 1 } }, validator:fill({ o = vim.empty_dict() }, { strict = true }))
+    local value = validator:fill({ o = {} }, { strict = true })
+    t.eq(nil, next(value.o))
+    t.eq(false, (validator:check(value, { strict = true })))
+  end)
+
+  it('gives empty defaults the form that their schema says', function()
+    local validator = compile({
+      ['$defs'] = { o = { type = 'object' } },
+      properties = { a = { ['$ref'] = '#/$defs/o', default = {} }, b = { type = 'array', default = {} } },
+    })
+    local filled = validator:fill(vim.empty_dict(), { strict = true })
+    t.ok(validator:check(filled, { strict = true }))
+    t.matches('"a":{}', vim.json.encode(filled))
+    t.matches('"b":%[%]', vim.json.encode(filled))
+  end)
+
   it('never fills in what its own schema refuses, and says so', function()
     local validator =
       compile({ properties = { a = { type = 'string', default = 5 }, b = { type = 'string', default = NIL } } })

@@ -4,8 +4,8 @@ local pattern = require('mcp-tools.schema.pattern')
 local t = require('helpers')
 
 local function matches(source, text)
-  local fn, why = pattern.compile(source)
-  return t.ok(fn, source .. ' does not translate: ' .. tostring(why))(text)
+  local compiled, why = pattern.compile(source)
+  return t.ok(compiled, source .. ' does not translate: ' .. tostring(why)).matches(text)
 end
 
 -- { pattern, texts that match, texts that do not }
@@ -72,8 +72,8 @@ describe('pattern', function()
 
   for _, source in ipairs(UNTRANSLATABLE) do
     it(source .. ' is given up, with a reason', function()
-      local fn, why = pattern.compile(source)
-      t.eq(nil, fn)
+      local compiled, why = pattern.compile(source)
+      t.eq(nil, compiled)
       t.ok(type(why) == 'string' and why ~= '')
     end)
   end

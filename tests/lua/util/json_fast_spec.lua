@@ -13,6 +13,11 @@ end
 
 local variants = { compiled = require('mcp-tools.util.json_fast'), interpreted = interpreted() }
 
+--- What vim.json writes, but that of 0.10 with each escape of a slash undone: those are no part of what is meant.
+local function standard(value)
+  return (vim.json.encode(value):gsub('\\(.)', { ['/'] = '/' }))
+end
+
 local STRINGS =
   { '', 'name', 'größe', '日本語', 'a"b', 'back\\slash', 'a/b', 'tab\t', '\0', '\127', '\255\254', '\1' }
 for length = 62, 66 do
@@ -52,7 +57,7 @@ for name, compact in vim.spairs(variants) do
         local text = compact.encode(value)
         if text then
           written = written + 1
-          t.eq(vim.json.encode(value), text)
+          t.eq(standard(value), text)
         end
       end
       t.eq(true, written > 1500)
@@ -62,7 +67,7 @@ for name, compact in vim.spairs(variants) do
       for code = 0, 255 do
         local char = string.char(code)
         local value = { char, { [char] = char, ['a' .. char .. 'b'] = 'a' .. char .. 'b' }, 1 }
-        t.eq(vim.json.encode(value), compact.encode(value))
+        t.eq(standard(value), compact.encode(value))
       end
     end)
 
@@ -72,7 +77,7 @@ for name, compact in vim.spairs(variants) do
         for i = 1, 300 do
           value[('field_%d_%d'):format(i, round)] = i
         end
-        t.eq(vim.json.encode(value), compact.encode(value))
+        t.eq(standard(value), compact.encode(value))
       end
     end)
 
@@ -82,7 +87,7 @@ for name, compact in vim.spairs(variants) do
         large[i] = { id = i, text = ('line %d'):format(i) }
       end
       for _ = 1, 2 do
-        t.eq(true, vim.json.encode(large) == compact.encode(large))
+        t.eq(true, standard(large) == compact.encode(large))
         t.eq('{"a":1}', compact.encode({ a = 1 }))
       end
     end)
@@ -90,7 +95,7 @@ for name, compact in vim.spairs(variants) do
     it('is that of vim.json around a long string', function()
       for _, length in ipairs({ 32767, 32768, 32769, 2 ^ 20 }) do
         local value = { 1, { text = ('a"'):rep(length / 2), n = { 2 ^ 40 } }, 'end' }
-        t.eq(true, vim.json.encode(value) == compact.encode(value))
+        t.eq(true, standard(value) == compact.encode(value))
         t.eq(nil, compact.encode({ ('x'):rep(length), { print } }))
       end
     end)

@@ -1,4 +1,4 @@
---- Makes a schema ready to be published and compiled.
+--- The published form of a schema: what clients read in `inputSchema` and `outputSchema`, and what is compiled.
 ---
 --- Receives: a schema as its author wrote it, without faults (schema/faults.lua).
 --- Sends: a deep copy whose empty tables encode as what they stand for, and the repairs that were needed. All else is
@@ -6,7 +6,6 @@
 --- Does not know about: tools, references.
 
 local keywords = require('mcp-tools.schema.keywords')
-local shape = require('mcp-tools.schema.shape')
 local value = require('mcp-tools.schema.value')
 
 local EMPTY_DICT = getmetatable(vim.empty_dict())
@@ -14,30 +13,43 @@ local join = keywords.join
 
 local prepare
 
+--- What is collected on the way.
+---@class mcp-tools.Publishing
+---@field repairs mcp-tools.Fault[]
+---@field ambiguous { holder: table, key: any, schema: table }[] values with an empty table whose form is to be found
+
 --- Whether something is an empty table that would be written as `[]`.
 local function written_as_list(v)
   return type(v) == 'table' and next(v) == nil and getmetatable(v) ~= EMPTY_DICT
 end
 
----@type table<mcp-tools.schema.Shape, fun(v: any, path: string, repairs: mcp-tools.Fault[], schema: table): any>
+--- Copies a value that the schema it stands in is about: a default, a named value, an example.
+local function put_value(notes, holder, key, v, schema)
+  holder[key] = value.copy(v)
+  if value.is_ambiguous(v) then
+    table.insert(notes.ambiguous, { holder = holder, key = key, schema = schema })
+  end
+end
+
+---@type table<mcp-tools.schema.Shape, fun(v: any, path: string, notes: mcp-tools.Publishing, schema: table): any>
 local by_shape = {
-  schema = function(v, path, repairs)
-    return prepare(v, path, repairs)
+  schema = function(v, path, notes)
+    return prepare(v, path, notes)
   end,
-  schemas = function(v, path, repairs)
+  schemas = function(v, path, notes)
     local copy = {}
     for i, item in ipairs(v) do
-      copy[i] = prepare(item, join(path, i), repairs)
+      copy[i] = prepare(item, join(path, i), notes)
     end
     return copy
   end,
-  map = function(v, path, repairs)
+  map = function(v, path, notes)
     if written_as_list(v) then
-      repairs[#repairs + 1] = { field = path, message = 'empty, published as an object' }
+      table.insert(notes.repairs, { field = path, message = 'empty, published as an object' })
     end
     local copy = {}
     for name, item in pairs(v) do
-      copy[name] = prepare(item, join(path, name), repairs)
+      copy[name] = prepare(item, join(path, name), notes)
     end
     return next(copy) and copy or vim.empty_dict()
   end,
@@ -48,49 +60,53 @@ local by_shape = {
     end
     return next(copy) and copy or vim.empty_dict()
   end,
-  list = function(v, _, _, schema)
+  list = function(v, _, notes, schema)
     local copy = {}
     for i, item in ipairs(v) do
-      copy[i] = shape(item, schema)
+      put_value(notes, copy, i, item, schema)
     end
     return copy
   end,
 }
 
----@param v any
----@param path string
----@param repairs mcp-tools.Fault[]
----@param schema table the one that holds the keyword
-local function keyword_value(keyword, v, path, repairs, schema)
-  local kind = keywords.shapes[keyword]
-  if by_shape[kind] then
-    return by_shape[kind](v, path, repairs, schema)
-  elseif keyword == 'default' or keyword == 'const' then
-    return shape(v, schema)
-  elseif keyword == 'required' and next(v) == nil then
-    repairs[#repairs + 1] = { field = path, message = 'empty, dropped' }
-    return nil
-  end
-  return value.copy(v)
-end
-
 ---@param schema table|boolean
 ---@param path string
----@param repairs mcp-tools.Fault[]
+---@param notes mcp-tools.Publishing
 ---@return table|boolean
-prepare = function(schema, path, repairs)
+prepare = function(schema, path, notes)
   if type(schema) ~= 'table' then
     return schema
   end
   local copy = {}
   for keyword, v in pairs(schema) do
-    copy[keyword] = keyword_value(keyword, v, join(path, keyword), repairs, schema)
+    local at, by = join(path, keyword), by_shape[keywords.shapes[keyword]]
+    if by then
+      copy[keyword] = by(v, at, notes, copy)
+    elseif keyword == 'default' or keyword == 'const' then
+      put_value(notes, copy, keyword, v, copy)
+    elseif keyword == 'required' and next(v) == nil then
+      table.insert(notes.repairs, { field = at, message = 'empty, dropped' })
+    else
+      copy[keyword] = value.copy(v)
+    end
   end
-  if vim.tbl_contains(keywords.types_of(copy) or {}, 'array') and copy.items == nil and copy.prefixItems == nil then
-    repairs[#repairs + 1] = { field = path, message = 'an array without items, published with items of any kind' }
+  if vim.list_contains(keywords.types_of(copy) or {}, 'array') and copy.items == nil and copy.prefixItems == nil then
+    table.insert(notes.repairs, { field = path, message = 'an array without items, published with items of any kind' })
     copy.items = vim.empty_dict()
   end
   return next(copy) and copy or vim.empty_dict()
+end
+
+--- Gives empty tables within values the form that the finished schema says.
+---@param copy table
+---@param notes mcp-tools.Publishing
+local function shape_values(copy, notes)
+  -- A validator for this alone: the schema is changed under it. Where its references are at fault there is none.
+  -- Required here as start-up cost: most schemas hold no such value.
+  local validator = #notes.ambiguous > 0 and require('mcp-tools.schema').compile_sound(copy)
+  for _, place in ipairs(validator and notes.ambiguous or {}) do
+    place.holder[place.key] = validator:shape(place.holder[place.key], place.schema)
+  end
 end
 
 --- A copy of a schema that can be published.
@@ -98,7 +114,8 @@ end
 ---@return table copy
 ---@return mcp-tools.Fault[] repairs paths begin at the schema
 return function(schema)
-  local repairs = {}
-  local copy = prepare(schema, '', repairs)
-  return copy, repairs
+  local notes = { repairs = {}, ambiguous = {} }
+  local copy = prepare(schema, '', notes)
+  shape_values(copy, notes)
+  return copy, notes.repairs
 end

@@ -9,6 +9,7 @@ local common = require('mcp-tools.registry.definition.common')
 local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keywords = require('mcp-tools.schema.keywords')
+local schema = require('mcp-tools.schema')
 local schema_faults = require('mcp-tools.schema.faults')
 local value = require('mcp-tools.schema.value')
 
@@ -62,62 +63,6 @@ local function add_all(list, field, found)
   end
 end
 
--- Validators -------------------------------------------------------------------------------------------------------
-
---- Keywords beside which it is plain to see whether a default fits.
-local PLAIN = {}
-for _, keyword in ipairs({ 'type', 'default', 'title', 'description', 'examples', 'minimum', 'maximum', 'enum' }) do
-  PLAIN[keyword] = true
-end
-
---- Does a default fit its schema, as far as can be seen without compiling it?
----@param part table
----@return boolean
-local function plainly_fits(part)
-  local default, kind = part.default, part.type
-  for keyword in pairs(part) do
-    if not PLAIN[keyword] then
-      return false
-    end
-  end
-  if type(default) == 'number' and (default < (part.minimum or default) or default > (part.maximum or default)) then
-    return false
-  elseif type(default) == 'table' or part.enum and not vim.list_contains(part.enum, default) then
-    return false
-  end
-  return kind == value.kind(default) or kind == 'integer' and value.is_integer(default)
-end
-
---- Is there something to be said of a schema that only compiling it tells? Of most there is not.
----@param part any
----@return boolean
-local function has_to_be_compiled(part)
-  if type(part) ~= 'table' then
-    return false
-  end
-  local has = part['$ref'] ~= nil or part.pattern ~= nil or part.patternProperties ~= nil
-  has = has or part.default ~= nil and part.default ~= vim.NIL and not plainly_fits(part)
-  keywords.children(part, '', function(child)
-    has = has or has_to_be_compiled(child)
-  end)
-  return has
-end
-
---- A validator that is made at its first use: tools are registered while the editor starts, and called much later.
----@param published table
----@return mcp-tools.Validator
-local function made_later(published)
-  local function make(self, key)
-    -- Start-up cost: what compiles and checks is half of the plugin's files that a tool needs.
-    local made = assert(require('mcp-tools.schema').compile_sound(published))
-    for field, v in pairs(made) do
-      rawset(self, field, v)
-    end
-    return setmetatable(self, getmetatable(made))[key]
-  end
-  return setmetatable({}, { __index = make }) --[[@as mcp-tools.Validator]]
-end
-
 -- Intake -----------------------------------------------------------------------------------------------------------
 
 ---@class mcp-tools.Intake
@@ -142,16 +87,12 @@ local function take_schema(intake, field, raw)
     return nil
   end
   local published, repairs = publish_schema(raw)
-  add_all(intake.repairs, field, repairs)
-  if not has_to_be_compiled(published) then
-    return published, made_later(published)
-  end
-  -- Start-up cost: see above.
-  local validator, faults = require('mcp-tools.schema').compile_sound(published)
+  local validator, faults = schema.compile_sound(published)
   if not validator then
     add_all(intake.faults, field, faults or {})
     return nil
   end
+  add_all(intake.repairs, field, repairs)
   add_all(intake.lint, field, validator:misfits())
   for _, gap in ipairs(validator.unchecked) do
     table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })

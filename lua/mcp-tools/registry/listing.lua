@@ -1,0 +1,55 @@
+--- The lists of clients (`tools/list` and its like) as JSON text.
+---
+--- Receives: a registry, a kind.
+--- Sends: the text of a sorted list. An entry that cannot be written is left out, logged, and named among the
+--- refused of the registry, which health shows: one definition takes nothing from the others.
+--- Does not know about: who asks, how long the text is kept.
+
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
+
+local M = {}
+
+--- Loaded by name: most editors list tools alone.
+---@type table<mcp-tools.Kind, { module: string, what: string }>
+local KINDS = {
+  tools = { module = 'mcp-tools.registry.definition.tool', what = 'tool' },
+  resources = { module = 'mcp-tools.registry.definition.resource', what = 'resource' },
+  templates = { module = 'mcp-tools.registry.definition.resource', what = 'resource' },
+  prompts = { module = 'mcp-tools.registry.definition.prompt', what = 'prompt' },
+}
+
+---@param published fun(entry: table, prefix: string): table
+---@param entry table
+---@param prefix string
+---@return string? text
+---@return string? why there is none
+local function text_of(published, entry, prefix)
+  local made, definition = xpcall(published, debug.traceback, entry, prefix)
+  if not made then
+    return nil, tostring(definition)
+  end
+  local text, err = json.encode(definition, 'definition')
+  return text, err and err.message
+end
+
+--- What clients get of all that is offered of a kind.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.Kind
+---@param prefix string before the names of tools
+---@return string json
+function M.json(registry, kind, prefix)
+  local published, what = require(KINDS[kind].module).published, KINDS[kind].what
+  local parts = {}
+  for _, entry in ipairs(registry:list(kind)) do
+    local text, why = text_of(published, entry, prefix)
+    parts[#parts + 1] = text
+    if not text then
+      registry:refuse(what, entry.key or entry.name, 'not listed: ' .. why)
+      log.error("%s '%s' is left out of the list: %s", what, entry.key or entry.name, why)
+    end
+  end
+  return '[' .. table.concat(parts, ',') .. ']'
+end
+
+return M

@@ -1,0 +1,343 @@
+-- What a check may cost, whatever the client sends and whatever the schema's author wrote: time, length of what is
+-- told.
+
+local args_check = require('mcp-tools.call.arguments')
+local definition = require('mcp-tools.registry.definition.tool')
+local log = require('mcp-tools.log')
+local schema = require('mcp-tools.schema')
+local t = require('helpers')
+
+--- Of the processor's time. Without bounds these take seconds to for ever.
+local MAX_MS = 1500
+
+---@return mcp-tools.Validator
+local function compile(json_schema)
+  local validator, faults = schema.compile(json_schema)
+  return t.ok(validator, vim.inspect(faults))
+end
+
+--- What `fn` gives, when it comes in time.
+local function in_time(fn)
+  local started = os.clock()
+  local result = { fn() }
+  local ms = (os.clock() - started) * 1000
+  t.ok(ms < MAX_MS, ('took %d ms'):format(ms))
+  return unpack(result)
+end
+
+local function total_length(faults)
+  local sum = 0
+  for _, fault in ipairs(faults) do
+    sum = sum + #fault.field + #fault.message
+  end
+  return sum
+end
+
+--- A tool's definition, or why it is refused.
+local function tool(input_schema)
+  return definition.normalise({ name = 'x', description = 'd', execute = function() end, input_schema = input_schema })
+end
+
+describe('a client that sends', function()
+  it('400 000 surplus properties is told of some, in time', function()
+    local value = {}
+    for i = 1, 400000 do
+      value['p' .. i] = 1
+    end
+    local known = {}
+    for i = 1, 50 do
+      known['property' .. i] = { type = 'string' }
+    end
+    local validator = compile({ type = 'object', properties = known, additionalProperties = false })
+    local _, faults = in_time(function()
+      return validator:check(value, { strict = true })
+    end)
+    t.eq(101, #faults)
+    t.eq({ field = '(root)', message = 'at least 100 more faults' }, faults[101])
+    validator = compile({ propertyNames = { maxLength = 1 } })
+    _, faults = in_time(function()
+      return validator:check(value, { strict = true })
+    end)
+    t.eq(101, #faults)
+  end)
+
+  it('many items that fit no branch is told of some, in time', function()
+    local value = {}
+    for i = 1, 200000 do
+      value[i] = { kind = 'z', n = i }
+    end
+    local validator = compile({
+      type = 'array',
+      items = {
+        anyOf = {
+          { type = 'object', properties = { kind = { const = 'a' }, a = { type = 'string' } }, required = { 'a' } },
+          { type = 'object', properties = { kind = { enum = { 'b', 'c' } } }, required = { 'b' } },
+          { type = 'object', properties = { kind = { type = 'string' } }, required = { 'c' } },
+        },
+      },
+    })
+    local _, faults = in_time(function()
+      return validator:check(validator:fill(value, { strict = true }), { strict = true })
+    end)
+    t.eq(101, #faults)
+    t.matches('^fits none of 3 alternatives: %(1%) ', faults[1].message)
+  end)
+
+  it('names of megabytes gets them cut, in faults and in the log', function()
+    local long = ('n'):rep(3900000)
+    local closed = t.ok(tool({
+      type = 'object',
+      properties = { n = { type = 'string' } },
+      additionalProperties = false,
+    }))
+    local _, err = in_time(function()
+      return args_check.check(closed, { [long] = 1 }, true)
+    end)
+    t.eq(1, #err.errors)
+    t.ok(#err.message < 500, #err.message)
+    t.matches('n…"%]: is not allowed', err.message)
+    local open = t.ok(definition.normalise({
+      name = 'open',
+      description = 'd',
+      execute = function() end,
+      args = { n = { type = 'string' } },
+    }))
+    collectgarbage()
+    local before = collectgarbage('count')
+    for i = 1, 30 do
+      t.ok(args_check.check(open, { [i .. long] = 1 }, true))
+    end
+    collectgarbage()
+    t.ok(collectgarbage('count') - before < 1000, 'names are kept')
+    for _, line in ipairs(log.lines(12)) do
+      t.ok(#line < 500, #line)
+    end
+  end)
+
+  it('names at every level gets paths that can be read', function()
+    local value = 1
+    for i = 1, 90 do
+      value = { [('level %d '):format(i):rep(20)] = value }
+    end
+    local _, faults = compile({ additionalProperties = { ['$ref'] = '#' }, type = 'object' }):check(value)
+    t.eq(1, #faults)
+    t.ok(total_length(faults) < 400, faults[1].field)
+    t.matches('^%["level 90 .*…%S*level 1 ', faults[1].field)
+  end)
+
+  it('a value as deep as it may be, for a schema that leads back to itself in two ways, gets an answer', function()
+    local validator = compile({
+      ['$defs'] = {
+        node = {
+          anyOf = {
+            { properties = { child = { ['$ref'] = '#/$defs/node' }, a = { type = 'string' } } },
+            { properties = { child = { ['$ref'] = '#/$defs/node' }, a = { type = 'boolean' } } },
+          },
+        },
+      },
+      ['$ref'] = '#/$defs/node',
+    })
+    local value = { a = 1 }
+    for _ = 1, 95 do
+      value = { child = value }
+    end
+    local _, fault = in_time(function()
+      return validator:fill(value)
+    end)
+    t.matches('is too large to be checked', fault.message)
+    local ok, faults = in_time(function()
+      return validator:check(value)
+    end)
+    t.eq(false, ok)
+    t.matches('is too large to be checked', faults[1].message)
+    local _, err = args_check.check({ name = 'x', check = validator }, value, true)
+    t.matches('is too large to be checked', err.message)
+  end)
+
+  it('lists of one item within each other, which must differ, gets an answer', function()
+    local value = { ('x'):rep(3900000) }
+    for i = 1, 95 do
+      value = { value, i }
+    end
+    local validator = compile({ uniqueItems = true, items = { ['$ref'] = '#' } })
+    local _, faults = in_time(function()
+      return validator:check(value, { strict = true })
+    end)
+    t.matches('is too large to be checked', faults[1].message)
+  end)
+
+  it('empty objects for a schema with many defaults does not fill the memory', function()
+    local properties = {}
+    for i = 1, 100 do
+      properties['p' .. i] = { type = 'string', default = 'some text' }
+    end
+    local validator = compile({ type = 'array', items = { type = 'object', properties = properties } })
+    local value = {}
+    for i = 1, 100000 do
+      value[i] = vim.empty_dict()
+    end
+    local _, fault = in_time(function()
+      return validator:fill(value, { strict = true })
+    end)
+    t.matches('is too large', fault.message)
+  end)
+end)
+
+describe('a million numbers', function()
+  it('are checked', function()
+    local value = {}
+    for i = 1, 1000000 do
+      value[i] = i
+    end
+    local validator = compile({ type = 'array', items = { type = 'integer' } })
+    t.eq(
+      true,
+      in_time(function()
+        return validator:check(validator:fill(value, { strict = true }), { strict = true })
+      end)
+    )
+  end)
+end)
+
+describe('a pattern', function()
+  local validator = compile({
+    type = 'object',
+    properties = {
+      slow = { type = 'string', pattern = 'a{0,100}a{0,100}b' },
+      flat = { type = 'string', pattern = '^[a-z]{1,30000}[a-z]*b' },
+      line = { type = 'string', pattern = '^[^\\n]+$' },
+      none = { ['not'] = { pattern = 'a{0,100}a{0,100}b' } },
+    },
+    patternProperties = { ['(a{0,30}a{0,30})*!'] = { type = 'string' } },
+  })
+
+  it('is tried on what it can be tried on in time', function()
+    t.ok(validator:check({ slow = ('a'):rep(100) .. 'b', flat = ('a'):rep(1000) .. 'b', line = ('é'):rep(100000) }))
+    local _, faults = validator:check({ slow = ('a'):rep(100) })
+    t.eq({ { field = 'slow', message = 'must match the pattern a{0,100}a{0,100}b' } }, faults)
+  end)
+
+  for field, text in pairs({ slow = ('a'):rep(10000), flat = ('a'):rep(100000), none = ('a'):rep(10000) }) do
+    it('on more text refuses it and is named: ' .. field, function()
+      local ok, faults = in_time(function()
+        return validator:check({ [field] = text })
+      end)
+      t.eq(false, ok)
+      t.eq(field, faults[1].field)
+      t.matches('^has more text than can be tried against the pattern %S+$', faults[1].message)
+    end)
+  end
+
+  it('for names has the same bound', function()
+    local ok, faults = in_time(function()
+      return validator:check({ [('a'):rep(100000)] = 1 })
+    end)
+    t.eq(false, ok)
+    t.matches('can be tried against the pattern %(a', faults[1].message)
+  end)
+
+  it('has one bound for all texts of a value', function()
+    local many = compile({ items = { type = 'string', pattern = 'a{0,100}a{0,100}b' } })
+    local value = {}
+    for i = 1, 10000 do
+      value[i] = ('a'):rep(90) .. 'b'
+    end
+    t.eq(false, (in_time(function()
+      return many:check(value)
+    end)))
+  end)
+end)
+
+describe('a definition is refused with the figure', function()
+  --- 30 definitions, each of which refers to the next one twice.
+  local function doubled(make)
+    local defs = { d30 = { type = 'string' } }
+    for i = 0, 29 do
+      local ref = '#/$defs/d' .. i + 1
+      defs['d' .. i] = make({ ['$ref'] = ref }, { ['$ref'] = ref })
+    end
+    return { type = 'object', properties = { p = { ['$ref'] = '#/$defs/d0' } }, ['$defs'] = defs }
+  end
+
+  for _, keyword in ipairs({ 'allOf', 'anyOf', 'oneOf' }) do
+    it('when references double it 30 times: ' .. keyword, function()
+      local _, err = in_time(function()
+        return tool(doubled(function(a, b)
+          return { [keyword] = { a, b } }
+        end))
+      end)
+      t.matches('stands for %d+ schemas when references are written out; at most 5000', err)
+    end)
+  end
+
+  it('when defaults double it', function()
+    local _, err = in_time(function()
+      return tool(doubled(function(a, b)
+        a.default, b.default = vim.empty_dict(), vim.empty_dict()
+        return { type = 'object', properties = { a = a, b = b } }
+      end))
+    end)
+    t.matches('leads to %d+ defaults within each other; at most 5000', err)
+  end)
+
+  it('when defaults within each other do in every order, at the call', function()
+    local properties = {}
+    for i = 1, 12 do
+      properties['p' .. i] = { ['$ref'] = '#', default = vim.empty_dict() }
+    end
+    local validator = compile({ type = 'object', properties = properties })
+    local _, fault = in_time(function()
+      return validator:fill(vim.empty_dict())
+    end)
+    t.matches('is too large', fault.message)
+  end)
+
+  it('when one table of it stands in two places, 30 times over', function()
+    local shared = { type = 'string' }
+    for _ = 1, 30 do
+      shared = { type = 'object', properties = { a = shared, b = shared } }
+    end
+    local _, err = in_time(function()
+      return tool(shared)
+    end)
+    t.matches('input_schema: has %d+ parts when it is written out; at most 20000 can be published', err)
+    local _, again = in_time(function()
+      return definition.normalise({ name = 'x', description = 'd', execute = print, args = { p = shared } })
+    end)
+    t.matches('args: has %d+ parts', again)
+  end)
+
+  it('when references follow each other without end in sight', function()
+    local defs = { d2000 = { type = 'string' } }
+    for i = 0, 1999 do
+      defs['d' .. i] = { ['$ref'] = '#/$defs/d' .. i + 1 }
+    end
+    local _, err = in_time(function()
+      return tool({ type = 'object', properties = { p = { ['$ref'] = '#/$defs/d0' } }, ['$defs'] = defs })
+    end)
+    t.matches('leads through more than 200 references', err)
+  end)
+
+  it('when it is deeper than Lua can follow', function()
+    local deep = { type = 'string' }
+    for _ = 1, 100000 do
+      deep = { type = 'array', items = deep }
+    end
+    deep.type, deep.items = 'object', { items = deep.items }
+    local _, err = in_time(function()
+      return tool(deep)
+    end)
+    t.matches('is nested more than %d+ levels deep', err)
+  end)
+
+  it('and the bounds leave room for what people write', function()
+    local shared = { type = 'object', properties = { x = { type = 'number' }, y = { type = 'number' } } }
+    local properties, names = {}, {}
+    for i = 1, 50 do
+      properties['p' .. i] = { anyOf = { shared, { type = 'array', items = shared }, { ['$ref'] = '#/$defs/d' } } }
+      names[i] = 'name ' .. i
+    end
+    properties.many = { enum = names }
+    t.ok(tool({ type = 'object', properties = properties, ['$defs'] = { d = { allOf = { shared, shared } } } }))
+  end)
+end)

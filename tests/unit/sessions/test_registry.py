@@ -18,9 +18,10 @@ from bridge import jsonrpc
 from bridge.model import Limits, Settings
 from bridge.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
 from bridge.sessions.outbox import EventIds
-from bridge.sessions.registry import FullError, Sessions
+from bridge.sessions.registry import KEPT_BYTES, FullError, Sessions
 from bridge.sessions.session import Session
 from bridge.sessions.tombstones import Tombstones
+from tests.support.memory import ToolContext
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served
 
 
@@ -234,3 +235,28 @@ async def test_declarations_that_are_too_long() -> None:
             assert "Mcp-Session-Id" not in response.headers
         async with bridge.http.get(bridge.url + "/health") as response:
             assert (await response.json())["sessions"]["count"] == 0
+
+
+@pytest.mark.slow
+async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
+    """Results whose clients went are kept to be resumed; of all sessions together only so many bytes."""
+    size, count = 9 * 1024 * 1024, 9
+    async with served() as bridge:
+
+        async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+            ctx.progress(1, 2)
+            await asyncio.sleep(0.3)
+            return "x" * size
+
+        bridge.editor.add_tool("large", large)
+        for _ in range(count):
+            session = await bridge.initialize()
+            async with await bridge.post(bridge.call_message("large", progressToken=1), session) as response:
+                await next_event(events(response))
+
+        def kept() -> int:
+            return sum(one.kept_bytes for one in bridge.app.front._sessions._by_id.values())
+
+        await eventually(lambda: kept() > 0)
+        await asyncio.sleep(2.5)
+        assert size < kept() <= KEPT_BYTES

@@ -1,6 +1,5 @@
 local approval = require('mcp-tools.ui.approval')
 local core = require('mcp-tools.core')
-local float = require('mcp-tools.ui.approval.float')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.ui.sanitize')
 
@@ -61,7 +60,7 @@ return {
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
-      return float.focus()
+      return approval.focus()
     elseif not vim.list_contains(CHOICES, choice) then
       return notify.error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
     elseif approval.count() == 0 then

@@ -2,7 +2,6 @@
 -- Does not know about eras and streams, what an answer means. What a client says may be said by nobody: it is offered
 -- no answer that outlives its session.
 
-local approval = require('mcp-tools.ui.approval')
 local gateway = require('mcp-tools.trust.gateway')
 local inputs = require('mcp-tools.call.inputs')
 local text = require('mcp-tools.ui.approval.text')
@@ -47,10 +46,10 @@ function M.show(question)
   inputs.ask(question.call, requests, function(results, err)
     asked[question] = nil
     if err then
-      return approval.give_up(question, M, 'its client did not ask: ' .. err.message)
+      return question:give_up(M, 'its client did not ask: ' .. err.message)
     end
     local result = results[key]
-    approval.answer(question.id, result.action == 'accept' and result.content.answer or 'deny', 'client')
+    question:answer(result.action == 'accept' and result.content.answer or 'deny', 'client')
   end)
 end
 

@@ -2,7 +2,6 @@
 -- Does not know about what an answer means. What should be on screen is said once (`wanted`); `sync` makes it so, again
 -- and again while the editor does not allow it (text is locked, the command-line window is open).
 
-local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -36,10 +35,10 @@ end
 
 ---@param choice mcp-tools.Choice
 local function answer(choice)
-  if deaf then
+  if deaf or not shown then
     return
   end
-  local ok, why = approval.answer_current(choice)
+  local ok, why = shown.question:answer_shown(choice)
   if not ok then
     notify.warn(why)
   end
@@ -97,7 +96,6 @@ local function layout(question, height)
   local width = math.max(MIN_WIDTH, math.min(MAX_WIDTH, vim.o.columns - 4))
   local position = api.nvim_win_get_position(0)
   local low = position[1] + vim.fn.winline() > rows / 2
-  local count = approval.count()
   return {
     relative = 'editor',
     anchor = low and 'NE' or 'SE',
@@ -107,7 +105,7 @@ local function layout(question, height)
     height = math.max(1, math.min(height, math.floor(rows * SHARE))),
     style = 'minimal',
     border = 'rounded',
-    title = count > 1 and (' may this run? 1 of %d '):format(count) or ' may this run? ',
+    title = question.open > 1 and (' may this run? 1 of %d '):format(question.open) or ' may this run? ',
     footer = footer_of(question, width),
     zindex = 60,
     focusable = true,
@@ -194,7 +192,7 @@ local function closed(window)
   shown = nil
   vim.schedule(function()
     if api.nvim_tabpage_is_valid(tab) then
-      approval.answer(question.id, 'deny')
+      question:answer('deny')
     else
       sync()
     end

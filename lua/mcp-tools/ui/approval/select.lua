@@ -1,7 +1,6 @@
 -- Receives a question for approval. Sends it to `vim.ui.select`, for people whose picker is better than our window.
 -- Does not know about what the answer means. The one that comes with Neovim holds the editor until it is answered.
 
-local approval = require('mcp-tools.ui.approval')
 local text = require('mcp-tools.ui.approval.text')
 local sanitize = require('mcp-tools.ui.sanitize')
 
@@ -36,7 +35,7 @@ function M.show(question)
       return choice.long
     end,
   }, function(choice)
-    approval.answer(question.id, choice and choice.name or 'deny') -- closed is no
+    question:answer(choice and choice.name or 'deny') -- closed is no
   end)
 end
 

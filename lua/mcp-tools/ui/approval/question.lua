@@ -1,0 +1,177 @@
+--- A question for approval: who is being asked, and the one answer that counts.
+---
+--- Receives: what the gateway wants to know; answers of askers, keys and commands.
+--- Sends: the first answer to whoever asked it, word of its end to the queue and to `User McpToolsApproval`.
+--- Does not know about: other questions, what one looks like, what an answer means for the tool.
+
+local announce = require('mcp-tools.ui.approval.event')
+local gateway = require('mcp-tools.trust.gateway')
+local log = require('mcp-tools.log')
+local typing = require('mcp-tools.ui.approval.typing')
+
+local uv = vim.uv
+
+local M = {}
+
+--- An answer by key or command this soon after one question took the place of another may be meant for that other.
+local GUARD_NS = 400e6
+
+---@alias mcp-tools.Choice
+---| 'once'    # this call
+---| 'session' # this tool in this session
+---| 'always'  # this tool in this project
+---| 'deny'    # not this call
+---| 'never'   # not this tool in this project
+---| 'silence' # nothing of this session that would have to be asked for
+
+---@class mcp-tools.Asked what a person is shown
+---@field call mcp-tools.Call
+---@field args table a copy: what is shown is what runs
+---@field reason string
+---@field places mcp-tools.Place[]
+---@field choices mcp-tools.Choice[]
+---@field root string
+
+--- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did.
+---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
+---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
+
+--- Puts a question to the person somewhere. It answers with `question:answer(choice)`.
+---@class mcp-tools.Asker
+---@field serial boolean it shows one question at a time, on the screen of the editor
+---@field show fun(question: mcp-tools.Question)
+---@field hide fun(question: mcp-tools.Question) also when it was never shown, and when it has answered
+---@field update? fun(question: mcp-tools.Question) how many questions wait behind it has changed
+
+---@class mcp-tools.Question: mcp-tools.Asked
+---@field id string the call's
+---@field askers mcp-tools.Asker[] the first that answers counts
+---@field serial boolean one of them is the screen
+---@field open integer how many questions there are for the screen, this one included
+---@field shown_at integer? ns, on the screen of the editor
+---@field took_over boolean? another question was there a moment before
+---@field closed boolean?
+---@field tell mcp-tools.Answer
+---@field on_close fun(question: mcp-tools.Question)
+local Question = {}
+Question.__index = Question
+
+--- Makes a question that nobody has been asked yet.
+---@param asked mcp-tools.Asked
+---@param askers mcp-tools.Asker[] at least one
+---@param tell mcp-tools.Answer called once
+---@return mcp-tools.Question
+function M.new(asked, askers, tell)
+  local question = vim.tbl_extend('error', asked, { id = asked.call.id, askers = askers, tell = tell, open = 1 })
+  question.serial = vim.iter(askers):any(function(asker)
+    return asker.serial
+  end)
+  return setmetatable(question, Question)
+end
+
+--- Has those asked who show one question at a time, or the others.
+---@param serial boolean
+function Question:ask(serial)
+  for _, asker in ipairs(vim.list_slice(self.askers)) do
+    if asker.serial == serial and not self.closed then
+      asker.show(self)
+    end
+  end
+end
+
+--- It is the one for the screen now.
+---@param took_over boolean another one was there a moment before
+function Question:show(took_over)
+  typing.watch()
+  self.shown_at, self.took_over = uv.hrtime(), took_over
+  announce(self, 'shown')
+  self:ask(true)
+end
+
+--- Tells those who show it how many there are.
+---@param count integer
+function Question:set_open(count)
+  if self.open == count then
+    return
+  end
+  self.open = count
+  for _, asker in ipairs(self.askers) do
+    if asker.update then
+      asker.update(self)
+    end
+  end
+end
+
+--- Ends it. What comes later is dropped.
+---@param state mcp-tools.ApprovalState
+---@param choice? mcp-tools.Choice
+---@param err? mcp-tools.Error
+---@param by? string who answered, or why nobody did
+function Question:close(state, choice, err, by)
+  if self.closed then
+    return
+  end
+  self.closed = true
+  self.on_close(self)
+  announce(self, state, choice, by)
+  -- Before what was asked for begins, which may have something to ask itself.
+  for _, asker in ipairs(self.askers) do
+    local ok, fault = xpcall(asker.hide, debug.traceback, self)
+    if not ok then
+      log.error('a question for approval could not be taken back: %s', fault)
+    end
+  end
+  self.tell(choice, err, by)
+end
+
+local YES = { once = true, session = true, always = true }
+
+--- Takes an answer.
+---@param choice mcp-tools.Choice
+---@param by? 'person'|'client' who says so (default: the person at the editor)
+---@return boolean taken
+---@return string? why_not
+function Question:answer(choice, by)
+  if self.closed then
+    return false, 'this question is no longer open'
+  elseif not vim.list_contains(self.choices, choice) then
+    return false, ('this question cannot be answered by "%s"'):format(choice)
+  end
+  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person')
+  return true
+end
+
+--- Takes an answer by key or command. Refuses it when the person may have meant another question.
+---@param choice mcp-tools.Choice
+---@return boolean taken
+---@return string? why_not
+function Question:answer_shown(choice)
+  local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
+  if too_soon or typing.began_before(self.shown_at) then
+    self.took_over = false
+    typing.forget()
+    return false, 'the question has just changed: look at it, then answer again'
+  end
+  return self:answer(choice)
+end
+
+--- Somebody who was asking cannot go on. The others can; when there are none, the answer is no.
+---@param asker mcp-tools.Asker
+---@param why string
+function Question:give_up(asker, why)
+  self.askers = vim.tbl_filter(function(other)
+    return other ~= asker
+  end, self.askers)
+  if #self.askers == 0 then
+    self:close('unanswered', nil, gateway.denied(self.call, why), 'nobody to ask')
+  end
+end
+
+--- Was it on the screen a moment ago, so that an answer to the next one may be meant for it?
+---@param closed_at integer ns
+---@return boolean
+function M.is_close(closed_at)
+  return uv.hrtime() - closed_at < GUARD_NS
+end
+
+return M

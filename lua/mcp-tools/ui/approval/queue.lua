@@ -1,0 +1,126 @@
+--- The questions for approval that are open: which one is on the screen, and what ends one without an answer.
+---
+--- Receives: questions; time; the end of calls.
+--- Sends: a question to the screen when it is its turn.
+--- Does not know about: who is asked how, what is asked.
+
+local Question = require('mcp-tools.ui.approval.question')
+local announce = require('mcp-tools.ui.approval.event')
+local gateway = require('mcp-tools.trust.gateway')
+local notify = require('mcp-tools.notify')
+
+local uv = vim.uv
+
+local M = {}
+
+---@type mcp-tools.Question[] the first of those for the screen is on it
+local open = {}
+local last_closed_at = 0
+
+--- The first question for the screen of the editor.
+---@return mcp-tools.Question?
+local function first()
+  for _, question in ipairs(open) do
+    if question.serial then
+      return question
+    end
+  end
+end
+
+--- How many questions are open in the editor.
+---@return integer
+function M.count()
+  local count = 0
+  for _, question in ipairs(open) do
+    count = count + (question.serial and 1 or 0)
+  end
+  return count
+end
+
+--- Shows the first one, or has it show how many there are.
+local function advance()
+  local question = first()
+  if not question then
+    return
+  elseif question.shown_at then
+    return question:set_open(M.count())
+  end
+  question.open = M.count()
+  -- Later: the call came in a request, which must be answered before a prompt may hold the editor.
+  vim.schedule(function()
+    if not question.closed and not question.shown_at then
+      question:show(Question.is_close(last_closed_at))
+    end
+  end)
+end
+
+---@param question mcp-tools.Question
+local function leave(question)
+  local on_screen = first() == question
+  open = vim.tbl_filter(function(other)
+    return other ~= question
+  end, open)
+  if on_screen then
+    last_closed_at = uv.hrtime()
+  end
+end
+
+--- Ends it when nobody answers in time.
+---@param question mcp-tools.Question
+---@param ms integer
+---@return uv.uv_timer_t
+local function expire_later(question, ms)
+  local timer = assert(uv.new_timer())
+  question.call.answer_by = uv.hrtime() + ms * 1e6
+  timer:start(
+    ms,
+    0,
+    vim.schedule_wrap(function()
+      if not question.closed then
+        local why, name = ('nobody answered within %d s'):format(ms / 1000), question.call.name
+        notify.warn(('%s was not run: %s; `:McpTools approve` lets it run when it is tried again'):format(name, why))
+        question:close('unanswered', nil, gateway.denied(question.call, why), 'timeout')
+      end
+    end)
+  )
+  return timer
+end
+
+--- Takes a question in and asks it, now or when it is its turn.
+---@param question mcp-tools.Question
+---@param ms integer how long it may stay open
+function M.add(question, ms)
+  local timer = expire_later(question, ms)
+  local tell = question.tell
+  question.on_close = function()
+    timer:stop()
+    timer:close()
+    leave(question)
+  end
+  question.tell = function(...)
+    tell(...)
+    advance()
+  end
+  question.call:on_cancel(function()
+    question:close('ended', nil, nil, 'cancelled')
+  end)
+  table.insert(open, question)
+  announce(question, 'asked')
+  question:ask(false)
+  advance()
+end
+
+--- The question on screen.
+---@return mcp-tools.Question?
+function M.current()
+  local question = first()
+  return question and question.shown_at and question or nil
+end
+
+--- Every open question, oldest first.
+---@return mcp-tools.Question[]
+function M.list()
+  return vim.list_slice(open)
+end
+
+return M

@@ -19,7 +19,12 @@ local HIDDEN = {
   { 0x7f, 0xa0 }, -- more of them, and the space that does not break
   { 0xad, 0xad }, -- soft hyphen
   { 0x034f, 0x034f }, -- grapheme joiner
+  { 0x0600, 0x0605 }, -- Arabic signs that stand under the digits after them
   { 0x061c, 0x061c }, -- Arabic letter mark
+  { 0x06dd, 0x06dd },
+  { 0x070f, 0x070f }, -- Syriac abbreviation
+  { 0x0890, 0x0891 },
+  { 0x08e2, 0x08e2 },
   { 0x115f, 0x1160 }, -- Hangul fillers
   { 0x1680, 0x1680 },
   { 0x17b4, 0x17b5 }, -- Khmer vowels without a form
@@ -35,7 +40,11 @@ local HIDDEN = {
   { 0xffa0, 0xffa0 },
   { 0xfff0, 0xfffb }, -- annotations
   { 0xfffe, 0xffff },
+  { 0x110bd, 0x110bd }, -- Kaithi number signs
+  { 0x110cd, 0x110cd },
+  { 0x13430, 0x1343f }, -- joiners of hieroglyphs
   { 0x1bca0, 0x1bca3 },
+  { 0x1d159, 0x1d159 }, -- a note without a head
   { 0x1d173, 0x1d17a },
   { 0xe0000, 0xe0fff }, -- tags, more variation selectors
   { 0x100000, 0x10ffff }, -- private, for nobody here

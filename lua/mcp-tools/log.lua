@@ -61,6 +61,18 @@ function M.strip(text, mark)
   return text
 end
 
+--- A terminal that shows the file would obey them; names of clients and tools may be made for that.
+---@param text string
+---@return string
+local function without_controls(text)
+  text = text:gsub('[%z\1-\8\11-\31\127]', function(char)
+    return ('<U+%04X>'):format(char:byte())
+  end)
+  return (text:gsub('\194([\128-\159])', function(char)
+    return ('<U+%04X>'):format(char:byte())
+  end))
+end
+
 ---@param level string
 ---@param format string
 ---@param ... any
@@ -70,7 +82,8 @@ local function write(level, format, ...)
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
   -- Start-up cost: little is logged before the first screen is drawn.
-  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', ''):gsub('\n', '\n    ')
+  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', '')
+  text = without_controls(text):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
     os.date('%Y-%m-%dT%H:%M:%S', seconds),

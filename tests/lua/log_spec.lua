@@ -34,6 +34,13 @@ describe('log', function()
     t.ok(not content():find('too fine', 1, true))
   end)
 
+  it('writes no control characters, which a terminal would obey', function()
+    log.warn('%s', 'a\27]0;b\7\r\0\127\194\155c\td\194\160e')
+    t.wait(function()
+      return content():find('<U+001B>]0;b<U+0007><U+000D><U+0000><U+007F><U+009B>c\td\194\160e', 1, true)
+    end)
+  end)
+
   it('never writes a secret', function()
     log.hide('5ecre7-%d-token')
     log.error('%s', 'Authorization: 5ecre7-%d-token!')

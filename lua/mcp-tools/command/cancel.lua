@@ -1,5 +1,6 @@
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.ui.sanitize')
 
 local function executor()
   return core.get().executor
@@ -28,7 +29,7 @@ return {
       vim.ui.select(calls, {
         prompt = 'Cancel which call?',
         format_item = function(call)
-          return ('%s  %s  %s'):format(call.name, call.state, call.id)
+          return sanitize.line(('%s  %s  %s'):format(call.name, call.state, call.id))
         end,
       }, function(call)
         if call then

@@ -2,6 +2,7 @@
 local TAIL = 128 * 1024
 
 local log = require('mcp-tools.log')
+local sanitize = require('mcp-tools.ui.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 ---@type mcp-tools.Subcommand
 return {
@@ -13,6 +14,7 @@ return {
       if #lines == 0 then
         lines = { 'The log is empty: ' .. log.path() }
       end
+      lines = vim.tbl_map(sanitize.text, lines)
       scratch.show('log', lines, { filetype = 'log', at_end = true })
     end)
   end,

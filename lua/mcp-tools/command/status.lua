@@ -1,6 +1,7 @@
 local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local sanitize = require('mcp-tools.ui.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 
 ---@param lines string[]
@@ -30,7 +31,8 @@ local function client_text(sessions)
   local names = {}
   for _, client in ipairs(sessions and sessions.clients or {}) do
     local version, transport = client.version or '', client.transport or ''
-    table.insert(names, vim.trim(('%s %s %s'):format(client.name or '?', version, transport)))
+    local text = ('%s %s %s'):format(client.name or '?', version, transport)
+    table.insert(names, sanitize.line(vim.trim(text)))
   end
   return #names > 0 and table.concat(names, ', ') or 'none'
 end
@@ -43,7 +45,8 @@ local function add_calls(lines)
     local since = call.started_at or call.created_at
     local seconds = since and (vim.uv.hrtime() - since) / 1e9 or 0
     local client = call.client and call.client.name or call.host
-    table.insert(lines, ('    %s  %s  %s  %.1f s  %s'):format(call.id, call.name, call.state, seconds, client or ''))
+    local text = ('%s  %s  %s  %.1f s  %s'):format(call.id, call.name, call.state, seconds, client or '')
+    table.insert(lines, '    ' .. sanitize.line(text))
   end
 end
 

@@ -4,6 +4,7 @@ local discovery = require('mcp-tools.discovery')
 local groups = require('mcp-tools.groups')
 local notify = require('mcp-tools.notify')
 local report = require('mcp-tools.discovery.report')
+local sanitize = require('mcp-tools.ui.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
@@ -79,7 +80,7 @@ local function show()
   for _, failure in ipairs(report.failures(registry())) do
     table.insert(lines, ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*')))
   end
-  scratch.show('tools', lines)
+  scratch.show('tools', vim.tbl_map(sanitize.line, lines))
 end
 
 --- Is it about what was named? Other files may have failed long ago.

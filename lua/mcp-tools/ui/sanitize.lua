@@ -106,4 +106,11 @@ function M.lines(text)
   return lines
 end
 
+--- Text of one or several lines: breaks and tabs are what they are.
+---@param text string
+---@return string
+function M.text(text)
+  return table.concat(M.lines(text), '\n')
+end
+
 return M

@@ -123,6 +123,30 @@ describe(':McpTools', function()
     t.matches('Error %(cancelled%)', window_text('call wait'))
   end)
 
+  it('shows names of clients and tools as what they are', function()
+    local hostile = 'a\27[2J\n\226\128\174b'
+    core.get().registry:add_tool({
+      name = hostile,
+      description = hostile,
+      annotations = { read_only = true },
+      execute = function() end,
+    })
+    require('mcp-tools.bridge').reported('sessions', {
+      count = 1,
+      calls = 0,
+      clients = { { name = hostile, version = hostile, transport = 'http' } },
+    })
+    require('mcp-tools').call(hostile, {}, { host = hostile }, function() end)
+    vim.cmd('McpTools status')
+    local shown = vim.pesc('a<U+001B>[2J<U+000A><U+202E>b')
+    local text = window_text('status')
+    t.matches('clients +' .. shown .. ' ' .. shown .. ' http', text)
+    t.matches('1 in flight\n +%S+  ' .. shown .. '  running  %S+ s  ' .. shown .. '\n', text)
+    vim.cmd('McpTools tools')
+    t.matches('nvim_' .. shown .. ' +a<U%+001B>%[2J', window_text('tools'))
+    vim.cmd('McpTools cancel all')
+  end)
+
   it('runs a tool with JSON arguments and shows its result', function()
     vim.cmd('McpTools call echo {"text": "a | b"}')
     t.matches('said = "a | b"', window_text('call echo'))
@@ -226,5 +250,10 @@ describe(':McpTools', function()
     local windows = #vim.api.nvim_list_wins()
     shows('more to read')
     t.eq(windows, #vim.api.nvim_list_wins())
+    require('mcp-tools.log').warn('%s', 'turned \226\128\174 around')
+    t.wait(function()
+      vim.cmd('McpTools log')
+      return window_text('log'):find('turned <U+202E> around', 1, true)
+    end)
   end)
 end)

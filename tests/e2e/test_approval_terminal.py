@@ -81,8 +81,7 @@ async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None
             '"a<U+202E>b<U+200B>c<U+0007>"',
             "text of 2 lines",
             '│ client  calls itself "you"',
-            "y once",
-            "N never",
+            ":McpTools approve",
         )
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["yes yna"]
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
@@ -123,6 +122,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         call = await ask()
         await screen.command("close")
         assert error_of(await ended(call))["code"] == "access_denied"
+        await screen.shows("risky was denied: its window was closed")
         assert await ran(screen) == 1
 
         call = await ask()
@@ -135,6 +135,48 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         assert error_of(await ended(call))["code"] == "access_denied"
         assert "denied it always" in error_of(await client.call_tool("nvim_risky", {}))["message"]
         await screen.hides("may this run?")
+
+
+async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
+    """Beside the window keys are the text's: the frame says how to answer from there, inside by which key."""
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "CTRL-W w then y n s a N")
+        assert "once" not in outside
+        await screen.type("i")
+        await screen.shows("<F5> yes", "<Esc>:McpTools approve or deny")
+        await screen.press("Escape")
+        await screen.shows(" CTRL-W w then")
+        await screen.command("split")
+        await screen.shows(":McpTools approve look then y n s a N")
+        await screen.command("only")
+        await screen.shows(" CTRL-W w then")
+        await screen.press("C-w", "w")
+        inside = await screen.shows("y once", "n deny", "s session", "a always", "N never")
+        assert "CTRL-W" not in inside
+        await looked_at(screen)
+        await screen.type("n")
+        assert error_of(await ended(call))["code"] == "access_denied"
+
+
+async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> None:
+    """A yes to what was not on the screen shows more of it first; the frame says how much there is."""
+    async with connect(bridge, "sessions") as client:
+        lines = "\n".join(f"line {n}" for n in range(30))
+        for act in (screen.type, None):
+            await screen.hides("may this run?")
+            call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines, "path": "a.txt"}))
+            await screen.shows('path: "a.txt"', "line 3", "… 25 more lines")
+            await looked_at(screen)
+            before = await ran(screen)
+            if act:
+                await screen.command("McpTools approve look")
+            for shown, left in (("line 16", "… 12 more lines"), ("line 29", "y once" if act else "<F5>")):
+                await (act("y") if act else screen.press("F5"))
+                await screen.shows(shown, left)
+                assert await ran(screen) == before
+            await (act("y") if act else screen.press("F5"))
+            assert text_of(await ended(call)) == "it ran"
 
 
 @pytest.mark.slow
@@ -266,10 +308,10 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
         long = {"lines": ["x" * 50] * 20000, "z": "y" * 1_000_000}
         call = asyncio.create_task(client.call_tool("nvim_fails", long))
-        await screen.shows("arguments, CUT: 2 of 2 are too long to be shown whole")
+        await screen.shows("arguments, CUT: 2 of 2 are too long to be shown whole", "its preview failed")
         await looked_at(screen)
         await screen.command("McpTools approve look")
         await screen.type("G")
-        await screen.shows("its preview failed")
+        await screen.shows("… CUT")
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"

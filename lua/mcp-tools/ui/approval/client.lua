@@ -2,6 +2,7 @@
 -- Does not know about eras and streams, what an answer means. What a client says may be said by nobody: it is offered
 -- no answer that outlives its session.
 
+local choices_of = require('mcp-tools.ui.approval.choices')
 local gateway = require('mcp-tools.trust.gateway')
 local inputs = require('mcp-tools.call.inputs')
 local text = require('mcp-tools.ui.approval.text')
@@ -39,7 +40,7 @@ end
 function M.show(question)
   local choices = vim.tbl_filter(function(choice)
     return gateway.FROM_CLIENT[choice.name]
-  end, text.choices(question))
+  end, choices_of(question))
   local message = 'May this run in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)
   asked[question] = requests

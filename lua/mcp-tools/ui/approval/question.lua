@@ -42,6 +42,7 @@ local GUARD_NS = 400e6
 ---@field show fun(question: mcp-tools.Question)
 ---@field hide fun(question: mcp-tools.Question) also when it was never shown, and when it has answered
 ---@field update? fun(question: mcp-tools.Question) how many questions wait behind it has changed
+---@field reveal? fun(question: mcp-tools.Question): boolean shows more of it; false when all was on the screen
 
 ---@class mcp-tools.Question: mcp-tools.Asked
 ---@field id string the call's
@@ -50,6 +51,9 @@ local GUARD_NS = 400e6
 ---@field open integer how many questions there are for the screen, this one included
 ---@field shown_at integer? ns, on the screen of the editor
 ---@field took_over boolean? another question was there a moment before
+---@field read boolean? its end was on the screen
+---@field entered boolean? the cursor was led to it once, or was not to be
+---@field preview string|false|nil what would change, once it is known
 ---@field closed boolean?
 ---@field tell mcp-tools.Answer
 ---@field on_close fun(question: mcp-tools.Question)
@@ -141,7 +145,8 @@ function Question:answer(choice, by)
   return true
 end
 
---- Takes an answer by key or command. Refuses it when the person may have meant another question.
+--- Takes an answer by key or command. Refuses it when the person may have meant another question, and a yes to what was
+--- not on the screen.
 ---@param choice mcp-tools.Choice
 ---@return boolean taken
 ---@return string? why_not
@@ -151,6 +156,11 @@ function Question:answer_shown(choice)
     self.took_over = false
     typing.forget()
     return false, 'the question has just changed: look at it, then answer again'
+  end
+  for _, asker in ipairs(YES[choice] and self.askers or {}) do
+    if asker.reveal and asker.reveal(self) then
+      return false, 'there is more to read: look at it, then answer again'
+    end
   end
   return self:answer(choice)
 end

@@ -1,6 +1,7 @@
 -- Receives a question for approval. Sends it to `vim.ui.select`, for people whose picker is better than our window.
 -- Does not know about what the answer means. The one that comes with Neovim holds the editor until it is answered.
 
+local choices_of = require('mcp-tools.ui.approval.choices')
 local text = require('mcp-tools.ui.approval.text')
 local sanitize = require('mcp-tools.ui.sanitize')
 
@@ -27,7 +28,7 @@ function M.show(question)
     summary(question.args),
     sanitize.line(question.reason)
   )
-  local choices = text.choices(question)
+  local choices = choices_of(question)
   vim.ui.select(choices, {
     prompt = prompt,
     kind = 'mcp-tools-approval',

@@ -1,170 +1,37 @@
--- Receives a question for approval. Sends the lines that show it whole, strangers' text made visible.
--- Does not know about windows and keys.
+--- A question for approval as text: who wants to run what, and why; what it is called with; what would change.
+---
+--- Receives: a question.
+--- Sends: rows that show it whole, strangers' text made visible. Each part of the head has a bound, so that arguments
+--- are always among the first rows; what was cut of it stands whole at the end.
+--- Does not know about: windows and keys.
 
+local Page = require('mcp-tools.ui.approval.page')
+local arguments = require('mcp-tools.ui.approval.arguments')
 local log = require('mcp-tools.log')
-local source = require('mcp-tools.registry.source')
+local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.ui.sanitize')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
--- Of arguments and of a preview: more is not read by anyone, and costs time to lay out.
-local MAX_BYTES = 64 * 1024
--- Each argument has its share, so that a long one hides no other; this is the least.
-local MIN_SHARE = 256
-local MAX_DEPTH = 100
+--- Of a question that no window shows, but a client's form.
+local FORM_WIDTH = 100
+--- Cells of a row that a label takes.
+local MARGIN = 8
+local MAX_NAME, MAX_CLIENT, MAX_VERSION = 40, 40, 16
+local REASON_ROWS = 2
+--- Files in the head; those outside the project come first. And at the end, where all should be.
+local HEAD_FILES, END_FILES = 2, 200
+--- Arguments that stand before the changes.
+local FIRST_ARGUMENTS = 3
+--- Of a part that was cut, at the end.
+local MAX_PART = 4096
 
-M.CHOICES = { -- in the order in which they are offered
-  { name = 'once', key = 'y', text = 'once', long = 'Allow once' },
-  { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
-  { name = 'session', key = 's', text = 'session', long = 'Allow in this session' },
-  { name = 'always', key = 'a', text = 'always', long = 'Always allow in this project' },
-  { name = 'never', key = 'N', text = 'never', long = 'Never allow in this project' },
-  { name = 'silence', key = 'S', text = 'silence', long = 'Deny, and ask no more for this session' },
-}
-
---- Those of them that a question has.
----@param question mcp-tools.Question
----@return table[]
-function M.choices(question)
-  return vim.tbl_filter(function(choice)
-    return vim.list_contains(question.choices, choice.name)
-  end, M.CHOICES)
-end
-
----@class mcp-tools.ApprovalLines
----@field lines string[]
----@field bytes integer
----@field max integer
----@field cut boolean?
-
----@param out mcp-tools.ApprovalLines
----@param line string
----@return boolean room
-local function add(out, line)
-  if out.bytes > out.max then
-    out.cut = true
-    return false
-  end
-  if #line > out.max then
-    line = line:sub(1, out.max):gsub('[\192-\255]?[\128-\191]*$', '') .. '…'
-    out.cut = true
-  end
-  out.bytes = out.bytes + #line + 1
-  table.insert(out.lines, line)
-  return true
-end
-
---- Text of several lines, each behind a bar, so that none looks like a line of ours.
----@param out mcp-tools.ApprovalLines
----@param text string
----@param margin string
-local function add_block(out, text, margin)
-  for _, line in ipairs(sanitize.lines(text:sub(1, out.max + 1))) do
-    if not add(out, ('%s│ %s'):format(margin, line)) then
-      break
-    end
-  end
-  out.cut = out.cut or #text > out.max
-end
-
-local function sorted_keys(value)
-  local keys = vim.tbl_keys(value)
-  table.sort(keys, function(a, b)
-    if type(a) == type(b) and type(a) == 'number' then
-      return a < b
-    end
-    return tostring(a) < tostring(b)
-  end)
-  return keys
-end
-
----@param key any
+---@param text any
+---@param cells integer
 ---@return string
-local function label_of(key)
-  local text = sanitize.line(tostring(key))
-  return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
-end
-
----@param out mcp-tools.ApprovalLines
----@param label string with a colon, or empty
----@param value any
----@param margin string
----@param depth integer
-local function add_value(out, label, value, margin, depth)
-  local start = margin .. label
-  if type(value) == 'string' then
-    if value:find('\n', 1, true) then
-      local _, breaks = value:gsub('\n', '')
-      add(out, ('%stext of %d lines'):format(start, breaks + 1))
-      return add_block(out, value, margin .. '  ')
-    end
-    local cut = #value > out.max
-    add(out, ('%s"%s"'):format(start, sanitize.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
-    out.cut = out.cut or cut
-  elseif type(value) == 'table' and next(value) == nil then
-    add(out, start .. (vim.islist(value) and '[]' or '{}'))
-  elseif type(value) == 'table' and depth < MAX_DEPTH then
-    if label ~= '' and not add(out, start) then
-      return
-    end
-    local list = vim.islist(value)
-    for _, key in ipairs(sorted_keys(value)) do
-      if out.cut then
-        return
-      end
-      add_value(out, (list and '- [%s] ' or '%s: '):format(label_of(key)), value[key], margin .. '  ', depth + 1)
-    end
-  else
-    add(out, start .. (value == vim.NIL and 'null' or sanitize.line(tostring(value))))
-  end
-end
-
----@param question mcp-tools.Question
----@return string[] lines
-local function arguments(question)
-  if next(question.args) == nil then
-    return { 'without arguments' }
-  end
-  local keys = sorted_keys(question.args)
-  local share = math.max(MIN_SHARE, math.floor(MAX_BYTES / #keys))
-  local lines, bytes, cut = { 'arguments' }, 0, 0
-  for i, key in ipairs(keys) do
-    local out = { lines = {}, bytes = 0, max = share }
-    add_value(out, label_of(key) .. ': ', question.args[key], '  ', 1)
-    vim.list_extend(lines, out.lines)
-    bytes = bytes + out.bytes
-    if out.cut then
-      cut = cut + 1
-      table.insert(lines, '    … CUT')
-    end
-    if bytes > 2 * MAX_BYTES and i < #keys then
-      cut = cut + #keys - i
-      table.insert(lines, ('  … CUT: %d more'):format(#keys - i))
-      break
-    end
-  end
-  if cut > 0 then
-    lines[1] = ('arguments, CUT: %d of %d are too long to be shown whole'):format(cut, #keys)
-  end
-  return lines
-end
-
---- What would change, if the definition can tell.
----@param question mcp-tools.Question
----@return string[]
-local function preview(question)
-  local definition = question.call.definition
-  if not definition.preview or not source.is_believed(definition, question.root) then
-    return {}
-  end
-  local ok, text = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
-  if not ok or type(text) ~= 'string' then
-    log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))
-    return { '', 'its preview failed (:McpTools log)' }
-  end
-  local out = { lines = {}, bytes = 0, max = MAX_BYTES }
-  add_block(out, text, '  ')
-  return vim.list_extend({ '', out.cut and 'changes, CUT' or 'changes' }, out.lines)
+local function quoted(text, cells)
+  return '"' .. (Page.clip(sanitize.line(tostring(text)), cells):gsub('["\\]', '\\%0')) .. '"'
 end
 
 --- Who asks, as they call themselves.
@@ -174,54 +41,250 @@ end
 function M.client(call, short)
   local name = call.client and call.client.name
   if not name then
-    return 'the host ' .. sanitize.line(call.host)
+    return call.host == 'command' and 'you, by :McpTools call'
+      or 'the host ' .. Page.clip(sanitize.line(call.host), MAX_CLIENT)
   end
-  local text = ('calls itself "%s"'):format(sanitize.line(tostring(name)):gsub('"', '\\"'))
+  local text = 'calls itself ' .. quoted(name, MAX_CLIENT)
   if call.client.version and not short then
-    text = ('%s, version "%s"'):format(text, sanitize.line(tostring(call.client.version)):gsub('"', '\\"'))
+    text = ('%s, version %s'):format(text, quoted(call.client.version, MAX_VERSION))
   end
   return text
 end
 
----@param place mcp-tools.Place
----@param root string
----@return string
-local function file(place, root)
-  local path = sanitize.line(place.path)
-  if require('mcp-tools.files.paths').inside(place.path, root) then
-    return path
+---@class mcp-tools.ApprovalFile
+---@field path string
+---@field outside boolean
+
+--- The files, those outside the project first.
+---@param question mcp-tools.Question
+---@return mcp-tools.ApprovalFile[]
+local function files_of(question)
+  local inside, outside, seen = {}, {}, {}
+  for _, place in ipairs(question.places) do
+    if place.path and not seen[place.path] then
+      seen[place.path] = true
+      local is_outside = not paths.inside(place.path, question.root)
+      table.insert(is_outside and outside or inside, { path = sanitize.line(place.path), outside = is_outside })
+    end
   end
-  return path .. '  (OUTSIDE the project)'
+  return vim.list_extend(outside, inside)
 end
 
---- What is asked: who wants to run what, and why.
+---@param page mcp-tools.Page
+---@param label string
+---@param text string
+---@param cells? integer that it may have; one row when left out
+---@return boolean cut
+local function add_part(page, label, text, cells)
+  local clipped, cut = Page.clip(text, cells or page.width - MARGIN)
+  page:add(('%-' .. MARGIN .. 's%s'):format(label, clipped), { { 1, #label, 'Label' } })
+  return cut
+end
+
+local OUTSIDE = '  OUTSIDE the project'
+
+---@param page mcp-tools.Page
+---@param files mcp-tools.ApprovalFile[]
+---@return boolean cut
+local function add_files(page, files)
+  local cut = #files > HEAD_FILES
+  for _, file in ipairs(vim.list_slice(files, 1, HEAD_FILES)) do
+    local mark = file.outside and OUTSIDE or ''
+    local path, clipped = Page.clip_middle(file.path, page.width - MARGIN - #mark)
+    local line = ('%-' .. MARGIN .. 's%s%s'):format('file', path, mark)
+    page:add(line, { { 1, 4, 'Label' }, { #line - #mark + 1, #line, 'Outside' } })
+    cut = cut or clipped
+  end
+  if #files > HEAD_FILES then
+    local outside = vim.iter(files):fold(0, function(count, file)
+      return count + (file.outside and 1 or 0)
+    end)
+    local text = ('… and %d more files, %d of all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
+    page:add((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Outside' } } or nil)
+  end
+  return cut
+end
+
+---@class mcp-tools.ApprovalCuts what of the head was cut
+---@field reason boolean
+---@field files boolean
+---@field source boolean
+
+---@param page mcp-tools.Page
+---@param question mcp-tools.Question
+---@param files mcp-tools.ApprovalFile[]
+---@return mcp-tools.ApprovalCuts
+local function add_head(page, question, files)
+  local call = question.call
+  local definition = call.definition
+  local title = vim.split(definition.title or definition.description, '\n', { plain = true })[1]
+  add_part(page, 'tool', Page.clip(arguments.label(call.name), MAX_NAME) .. '  ' .. sanitize.line(title))
+  local origin = sanitize.line(source.describe(definition, question.root))
+  local room = page.width - MARGIN
+  local short, source_cut = Page.clip_middle(origin, room)
+  add_part(page, 'source', short)
+  add_part(page, 'client', M.client(call))
+  local reason_cells = room + (REASON_ROWS - 1) * (page.width - MARGIN)
+  local reason_cut = add_part(page, 'reason', sanitize.line(question.reason), reason_cells)
+  return { source = source_cut, reason = reason_cut, files = add_files(page, files) }
+end
+
+---@param page mcp-tools.Page
+---@param list mcp-tools.ApprovalArgument[]
+---@param from integer
+local function add_arguments(page, list, from)
+  for i = from, #list do
+    for n, line in ipairs(list[i].lines) do
+      local cut = line == arguments.CUT and { { 1, #line, 'Cut' } }
+      page:add(line, n == 1 and { { 1, list[i].label_bytes, 'Label' } } or cut or nil)
+    end
+  end
+end
+
+local BELOW = ' (below)'
+
+--- The first arguments, a row each; what is longer than a row stands below the changes.
+---@param page mcp-tools.Page
+---@param list mcp-tools.ApprovalArgument[]
+---@return integer first that is yet to be shown whole
+local function add_first(page, list)
+  local first
+  for i = 1, math.min(FIRST_ARGUMENTS, #list) do
+    local line = list[i].lines[1]
+    if not list[i].is_row then
+      first = first or i
+      line = Page.clip(line, page.width - #BELOW) .. BELOW
+    end
+    page:add(line, { { 1, list[i].label_bytes, 'Label' } })
+  end
+  return first or FIRST_ARGUMENTS + 1
+end
+
+---@param page mcp-tools.Page
+---@param text string
+local function add_heading(page, text)
+  local cut = text:find('CUT', 1, true)
+  page:add(text, { { 1, (cut or #text + 1) - 1, 'Heading' }, { cut or 1, cut and #text or 0, 'Cut' } })
+end
+
+local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
+local BAR = #'  │ '
+
+--- What would change, if the definition can tell. It is asked once a question.
+---@param question mcp-tools.Question
+---@return string? text, string? fault
+local function preview_of(question)
+  local definition = question.call.definition
+  if not definition.preview or not source.is_believed(definition, question.root) then
+    return nil
+  elseif question.preview == nil then
+    local ok, text = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
+    question.preview = ok and type(text) == 'string' and text or false
+    if not question.preview then
+      log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))
+    end
+  end
+  return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
+end
+
+---@param page mcp-tools.Page
+---@param text string? what would change
+---@param fault string?
+local function add_changes(page, text, fault)
+  if fault then
+    return page:add(fault, { { 1, #fault, 'Cut' } })
+  end
+  local lines, cut = arguments.block(text or '', arguments.MAX_BYTES)
+  add_heading(page, cut and 'changes, CUT' or 'changes')
+  for _, line in ipairs(lines) do
+    local name = DIFF[line:sub(BAR + 1, BAR + 1)]
+    page:add(line, name and { { BAR + 1, #line, name } })
+  end
+end
+
+---@param page mcp-tools.Page
+---@param heading string
+---@param text string
+local function add_whole(page, heading, text)
+  local lines, cut = arguments.block(text, MAX_PART)
+  add_heading(page, heading .. (cut and ', CUT' or ''))
+  for _, line in ipairs(lines) do
+    page:add(line)
+  end
+end
+
+--- What was cut of the head, whole.
+---@param page mcp-tools.Page
+---@param question mcp-tools.Question
+---@param files mcp-tools.ApprovalFile[]
+---@param cuts mcp-tools.ApprovalCuts
+local function add_end(page, question, files, cuts)
+  if cuts.reason then
+    add_whole(page, 'reason', sanitize.line(question.reason))
+  end
+  if cuts.source then
+    add_whole(page, 'source', sanitize.line(source.describe(question.call.definition, question.root)))
+  end
+  if cuts.files then
+    add_heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
+    for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
+      local mark = file.outside and OUTSIDE or ''
+      local line = ('  │ %s%s'):format(file.path, mark)
+      page:add(line, { { #line - #mark + 1, #line, 'Outside' } })
+    end
+  end
+end
+
+---@param question mcp-tools.Question
+---@param width integer
+---@param with_changes boolean
+---@return mcp-tools.Page
+local function page_of(question, width, with_changes)
+  local page, files = Page.new(width, with_changes), files_of(question)
+  local cuts = add_head(page, question, files)
+  local text, fault
+  if with_changes then
+    text, fault = preview_of(question)
+  end
+  local schema = question.call.definition.input_schema
+  local known = type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
+  local list, heading, left = arguments.read(question.args, known, width)
+  if #list == 0 then
+    page:add('without arguments')
+  else
+    add_heading(page, heading)
+  end
+  if text or fault then
+    local first = add_first(page, list)
+    add_changes(page, text, fault)
+    if first <= #list then
+      add_heading(page, 'arguments, continued')
+      add_arguments(page, list, first)
+    end
+  else
+    add_arguments(page, list, 1)
+  end
+  if left > 0 then
+    page:add(('  … CUT: %d more'):format(left))
+  end
+  add_end(page, question, files, cuts)
+  return page
+end
+
+--- What is asked, for a client's form. What would change is for the editor only: it may show what the client cannot
+--- read.
 ---@param question mcp-tools.Question
 ---@return string[] lines
 function M.facts(question)
-  local call = question.call
-  local definition = call.definition
-  local title = definition.title or definition.description
-  local lines = {
-    'tool    ' .. sanitize.line(call.name),
-    '        ' .. sanitize.line(vim.split(title, '\n', { plain = true })[1]),
-    'source  ' .. sanitize.line(source.describe(definition, question.root)),
-    'client  ' .. M.client(call),
-    'reason  ' .. sanitize.line(question.reason),
-  }
-  for _, place in ipairs(question.places) do
-    if place.path then
-      table.insert(lines, 'file    ' .. file(place, question.root))
-    end
-  end
-  table.insert(lines, '')
-  return vim.list_extend(lines, arguments(question))
+  return page_of(question, FORM_WIDTH, false).rows
 end
 
---- All lines of a question. What would change is for the editor only: it may show what the client cannot read.
+--- The whole of a question.
 ---@param question mcp-tools.Question
----@return string[] lines
-function M.lines(question)
-  return vim.list_extend(M.facts(question), preview(question))
+---@param width integer cells of a row
+---@return mcp-tools.Page
+function M.page(question, width)
+  return page_of(question, width, true)
 end
 
 return M

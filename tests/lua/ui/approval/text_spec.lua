@@ -1,9 +1,24 @@
 local t = require('helpers')
 local text = require('mcp-tools.ui.approval.text')
 
-local function lines_of(args)
+local function page_of(args, more)
   local call = { name = 'x', host = 'mcp', client = {}, definition = { name = 'x', description = 'x' } }
-  return text.lines({ call = call, args = args, reason = 'it can destroy', places = {}, root = '/p' })
+  local question = { call = call, args = args, reason = 'it can destroy', places = {}, root = '/p', choices = {} }
+  return text.page(vim.tbl_deep_extend('force', question, more or {}), 76)
+end
+
+local function lines_of(args)
+  return page_of(args).rows
+end
+
+--- The first row with a text.
+local function row_of(page, part)
+  for row, line in ipairs(page.rows) do
+    if line:find(part, 1, true) then
+      return row
+    end
+  end
+  error(('%q is not in %s'):format(part, table.concat(page.rows, '\n'):sub(1, 500)))
 end
 
 local function shown(args)
@@ -29,10 +44,10 @@ describe('arguments in a question', function()
       local value = ('a'):rep(first) .. '\n' .. ('b'):rep(70000) .. 'rm -r /'
       t.eq(
         { first, 'arguments, CUT: 1 of 1 are too long to be shown whole' },
-        { first, lines_of({ value = value })[7] }
+        { first, lines_of({ value = value })[5] }
       )
     end
-    t.eq('arguments', lines_of({ value = ('a\n'):rep(1000) })[7])
+    t.eq('arguments', lines_of({ value = ('a\n'):rep(1000) })[5])
   end)
 
   it('are counted where there are too many', function()
@@ -49,5 +64,136 @@ describe('arguments in a question', function()
   it('cannot look like two: quotes and backslashes are escaped', function()
     has({ a = [[x\", b: "y]] }, [[a: "x\\\", b: \"y"]])
     has({ [ [[a"\]] ] = 1 }, [["a\"\\": 1]])
+  end)
+end)
+
+-- At 80 columns and 24 lines the window has 76 cells and 13 rows.
+local FIRST_SCREEN = 13
+
+describe('on the first screen', function()
+  local long = ('a b'):rep(100000)
+  local places = {}
+  for i = 1, 20000 do
+    places[i] = { path = ('/p/%s/%d'):format(('x'):rep(300), i) }
+  end
+  places[10000] = { path = '/etc/' .. ('y'):rep(300) .. '/shadow' }
+  local hostile = {
+    reason = long,
+    places = places,
+    call = {
+      name = long,
+      client = { name = long, version = long },
+      definition = { name = long, title = long, source = { origin = 'python', name = 'x', file = '/' .. long } },
+    },
+  }
+
+  it('arguments begin, however long everything before them is', function()
+    local page = page_of({ command = 'rm -rf /', text = long }, hostile)
+    t.ok(row_of(page, 'command: "rm -rf /"') <= FIRST_SCREEN)
+    for row = 1, FIRST_SCREEN do
+      t.ok(vim.api.nvim_strwidth(page.rows[row]) <= 76, page.rows[row])
+    end
+  end)
+
+  it('files outside the project come first, and how many there are', function()
+    local page = page_of({}, hostile)
+    t.matches('^file    /etc/yy.*…y+/shadow  OUTSIDE the project$', page.rows[row_of(page, 'OUTSIDE')])
+    row_of(page, '… and 19998 more files, 1 of all OUTSIDE the project')
+    t.ok(#page.rows < 2000, 'a bound for all of it')
+  end)
+
+  it('short arguments come before long ones, those that the tool knows before others', function()
+    local page = page_of({ a = long, b = 'x\ny', z = 1, unknown = true }, {
+      call = { definition = { input_schema = { properties = { z = {}, a = {}, b = {} } } } },
+    })
+    local order = { 'z: 1', 'unknown: true', 'b: text of 2 lines', 'a: "a ba b' }
+    for i = 2, #order do
+      t.ok(row_of(page, order[i - 1]) < row_of(page, order[i]), order[i])
+    end
+  end)
+
+  it('changes come before arguments that are long, which are named before', function()
+    local definition = {
+      preview = function()
+        return '-old\n+new\n' .. ('same\n'):rep(300)
+      end,
+    }
+    local args = { path = 'x', body = long, a = 1, b = 2, c = 3 }
+    local page = page_of(args, { call = { definition = definition } })
+    for _, part in ipairs({ 'a: 1', 'b: 2', '│ -old', '│ +new' }) do
+      t.ok(row_of(page, part) <= FIRST_SCREEN, part)
+    end
+    t.ok(row_of(page, 'body: "a b') > row_of(page, '+new'))
+    page = page_of({ body = long }, { call = { definition = definition } })
+    t.matches('^  body: "a ba b.*… %(below%)$', page.rows[row_of(page, 'body: ')])
+    t.ok(row_of(page, 'body: ') < row_of(page, '-old'))
+  end)
+end)
+
+describe('what was cut of the head', function()
+  it('stands whole at the end', function()
+    local reason = ('because '):rep(100) .. 'of that'
+    local page = page_of({ a = 1 }, { reason = reason, places = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
+    local all = table.concat(page.rows):gsub('↪ ', '')
+    local first, second = all:find('of that', 1, true), all:find(('z'):rep(200) .. '/end  OUTSIDE', 1, true)
+    t.ok(first and second and first > row_of(page, 'a: 1'))
+    t.ok(all:find(('because '):rep(100) .. 'of that', 1, true))
+  end)
+end)
+
+describe('colours', function()
+  local function coloured(page, name)
+    local parts = {}
+    for _, mark in ipairs(page.marks) do
+      if mark.name == name then
+        table.insert(parts, page.rows[mark.row + 1]:sub(mark.from + 1, mark.to))
+      end
+    end
+    return parts
+  end
+
+  it('are those of labels, of a diff and of what lies outside', function()
+    local page = page_of({ path = '/etc/hosts' }, {
+      places = { { path = '/etc/hosts' } },
+      call = {
+        definition = {
+          preview = function()
+            return '@@ -1 +1 @@\n-old\n+new\n same'
+          end,
+        },
+      },
+    })
+    t.eq({ '-old' }, coloured(page, 'Removed'))
+    t.eq({ '+new' }, coloured(page, 'Added'))
+    t.eq({ '@@ -1 +1 @@' }, coloured(page, 'Changed'))
+    t.eq({ '  OUTSIDE the project' }, coloured(page, 'Outside'))
+    t.eq({ 'tool', 'source', 'client', 'reason', 'file', '  path: ' }, coloured(page, 'Label'))
+  end)
+
+  it('go on in the next row', function()
+    local long = ('+x'):rep(100)
+    local page = page_of({}, {
+      call = {
+        definition = {
+          preview = function()
+            return long
+          end,
+        },
+      },
+    })
+    t.eq(long, table.concat(coloured(page, 'Added')))
+  end)
+end)
+
+describe('a row', function()
+  it('has room for wide characters, and none is torn', function()
+    local value = ('漢é'):rep(200)
+    local page = page_of({ value = value })
+    local joined = {}
+    for _, row in ipairs(page.rows) do
+      t.ok(vim.api.nvim_strwidth(row) <= 76, row)
+      table.insert(joined, (row:gsub('^↪ ', '')))
+    end
+    t.ok(table.concat(joined):find(value, 1, true))
   end)
 end)

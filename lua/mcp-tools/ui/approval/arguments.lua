@@ -1,0 +1,180 @@
+--- The arguments of a call as lines: each is there, none hides another, none looks like two.
+---
+--- Receives: a table that a client made.
+--- Sends: for each argument its lines; short ones first, for they are read, and among equals those that the tool knows.
+--- Does not know about: windows, what the arguments mean.
+
+local sanitize = require('mcp-tools.ui.sanitize')
+
+local M = {}
+
+-- Of all: more is not read by anyone, and costs time to lay out.
+M.MAX_BYTES = 64 * 1024
+--- Stands below an argument that is not whole.
+M.CUT = '    … CUT'
+-- Each argument has its share, so that a long one hides no other; this is the least.
+local MIN_SHARE = 256
+local MAX_DEPTH = 100
+
+---@class mcp-tools.ApprovalLines
+---@field lines string[]
+---@field bytes integer
+---@field max integer
+---@field cut boolean?
+
+---@param out mcp-tools.ApprovalLines
+---@param line string
+---@return boolean room
+local function add(out, line)
+  if out.bytes > out.max then
+    out.cut = true
+    return false
+  end
+  if #line > out.max then
+    line = line:sub(1, out.max):gsub('[\192-\255]?[\128-\191]*$', '') .. '…'
+    out.cut = true
+  end
+  out.bytes = out.bytes + #line + 1
+  table.insert(out.lines, line)
+  return true
+end
+
+--- Adds text of several lines, each behind a bar, so that none looks like a line of ours.
+---@param out mcp-tools.ApprovalLines
+---@param text string
+---@param margin string
+local function add_block(out, text, margin)
+  for _, line in ipairs(sanitize.lines(text:sub(1, out.max + 1))) do
+    if not add(out, ('%s│ %s'):format(margin, line)) then
+      break
+    end
+  end
+  out.cut = out.cut or #text > out.max
+end
+
+--- The lines of a text, each behind a bar.
+---@param text string
+---@param max integer bytes
+---@return string[] lines
+---@return boolean cut
+function M.block(text, max)
+  local out = { lines = {}, bytes = 0, max = max }
+  add_block(out, text, '  ')
+  return out.lines, out.cut == true
+end
+
+local function sorted_keys(value)
+  local keys = vim.tbl_keys(value)
+  table.sort(keys, function(a, b)
+    if type(a) == type(b) and type(a) == 'number' then
+      return a < b
+    end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+--- A name as it may stand before a colon.
+---@param key any
+---@return string
+function M.label(key)
+  local text = sanitize.line(tostring(key))
+  return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
+end
+
+---@param out mcp-tools.ApprovalLines
+---@param label string with a colon, or empty
+---@param value any
+---@param margin string
+---@param depth integer
+local function add_value(out, label, value, margin, depth)
+  local start = margin .. label
+  if type(value) == 'string' then
+    if value:find('\n', 1, true) then
+      local _, breaks = value:gsub('\n', '')
+      add(out, ('%stext of %d lines'):format(start, breaks + 1))
+      return add_block(out, value, margin .. '  ')
+    end
+    local cut = #value > out.max
+    add(out, ('%s"%s"'):format(start, sanitize.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
+    out.cut = out.cut or cut
+  elseif type(value) == 'table' and next(value) == nil then
+    add(out, start .. (vim.islist(value) and '[]' or '{}'))
+  elseif type(value) == 'table' and depth < MAX_DEPTH then
+    if label ~= '' and not add(out, start) then
+      return
+    end
+    local list = vim.islist(value)
+    for _, key in ipairs(sorted_keys(value)) do
+      if out.cut then
+        return
+      end
+      add_value(out, (list and '- [%s] ' or '%s: '):format(M.label(key)), value[key], margin .. '  ', depth + 1)
+    end
+  else
+    add(out, start .. (value == vim.NIL and 'null' or sanitize.line(tostring(value))))
+  end
+end
+
+---@class mcp-tools.ApprovalArgument
+---@field lines string[]
+---@field label_bytes integer of the first line, its margin and colon included
+---@field bytes integer
+---@field is_row boolean it fits into one row
+
+---@param known table<string, any> arguments that the tool has
+---@return fun(a: mcp-tools.ApprovalArgument, b: mcp-tools.ApprovalArgument): boolean
+local function by_length(known)
+  return function(a, b)
+    if a.is_row ~= b.is_row then
+      return a.is_row
+    elseif (known[a.key] ~= nil) ~= (known[b.key] ~= nil) then
+      return known[a.key] ~= nil
+    elseif not a.is_row and a.bytes ~= b.bytes then
+      return a.bytes < b.bytes
+    end
+    return a.place < b.place
+  end
+end
+
+--- The arguments in the order in which they are to be read.
+---@param args table
+---@param known table<string, any> arguments that the tool has
+---@param width integer of a row
+---@return mcp-tools.ApprovalArgument[] list
+---@return string heading that says what was cut
+---@return integer left out of the list, for lack of room
+function M.read(args, known, width)
+  local keys = sorted_keys(args)
+  local share = math.max(MIN_SHARE, math.floor(M.MAX_BYTES / math.max(1, #keys)))
+  local list, bytes, cut, left = {}, 0, 0, 0
+  for i, key in ipairs(keys) do
+    local out = { lines = {}, bytes = 0, max = share }
+    local label = M.label(key) .. ': '
+    add_value(out, label, args[key], '  ', 1)
+    bytes = bytes + out.bytes
+    if out.cut then
+      cut = cut + 1
+      table.insert(out.lines, M.CUT)
+    end
+    local is_row = #out.lines == 1 and vim.api.nvim_strwidth(out.lines[1]) <= width
+    local label_bytes = math.min(#label + 2, #out.lines[1])
+    table.insert(
+      list,
+      { key = key, place = i, lines = out.lines, label_bytes = label_bytes, bytes = out.bytes, is_row = is_row }
+    )
+    if bytes > 2 * M.MAX_BYTES and i < #keys then
+      left = #keys - i
+      cut = cut + left
+      break
+    end
+  end
+  table.sort(list, by_length(known))
+  local heading = 'arguments'
+  if cut > 0 then
+    heading = ('arguments, CUT: %d of %d are too long to be shown whole'):format(cut, #keys)
+  end
+  return list, heading, left
+end
+
+return M

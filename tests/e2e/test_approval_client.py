@@ -176,7 +176,8 @@ async def test_what_is_no_yes_is_a_no(asking: Bridge, transport: Transport) -> N
         for answer in answers:
             error = error_of(await client.call_tool("nvim_risky", {}))
             assert error["code"] == "access_denied", answer
-            assert 'approval = { tools = { risky = "allow" } }' in error["message"]
+            assert "setup" not in error["message"]
+            assert "approval" not in error["message"]
         assert await asking.nvim.lua("return Seen.late") == 0
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
     folder = asking.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
@@ -184,13 +185,14 @@ async def test_what_is_no_yes_is_a_no(asking: Bridge, transport: Transport) -> N
 
 
 async def test_clients_that_cannot_ask(asking: Bridge, transport: Transport) -> None:
-    """They are denied at once, with the line that would allow it."""
+    """They are denied at once and told that their person can let the next try run, not how."""
     arguments = unlike()
     async with connect(asking, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", arguments))
     assert error["code"] == "access_denied"
     assert "offers no elicitation" in error["message"]
-    assert 'approval = { tools = { risky = "allow" } }' in error["message"]
+    assert "The person can still allow the next try" in error["message"]
+    assert "setup" not in error["message"]
     assert await audited(asking, arguments) == ("deny", "nobody to ask")
 
 

@@ -133,7 +133,7 @@ async def test_silence(bridge: Bridge) -> None:
         await open_questions(bridge, 1)
         await bridge.nvim.lua("return Answer('once')")
         assert text_of(await other) == "it ran"
-        await bridge.nvim.lua("vim.cmd('McpTools trust reset')")
+        await bridge.nvim.lua("vim.cmd('McpTools trust unsilence')")
         call = ask(one)
         await open_questions(bridge, 1)
         await bridge.nvim.lua("return Answer('once')")
@@ -142,7 +142,7 @@ async def test_silence(bridge: Bridge) -> None:
 
 @pytest.mark.slow
 async def test_nobody_answers(bridge: Bridge) -> None:
-    """A question without an answer stands in `:McpTools trust`; `approve` lets the next try run, once."""
+    """A question without an answer is in `:McpTools trust`; `approve` lets anyone's next try run, once."""
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
@@ -151,7 +151,9 @@ async def test_nobody_answers(bridge: Bridge) -> None:
         shown = "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
         assert "unanswered  risky" in shown
         assert '{"n":1}' in shown
+        assert 'approval = { tools = { risky = "allow" } }' in shown
         await bridge.nvim.lua("vim.cmd('McpTools approve')")
+    async with connect(bridge, "sessions") as client:
         assert text_of(await ask(client, n=1)) == "it ran"
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
     by = [line["by"] for line in await audit_lines(bridge, 3)]
@@ -167,6 +169,9 @@ async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
         await bridge.nvim.lua("vim.cmd('McpTools approve always')")
         assert text_of(await ask(client, path="/outside/x")) == "it ran"
         assert text_of(await ask(client, path="/outside/x")) == "it ran"
+        await bridge.nvim.lua("vim.cmd('McpTools trust')")
+        shown = "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+        assert "always with /outside/x" in shown
         assert "nobody answered" in error_of(await ask(client, path="/outside/y"))["message"]
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
         await bridge.nvim.lua("require('mcp-tools.core').get().gateway.grants:reset()")

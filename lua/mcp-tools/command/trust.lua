@@ -40,15 +40,31 @@ local function tools(only)
   end, core.get().registry:list('tools'))
 end
 
+--- The files outside the project that the person allowed always, by the name of the tool.
+---@return table<string, string[]>
+local function files_by_tool()
+  local gateway, files = core.get().gateway, {}
+  for _, entry in ipairs((gateway.ledger:list(gateway:project()))) do
+    if entry.paths and entry.level ~= 'denied' then
+      files[entry.tool] = vim.list_extend(files[entry.tool] or {}, entry.paths)
+    end
+  end
+  return files
+end
+
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
   local list = core.get().registry:list('tools')
+  local files = files_by_tool()
   for _, definition in ipairs(list) do
     local level, why = gateway:level(definition)
     local sessions = gateway.grants:count(definition.name)
     local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
     table.insert(lines, ('  %-9s  %-28s  %s%s'):format(level, sanitize.line(definition.name), sanitize.line(why), more))
+    for _, path in ipairs(files[definition.name] or {}) do
+      table.insert(lines, ('  %-9s  always with %s'):format('', sanitize.line(path)))
+    end
   end
   if #list == 0 then
     table.insert(lines, '  no tools are on')
@@ -70,6 +86,12 @@ local function add_questions(lines)
     local when = os.date('%H:%M', item.at)
     local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, item.args_text:sub(1, 200))
     table.insert(lines, sanitize.line(text))
+    if not item.granted then
+      table.insert(lines, ('  %-10s  :McpTools approve lets it run when it is tried again'):format(''))
+    end
+    if item.remedy then
+      table.insert(lines, ('  %-10s  in your configuration, for all calls: %s'):format('', item.remedy))
+    end
   end
 end
 
@@ -77,7 +99,7 @@ end
 local function add_silenced(lines)
   local silenced = core.get().gateway.grants.silenced
   if next(silenced) then
-    vim.list_extend(lines, { '', 'silenced sessions' })
+    vim.list_extend(lines, { '', 'silenced sessions (:McpTools trust unsilence lets them ask again)' })
   end
   for _, name in vim.spairs(silenced) do
     table.insert(lines, '  calls itself ' .. sanitize.line(name))
@@ -98,6 +120,15 @@ local function show()
   add_silenced(lines)
   vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
   scratch.show('trust', lines)
+end
+
+local function unsilence()
+  local grants = core.get().gateway.grants
+  if next(grants.silenced) == nil then
+    return say('no session is silenced')
+  end
+  grants:unsilence()
+  say('every session may ask again')
 end
 
 local function reset()
@@ -131,8 +162,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[verify | all | reset | TOOL [LEVEL]]: show which tools run without a question; let those run that'
-    .. ' do not demand one themselves, or all, or one; forget every decision',
+  description = '[verify | all | reset | unsilence | TOOL [LEVEL]]: show which tools run without a question; let those'
+    .. ' run that do not demand one themselves, or all, or one; forget every decision; let silenced sessions ask again',
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')
     if not name then
@@ -143,6 +174,8 @@ return {
       set(tools(), 'trusted')
     elseif name == 'reset' then
       reset()
+    elseif name == 'unsilence' then
+      unsilence()
     else
       change(name, level == '' and 'trusted' or level)
     end
@@ -152,7 +185,7 @@ return {
     if rest ~= '' then
       return core.get().registry:find_tool(vim.trim(rest)) and LEVELS or {}
     end
-    local names = { 'verify', 'all', 'reset' }
+    local names = { 'verify', 'all', 'reset', 'unsilence' }
     for _, tool in ipairs(core.get().registry:list('tools')) do
       table.insert(names, tool.name)
     end

@@ -1,7 +1,7 @@
 --- May this call run? One order of decision for every host.
 ---
 --- Receives: a call with its definition and its checked arguments.
---- Sends: yes, or an `access_denied` error that names what would allow it; questions to a person; what they said to the
+--- Sends: yes, or an `access_denied` error (trust/denial.lua); questions to a person; what they said to the
 --- ledger (for good) and to trust/grants.lua (for a while).
 --- Does not know about: how a question is shown, what the tool does, who renders the error.
 ---
@@ -11,13 +11,13 @@
 
 local Grants = require('mcp-tools.trust.grants')
 local canonical_json = require('mcp-tools.util.canonical_json')
-local errors = require('mcp-tools.errors')
+local denial = require('mcp-tools.trust.denial')
 local level = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local targets = require('mcp-tools.trust.targets')
 local paths = require('mcp-tools.files.paths')
 local rules = require('mcp-tools.trust.rules')
+local targets = require('mcp-tools.trust.targets')
 
 local M = {}
 
@@ -55,21 +55,21 @@ local NOTHING = {}
 ---@return mcp-tools.Decision
 function Gateway:judge(call)
   local root = call.project or self:project()
-  local ruled = rules.by_rules(call)
-  if ruled and ruled.action == 'deny' then
-    return ruled
+  local own = rules.by_rules(call)
+  if own and own.action == 'deny' then
+    return own
   end
   local source = call.definition.source
   local places = targets.by(call.args, source ~= nil and source.origin == 'bundled')
-  local denial, outside = rules.by_places(places, root)
-  if denial then
-    return denial
+  local denied, outside = rules.by_places(places, root)
+  if denied then
+    return denied
   end
   local verdict, fault = self.ledger:look(root, call.definition)
   if verdict and verdict.level == 'denied' then
     return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
   end
-  local decision = ruled
+  local decision = own
     or rules.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
     or rules.by_definition(call, root)
   if fault and decision.action == 'allow' then
@@ -79,15 +79,6 @@ function Gateway:judge(call)
   end
   decision.places = places
   return decision
-end
-
---- The error of a call that may not run, with the line that would allow it.
----@param call mcp-tools.Call
----@param why string
----@return mcp-tools.Error
-function M.denied(call, why)
-  local line = ('require("mcp-tools").setup({ approval = { tools = { %s = "allow" } } })'):format(call.name)
-  return errors.new('access_denied', ('%s was not run: %s. To allow it always: %s'):format(call.name, why, line))
 end
 
 --- What a person may answer.
@@ -156,7 +147,7 @@ local function closed(call, finish, step)
   local ok, fault = xpcall(step, debug.traceback)
   if not ok then
     log.error('deciding on %s failed, so it is denied: %s', call.name, fault)
-    finish(false, 'error', M.denied(call, 'the decision failed (see :McpTools log)'))
+    finish(false, 'error', denial.error(call, 'the decision failed', 'failed'))
   end
 end
 
@@ -168,16 +159,16 @@ M.FROM_CLIENT = { once = true, session = true, deny = true }
 --- Is a call that was allowed still what the person saw?
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
----@return string? why_not
-function Gateway:has_changed(call, decision)
+---@return mcp-tools.Error? err
+function Gateway:changed(call, decision)
   local now = self:judge(call)
   if now.action == 'deny' then
-    return now.reason
+    return denial.decided(call, now)
   end
   for i = 1, math.max(#decision.places, #now.places) do
     local before, after = decision.places[i], now.places[i]
     if not before or not after or before.path ~= after.path then
-      return 'a file that it names has moved since the question was asked'
+      return denial.error(call, 'a file that it names has moved since the question was asked', 'changed')
     end
   end
 end
@@ -191,21 +182,22 @@ end
 function Gateway:answered(asked, decision, choice, who, finish)
   local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
   if not vim.list_contains(asked.choices, choice) or from_client and not M.FROM_CLIENT[choice] then
-    return finish(false, 'error', M.denied(call, ('"%s" is no answer to this question'):format(choice)))
+    local why = ('"%s" is no answer to this question'):format(choice)
+    return finish(false, 'error', denial.error(call, why, 'refused'))
   end
   if not YES[choice] then
     self:remember(call, decision, choice, asked.root)
     if from_client then
-      return finish(false, by, M.denied(call, 'the client said no'))
+      return finish(false, by, denial.error(call, 'the client said no', 'refused'))
     elseif self.grants:denied(call) == Grants.PATIENCE then
       notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
     end
-    return finish(false, by, M.denied(call, 'the person at the editor said no'))
+    return finish(false, by, denial.error(call, 'the person at the editor said no', 'refused'))
   end
   call.args = asked.args -- whoever else had them
-  local changed = self:has_changed(call, decision)
+  local changed = self:changed(call, decision)
   if changed then
-    return finish(false, by, M.denied(call, changed))
+    return finish(false, by, changed)
   end
   self:remember(call, decision, choice, asked.root)
   self.grants:allowed(call)
@@ -232,8 +224,8 @@ function Gateway:question(call, decision, finish)
         return -- said twice, or too late: it counts for nothing
       elseif choice then
         return self:answered(asked, decision, choice, by or 'person', finish)
-      elseif by == 'timeout' then
-        self.grants:missed(call, decision.places, asked.choices, files_of(decision))
+      elseif by == 'timeout' or by == 'nobody to ask' then
+        self.grants:missed(call, decision, asked.choices, files_of(decision))
       end
       finish(false, by or 'nobody', err)
     end)
@@ -250,11 +242,12 @@ function Gateway:settle(call, finish)
   if decision.action == 'allow' then
     return finish(true, decision.by)
   elseif decision.action == 'deny' then
-    return finish(false, decision.by, M.denied(call, decision.reason))
+    return finish(false, decision.by, denial.decided(call, decision))
   elseif self.grants:redeem(call, decision.places) then
     return finish(true, 'person: before')
   elseif self.grants:is_silenced(call) then
-    return finish(false, 'person: silence', M.denied(call, 'the person at the editor wants no more such questions'))
+    local err = denial.error(call, 'the person at the editor wants no more such questions', 'decided')
+    return finish(false, 'person: silence', err)
   end
   self:question(call, decision, finish)
 end

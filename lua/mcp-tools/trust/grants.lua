@@ -5,6 +5,7 @@
 --- Does not know about: questions, the ledger. Everything here ends with the editor.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
+local denial = require('mcp-tools.trust.denial')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
@@ -22,14 +23,14 @@ M.PATIENCE = 3
 ---@field hash string
 ---@field args_text string
 ---@field places string
----@field session string?
 ---@field client table
 ---@field at integer unix seconds
----@field granted boolean? the next try may run
+---@field granted boolean? the next try may run, whoever makes it
 ---@field choices mcp-tools.Choice[] what could have been answered
 ---@field files string[]? that a yes would have been for; nil: for the tool
 ---@field definition mcp-tools.Definition
 ---@field project string
+---@field remedy string? the line of configuration that would let the tool run
 
 ---@class mcp-tools.Grants
 ---@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>>
@@ -129,7 +130,6 @@ end
 local function is_same(item, call, places)
   local definition = call.definition
   return item.tool == definition.name
-    and item.session == call.session
     and item.args_text == args_text_of(call)
     and item.hash == canonical_json.fingerprint(definition)
     and item.source == source.key(definition)
@@ -138,14 +138,14 @@ end
 
 --- Remembers a question that nobody answered.
 ---@param call mcp-tools.Call
----@param places mcp-tools.Place[]
+---@param decision mcp-tools.Decision
 ---@param choices mcp-tools.Choice[]
 ---@param files string[]?
-function Grants:missed(call, places, choices, files)
+function Grants:missed(call, decision, choices, files)
   if not call.snapshot then
     return -- what cannot be told from others cannot be granted
   end
-  local definition = call.definition
+  local definition, places = call.definition, decision.places
   for i, item in ipairs(self.unanswered) do
     if is_same(item, call, places) then
       table.remove(self.unanswered, i)
@@ -158,13 +158,13 @@ function Grants:missed(call, places, choices, files)
     hash = canonical_json.fingerprint(definition),
     args_text = args_text_of(call),
     places = text_of(places),
-    session = call.session,
     client = call.client,
     project = call.project,
     at = os.time(),
     definition = definition,
     choices = choices,
     files = files,
+    remedy = denial.remedy(call.name, decision),
   })
   if #self.unanswered > MAX_UNANSWERED then
     table.remove(self.unanswered, 1)
@@ -227,6 +227,11 @@ end
 ---@return boolean
 function Grants:is_silenced(call)
   return self.silenced[party(call)] ~= nil
+end
+
+--- Every session may ask again.
+function Grants:unsilence()
+  self.silenced, self.denials = {}, {}
 end
 
 --- Forgets everything.

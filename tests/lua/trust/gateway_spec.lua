@@ -4,6 +4,7 @@ local Ledger = require('mcp-tools.trust.ledger')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
 local paths = require('mcp-tools.files.paths')
+local notifications = require('notifications')
 local t = require('helpers')
 
 local root = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/gateway-root'
@@ -215,14 +216,18 @@ describe('asking', function()
     return call
   end
 
-  it('is refused where there is no UI, with the line that would allow it', function()
+  it('is refused where there is no UI; the client hears what it can do, the person what they can', function()
     local answer
-    approval.ask({ call = waiting_call(), reason = 'because' }, function(choice, err, by)
+    notifications.collect()
+    approval.ask({ call = waiting_call(), reason = 'the option y' }, function(choice, err, by)
       answer = { choice, err, by }
     end)
+    notifications.wait('`:McpTools approve` lets x run when it is tried again')
+    notifications.restore()
     t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
     t.eq('access_denied', answer[2].code)
-    t.matches('approval = { tools = { x = "allow" } }', answer[2].message)
+    t.matches('no UI to ask in. The person can still allow the next try', answer[2].message)
+    t.ok(not answer[2].message:find('option', 1, true) and not answer[2].message:find('setup', 1, true))
     t.eq(0, approval.count())
   end)
 end)

@@ -345,7 +345,7 @@ describe('trust', function()
 end)
 
 describe('a question that nobody answered', function()
-  it('can be granted for the next try: the same call of the same client, once', function()
+  it('can be granted for the next try of the same call, once, whichever session makes it', function()
     local b = bench()
     b.person = function(_, answer)
       answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout')
@@ -355,10 +355,38 @@ describe('a question that nobody answered', function()
     t.eq(1, #b.gateway.grants.unanswered)
     b.gateway.grants.unanswered[1].granted = true
     t.eq('waiting_approval', (b.run({ n = 2 })))
-    t.eq('waiting_approval', (b.run({ n = 1 }, { session = 's2' })))
-    t.eq('ran', (b.run({ n = 1 })))
+    t.eq('ran', (b.run({ n = 1 }, { session = 's2' })))
     t.eq('waiting_approval', (b.run({ n = 1 })))
     t.eq({}, b.gateway.grants.unanswered)
+  end)
+
+  it('tells the person the line that would let the tool run, where one would', function()
+    local b = bench()
+    b.person = function(_, answer)
+      answer(nil, nil, 'timeout')
+    end
+    local function remedy()
+      b.gateway.grants:reset()
+      b.run({ n = 1 })
+      return b.gateway.grants.unanswered[1].remedy
+    end
+    local function obey(line)
+      assert(loadstring(line))()
+      local result = b.run({ n = 1 })
+      config.reset()
+      return result
+    end
+    t.eq('ran', obey(remedy()))
+    config.setup({ approval = { tools = { x = 'ask' } } })
+    t.eq('ran', obey(remedy()))
+    config.setup({
+      approval = {
+        rule = function()
+          return 'ask'
+        end,
+      },
+    })
+    t.eq(nil, remedy())
   end)
 
   it('can be granted as far as it could have been answered', function()
@@ -389,6 +417,46 @@ describe('a question that nobody answered', function()
   end)
 end)
 
+describe('a denial', function()
+  local function message_of(b, args)
+    local _, call = b.run(args)
+    return call.outcome.error.message
+  end
+
+  it('tells the client what it can do, and nothing that takes the guard away', function()
+    local b = bench()
+    local messages = { message_of(b, { path = root .. '/.env' }) }
+    t.matches('%.env is sensitive. No tool gets at it', messages[1])
+    config.setup({ approval = { tools = { x = 'deny' } } })
+    table.insert(messages, message_of(b))
+    t.matches('has ruled it out. Go on without it', messages[#messages])
+    config.reset()
+    b.says('deny')
+    table.insert(messages, message_of(b))
+    t.matches('said no. Do not try it again unless they tell you to', messages[#messages])
+    b.says('never')
+    table.insert(messages, message_of(b))
+    table.insert(messages, message_of(b))
+    t.matches('denied it always. Go on without it', messages[#messages])
+    for _, message in ipairs(messages) do
+      for _, word in ipairs({ 'setup', 'approval%.', 'option', '"allow"', ':McpTools' }) do
+        t.ok(not message:find(word), message)
+      end
+    end
+  end)
+
+  it('names a tool so that its name ends nowhere else than it should', function()
+    local denial = require('mcp-tools.trust.denial')
+    for _, name in ipairs({ 'plain', 'a"] = "allow', 'end', 'a\\', 'a\n\27é', '1st', 'with space', ']]' }) do
+      local line = denial.remedy(name, { action = 'ask', by = 'annotations' })
+      config.reset()
+      assert(loadstring(line), line)()
+      t.eq({ [name] = 'allow' }, config.get().approval.tools)
+      t.ok(not line:find('[^\32-\126]'), line)
+    end
+  end)
+end)
+
 describe('denials', function()
   it('in a row make it possible to silence that session alone', function()
     local b = bench()
@@ -410,6 +478,9 @@ describe('denials', function()
     t.matches('no more such questions', call.outcome.error.message)
     t.eq('person: silence', call.decision.by)
     b.says(nil)
+    b.gateway.grants:unsilence()
+    t.eq('waiting_approval', (b.run()))
+    t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
     t.eq('waiting_approval', (b.run({}, { session = 's2' })))
     b.tool({ annotations = { read_only = true } })
     t.eq('ran', (b.run()))

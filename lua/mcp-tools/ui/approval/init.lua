@@ -8,7 +8,7 @@
 local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
-local gateway = require('mcp-tools.trust.gateway')
+local denial = require('mcp-tools.trust.denial')
 local queue = require('mcp-tools.ui.approval.queue')
 
 local M = {}
@@ -58,8 +58,9 @@ function M.ask(asked, answer)
   local call, options = asked.call, config.get()
   local askers, why_not = askers_of(call)
   if #askers == 0 then
-    local why = ('it needs approval (%s) and %s'):format(asked.reason, why_not)
-    return answer(nil, gateway.denied(call, why), 'nobody to ask')
+    local why = 'it needs approval, and ' .. why_not
+    Question.tell_missed(call, why)
+    return answer(nil, denial.error(call, why, 'unanswered'), 'nobody to ask')
   end
   local count = #queue.list()
   if count >= options.limits.approvals then

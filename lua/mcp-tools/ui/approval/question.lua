@@ -5,8 +5,10 @@
 --- Does not know about: other questions, what one looks like, what an answer means for the tool.
 
 local announce = require('mcp-tools.ui.approval.event')
-local gateway = require('mcp-tools.trust.gateway')
+local denial = require('mcp-tools.trust.denial')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.ui.sanitize')
 local typing = require('mcp-tools.ui.approval.typing')
 
 local uv = vim.uv
@@ -173,8 +175,16 @@ function Question:give_up(asker, why)
     return other ~= asker
   end, self.askers)
   if #self.askers == 0 then
-    self:close('unanswered', nil, gateway.denied(self.call, why), 'nobody to ask')
+    self:close('unanswered', nil, denial.error(self.call, why, 'unanswered'), 'nobody to ask')
   end
+end
+
+--- Tells the person of a call that waits for them, though its question is over.
+---@param call mcp-tools.Call
+---@param why string
+function M.tell_missed(call, why)
+  local text = '`:McpTools approve` lets %s run when it is tried again; it was not, for %s (:McpTools trust)'
+  notify.warn(text:format(sanitize.line(call.name), why))
 end
 
 --- Was it on the screen a moment ago, so that an answer to the next one may be meant for it?

@@ -6,8 +6,7 @@
 
 local Question = require('mcp-tools.ui.approval.question')
 local announce = require('mcp-tools.ui.approval.event')
-local gateway = require('mcp-tools.trust.gateway')
-local notify = require('mcp-tools.notify')
+local denial = require('mcp-tools.trust.denial')
 
 local uv = vim.uv
 
@@ -77,9 +76,9 @@ local function expire_later(question, ms)
     0,
     vim.schedule_wrap(function()
       if not question.closed then
-        local why, name = ('nobody answered within %d s'):format(ms / 1000), question.call.name
-        notify.warn(('%s was not run: %s; `:McpTools approve` lets it run when it is tried again'):format(name, why))
-        question:close('unanswered', nil, gateway.denied(question.call, why), 'timeout')
+        local why = ('nobody answered within %d s'):format(ms / 1000)
+        Question.tell_missed(question.call, why)
+        question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
       end
     end)
   )

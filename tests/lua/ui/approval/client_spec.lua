@@ -147,7 +147,7 @@ describe('the client', function()
       local call, sent = ask({ capabilities = capabilities })
       t.eq({ 'access_denied', {} }, { call.outcome.error.code, sent })
       t.matches('offers no elicitation', call.outcome.error.message)
-      t.matches('x = "allow"', call.outcome.error.message)
+      t.ok(not call.outcome.error.message:find('allow"', 1, true))
     end
   end)
 

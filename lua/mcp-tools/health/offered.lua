@@ -3,6 +3,7 @@
 
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
+local mistyped = require('mcp-tools.discovery.mistyped')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
 local source = require('mcp-tools.registry.source')
@@ -47,6 +48,9 @@ function M.tools()
   end
   for _, note in ipairs(notes) do
     health.info(note)
+  end
+  for _, item in ipairs(mistyped.list(core.get().registry)) do
+    health.warn(mistyped.describe(item), 'What is said of it there counts for nothing until there is one')
   end
 end
 

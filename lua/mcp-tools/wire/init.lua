@@ -13,6 +13,7 @@ local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local inputs = require('mcp-tools.call.inputs')
 local lists = require('mcp-tools.wire.lists')
+local mistyped = require('mcp-tools.discovery.mistyped')
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local remote = require('mcp-tools.call.remote')
@@ -71,6 +72,10 @@ function M.hello(id, info)
   }
 end
 
+local function tell_mistyped()
+  mistyped.tell(core.get().registry)
+end
+
 --- Definitions of a kind, as the JSON text that clients get.
 ---@param kind mcp-tools.Kind
 ---@param revision? integer the one that the bridge has
@@ -85,6 +90,9 @@ function M.list(kind, revision)
     reply.unchanged = true
   else
     reply.json = lists.json(kind)
+    if kind == 'tools' then
+      vim.schedule(tell_mistyped) -- by now everybody has registered their tools, as far as can be known
+    end
   end
   return reply
 end

@@ -119,6 +119,24 @@ describe('the order of decision', function()
     t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }, { path = root .. '/.env' }))
   end)
 
+  it('lets everything run by a rule that says so, but for sensitive files and what was denied always', function()
+    local hard = { needs_approval = true, annotations = { destructive = true } }
+    config.setup({ approval = { default = 'allow' } })
+    t.eq({ 'ask', 'ask' }, { (judge(hard)), (judge({}, { path = outside .. '/out.txt' })) })
+    config.setup({
+      approval = {
+        rule = function()
+          return 'allow'
+        end,
+      },
+    })
+    t.eq({ 'allow', 'allow' }, { (judge(hard)), (judge(hard, { path = outside .. '/out.txt' })) })
+    t.eq('deny', (judge(hard, { path = root .. '/.env' })))
+    assert(gateway.ledger:set(root, { name = 'x', description = 'x' }, 'denied'))
+    t.eq('deny', (judge(hard)))
+    assert(gateway.ledger:reset(root))
+  end)
+
   it('denies when a rule throws or says nonsense', function()
     config.setup({
       approval = {

@@ -159,6 +159,15 @@ async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
         assert error_of(await ended(call))["code"] == "access_denied"
 
 
+async def test_ones_own_call(screen: Terminal, bridge: Bridge) -> None:
+    """A question for what the person typed themselves says so."""
+    await screen.command("McpTools call risky")
+    await screen.shows("may this run?", "client  you, by :McpTools call")
+    await looked_at(screen)
+    await screen.press("F5")
+    await screen.shows("it ran")
+
+
 async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> None:
     """A yes to what was not on the screen shows more of it first; the frame says how much there is."""
     async with connect(bridge, "sessions") as client:

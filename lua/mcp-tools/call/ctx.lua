@@ -35,7 +35,7 @@ local LEVELS = {
 
 ---@class mcp-tools.Ctx
 ---@field id string the call's id
----@field host string "mcp", "nvim", "python" or a custom name
+---@field host string "mcp", "nvim", "python", "command" (`:McpTools call`) or a custom name
 ---@field client { name: string?, version: string? } as the client calls itself
 ---@field session string? one per client session
 ---@field capabilities table what the client declared

@@ -61,7 +61,7 @@ return {
       return show({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
     end
     local typed = true -- the person has just pressed Enter and waits
-    mcp_tools.call(name, args, {}, function(result, err)
+    mcp_tools.call(name, args, { host = 'command' }, function(result, err)
       local lines, filetype
       if err then
         lines = failure(err)

@@ -64,14 +64,14 @@ local function window_of(buffer, opts)
     vim.api.nvim_win_set_buf(window, buffer)
   else
     window = vim.api.nvim_open_win(buffer, false, { split = 'below', win = -1, height = 1 })
-    vim.wo[window].number, vim.wo[window].relativenumber = false, false
-    vim.wo[window].winfixheight = true
+    vim.wo[window][0].number, vim.wo[window][0].relativenumber = false, false
+    vim.wo[window][0].winfixheight = true
   end
   if not opts.stay then
     vim.api.nvim_set_current_win(window)
   end
-  vim.wo[window].wrap = opts.wrap or false
-  vim.wo[window].linebreak = opts.wrap or false
+  vim.wo[window][0].wrap = opts.wrap or false
+  vim.wo[window][0].linebreak = opts.wrap or false
   -- Where it was moved beside the others, or is alone, its height would change that of the command line.
   if vim.fn.winlayout()[1] == 'col' then
     local height = vim.api.nvim_win_text_height(window, {}).all

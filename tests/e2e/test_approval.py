@@ -62,6 +62,20 @@ async def test_yes_and_no(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return Seen.late") == 1
 
 
+async def test_a_broken_picker(bridge: Bridge) -> None:
+    """When `vim.ui.select` throws, the call is denied at once, and nothing but the log says why."""
+    await bridge.nvim.lua("vim.ui.select = function() error('the picker is broken') end; vim.v.errmsg = ''")
+    async with connect(bridge, "sessions") as client:
+        error = error_of(await client.call_tool("nvim_risky", {}))
+    assert error["code"] == "access_denied"
+    assert "could not be asked" in error["message"]
+    assert await bridge.nvim.lua("return vim.v.errmsg") == ""
+    assert "the picker is broken" in await bridge.nvim.lua(
+        "return table.concat(require('mcp-tools.log').lines(), '\\n')"
+    )
+    assert await bridge.nvim.lua("return Seen.late") == 0
+
+
 async def test_the_call_ends_first(bridge: Bridge) -> None:
     """A yes to a call that was cancelled meanwhile runs nothing."""
     async with connect(bridge, "sessions") as client:

@@ -229,11 +229,19 @@ function M.answer(call, seq, text)
   end
   local ok, answers = pcall(vim.json.decode, text)
   local question = table.remove(call.questions, 1)
-  local results, err = read_all(call, question.requests, ok and type(answers) == 'table' and answers or {})
+  answers = ok and type(answers) == 'table' and answers or {}
+  local ok_read, results, err = xpcall(read_all, debug.traceback, call, question.requests, answers)
   call.inputs = nil
   call:move('input')
   call:start_clock()
-  question.answered(results, err)
+  local taken, thrown = ok_read, results
+  if ok_read then
+    taken, thrown = xpcall(question.answered, debug.traceback, results, err)
+  end
+  if not taken then -- whoever has asked would wait for ever
+    log.error('call %s (%s): taking the answer of its client failed: %s', call.id, call.name, thrown)
+    call:fail('execution_error', "taking the client's answer failed; see the log")
+  end
   advance(call)
   return true
 end

@@ -353,6 +353,16 @@ describe('a tool that asks', function()
     t.eq({ false, 'timeout' }, { heard, reason })
   end)
 
+  it('for somebody who throws at the answer fails, and is not left waiting', function()
+    local call = bench({ execute = function() end, timeout = 0 })
+    inputs.ask(call, { who = { method = 'roots/list' } }, function()
+      error('no luck')
+    end)
+    t.eq(true, answer(call, { who = { roots = {} } }))
+    t.eq({ 'failed', 'execution_error' }, { call.state, call.outcome.error.code })
+    t.ok(not call.outcome.error.message:find('luck', 1, true))
+  end)
+
   it('and throws in its callback fails', function()
     local call = bench({
       execute = function(ctx)

@@ -50,7 +50,10 @@ function M.show(question)
       return question:give_up(M, 'its client did not ask: ' .. err.message)
     end
     local result = results[key]
-    question:answer(result.action == 'accept' and result.content.answer or 'deny', 'client')
+    local choice = result.action == 'accept' and result.content.answer
+    if not question:answer(choice, 'client') then
+      question:answer('deny', 'client')
+    end
   end)
 end
 

@@ -75,12 +75,28 @@ function M.new(asked, askers, tell)
   return setmetatable(question, Question)
 end
 
+--- Has an asker do something. What it runs into, a picker or a client's form, is for the log alone.
+---@param asker mcp-tools.Asker
+---@param what 'show'|'hide'|'update'|'reveal'
+---@return boolean ok
+---@return any value
+function Question:have(asker, what)
+  if not asker[what] then
+    return true
+  end
+  local ok, value = xpcall(asker[what], debug.traceback, self)
+  if not ok then
+    log.error('a question for approval of %s: %s failed: %s', self.call.name, what, value)
+  end
+  return ok, value
+end
+
 --- Has those asked who show one question at a time, or the others.
 ---@param serial boolean
 function Question:ask(serial)
   for _, asker in ipairs(vim.list_slice(self.askers)) do
-    if asker.serial == serial and not self.closed then
-      asker.show(self)
+    if asker.serial == serial and not self.closed and not self:have(asker, 'show') then
+      self:give_up(asker, 'the person could not be asked')
     end
   end
 end
@@ -102,9 +118,7 @@ function Question:set_open(count)
   end
   self.open = count
   for _, asker in ipairs(self.askers) do
-    if asker.update then
-      asker.update(self)
-    end
+    self:have(asker, 'update')
   end
 end
 
@@ -122,10 +136,7 @@ function Question:close(state, choice, err, by)
   announce(self, state, choice, by)
   -- Before what was asked for begins, which may have something to ask itself.
   for _, asker in ipairs(self.askers) do
-    local ok, fault = xpcall(asker.hide, debug.traceback, self)
-    if not ok then
-      log.error('a question for approval could not be taken back: %s', fault)
-    end
+    self:have(asker, 'hide')
   end
   self.tell(choice, err, by)
 end
@@ -160,7 +171,8 @@ function Question:answer_shown(choice)
     return false, 'the question has just changed: look at it, then answer again'
   end
   for _, asker in ipairs(YES[choice] and self.askers or {}) do
-    if asker.reveal and asker.reveal(self) then
+    local ok, more = self:have(asker, 'reveal')
+    if more or not ok then
       return false, 'there is more to read: look at it, then answer again'
     end
   end

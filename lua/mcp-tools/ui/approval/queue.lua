@@ -71,6 +71,7 @@ end
 local function expire_later(question, ms)
   local timer = assert(uv.new_timer())
   question.call.answer_by = uv.hrtime() + ms * 1e6
+  uv.update_time() -- the loop's clock stands where its turn began
   timer:start(
     ms,
     0,

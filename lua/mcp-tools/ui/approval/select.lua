@@ -36,7 +36,10 @@ function M.show(question)
       return choice.long
     end,
   }, function(choice)
-    question:answer(choice and choice.name or 'deny') -- closed is no
+    local name = type(choice) == 'table' and choice.name
+    if not question:answer(name) then
+      question:answer('deny') -- put away, or not one of the items, is no
+    end
   end)
 end
 

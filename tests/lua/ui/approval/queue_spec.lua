@@ -1,0 +1,123 @@
+-- luacheck: globals vim.ui.select (made to be replaced)
+local Call = require('mcp-tools.call.call')
+local Question = require('mcp-tools.ui.approval.question')
+local queue = require('mcp-tools.ui.approval.queue')
+local log = require('mcp-tools.log')
+local t = require('helpers')
+
+local serial = 0
+
+--- A question put to askers; `said` is what came of it.
+local function ask(askers, ms)
+  serial = serial + 1
+  local call = Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
+  call:move('ask')
+  local asked = { call = call, args = {}, reason = 'y', places = {}, choices = { 'once', 'deny' }, root = '/' }
+  local said = {}
+  local question = Question.new(asked, askers, function(choice, err, by)
+    table.insert(said, { choice = choice, err = err, by = by })
+  end)
+  queue.add(question, ms or 60000)
+  return question, said
+end
+
+local function asker(more)
+  return vim.tbl_extend('force', { serial = false, show = function() end, hide = function() end }, more or {})
+end
+
+local function logged(text)
+  return table.concat(log.lines(), '\n'):find(text, 1, true) ~= nil
+end
+
+after_each(function()
+  for _, question in ipairs(queue.list()) do
+    question.call:cancel('user')
+  end
+end)
+
+describe('an asker that fails', function()
+  it('is done with: the call is denied and the log says why', function()
+    for _, is_serial in ipairs({ true, false }) do
+      local _, said = ask({
+        asker({
+          serial = is_serial,
+          show = function()
+            error('broken picker ' .. tostring(is_serial))
+          end,
+        }),
+      })
+      t.wait(function()
+        return #said == 1
+      end)
+      t.eq({ nil, 'access_denied', 'nobody to ask' }, { said[1].choice, said[1].err.code, said[1].by })
+      t.ok(logged('broken picker ' .. tostring(is_serial)))
+      t.eq(0, #queue.list())
+    end
+  end)
+
+  it('leaves the others', function()
+    local broken = asker({
+      show = function()
+        error('no form')
+      end,
+    })
+    local question, said = ask({ broken, asker({ serial = true }) })
+    t.wait(function()
+      return question.shown_at
+    end)
+    t.eq({}, said)
+    t.eq(true, question:answer('once'))
+    t.eq('once', said[1].choice)
+  end)
+
+  it('at the sight of a second question, or when it is asked for more, lets nothing run', function()
+    local function fail()
+      error('broken window')
+    end
+    local question, said = ask({ asker({ serial = true, update = fail, reveal = fail }) })
+    t.wait(function()
+      return question.shown_at
+    end)
+    ask({ asker({ serial = true }) })
+    t.ok(logged('broken window'))
+    t.eq(false, (question:answer_shown('once')))
+    t.eq({}, said)
+    t.eq(true, (question:answer_shown('deny')))
+  end)
+end)
+
+describe('the time for an answer', function()
+  it('begins with the question, however long the editor was busy before', function()
+    local busy = vim.uv.hrtime() + 400e6
+    while vim.uv.hrtime() < busy do -- without a turn of the event loop, whose clock stands still meanwhile
+    end
+    local began = vim.uv.hrtime()
+    local _, said = ask({ asker() }, 500)
+    t.wait(function()
+      return #said == 1
+    end)
+    t.eq('timeout', said[1].by)
+    t.ok(vim.uv.hrtime() - began >= 499e6, ('%d ms'):format((vim.uv.hrtime() - began) / 1e6))
+  end)
+end)
+
+describe('a picker', function()
+  local select = vim.ui.select
+
+  after_each(function()
+    vim.ui.select = select
+  end)
+
+  it('that answers with what it was not given has said no', function()
+    for _, nonsense in ipairs({ 'once', { name = 'everything' }, 3 }) do
+      vim.ui.select = function(_, _, on_choice)
+        on_choice(nonsense)
+      end
+      local _, said = ask({ require('mcp-tools.ui.approval.select') })
+      t.wait(function()
+        return #said == 1
+      end)
+      t.eq('deny', said[1].choice)
+    end
+  end)
+end)

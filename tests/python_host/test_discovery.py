@@ -369,3 +369,44 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
     os.utime(path)
     assert await looked(await editor(init=add)) == []
     assert not proof.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["file", "folder"])
+async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, home: Any, what: str) -> None:
+    """What a project's link leads to was chosen by the project: it runs after `:trust` only."""
+    project, elsewhere = home.make("cwd"), home.make("elsewhere")
+    (project / ".git").mkdir()
+    proof = elsewhere / "it_ran"
+    (elsewhere / "mcp_tools").mkdir()
+    real = write(elsewhere, "mcp_tools/evil.py", "evil")
+    real.write_text(f"open({str(proof)!r}, 'w')\n" + real.read_text())
+    if what == "file":
+        (project / "mcp_tools").mkdir()
+        (project / "mcp_tools" / "evil.py").symlink_to(real)
+    else:
+        (project / "mcp_tools").symlink_to(real.parent)
+    nvim = await editor(init=f"vim.opt.runtimepath:append([[{project}]])")
+    assert await looked(nvim) == []
+    assert "type :trust" in (await nvim.lua(FAILURES))["evil.py"]
+    assert not proof.exists()
+
+    (home.make("state") / "nvim").mkdir(exist_ok=True)
+    await nvim.lua("vim.cmd.edit(...); vim.cmd.trust()", str(project / "mcp_tools" / "evil.py"))
+    assert await refresh(nvim) == ["evil"]
+    error = (await Caller(nvim, None).call("evil")).error
+    assert error is not None, "what it says of itself does not count"
+    assert error["code"] == "access_denied"
+
+
+@pytest.mark.slow
+async def test_a_link_of_the_project_takes_nothing_away(editor: Editor, home: Any, plugin: Path) -> None:
+    """A file that the person's own folder has counts as theirs, though a project links to it, too."""
+    project = home.make("cwd")
+    (project / ".git").mkdir()
+    (project / "mcp_tools").mkdir()
+    real = write(plugin, "mcp_tools/mine.py", "mine")
+    (project / "mcp_tools" / "mine.py").symlink_to(real)
+    nvim = await editor(init=f"vim.opt.runtimepath:prepend([[{project}]])")
+    assert await looked(nvim) == ["mine"]
+    assert (await Caller(nvim, None).call("mine")).error is None

@@ -63,6 +63,7 @@ local function add(registry, module, def)
   end
   local whole = vim.tbl_extend('error', def, { execute = handler(module.source, name or '') })
   local source = { origin = 'python', name = module.source.group, file = module.known.path }
+  source.found_in = module.source.found_in
   local normalised, fault = registry:add_tool(whole, source)
   if normalised then
     module.tools[normalised.name] = normalised

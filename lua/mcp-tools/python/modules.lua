@@ -22,17 +22,20 @@ local FOLDER = 'mcp_tools'
 ---@field group string
 ---@field path string?
 ---@field module string?
+---@field found_in string? the path before links were followed
+---@field in_project boolean?
 ---@field sha256 string? that a file of the project must have
 ---@field fault string? why it is not to be read
 
----@param path string
+---@param path string resolved
+---@param found_in string as it was found
 ---@param root string resolved
 ---@return mcp-tools.python.Source
-local function file_source(path, root)
-  local found = { key = path, path = path, group = vim.fs.basename(path):gsub('%.py$', '') }
-  if source.lies_in(path, root) then
+local function file_source(path, found_in, root)
+  local found = { key = path, path = path, found_in = found_in, group = vim.fs.basename(path):gsub('%.py$', '') }
+  if source.lies_in(found_in, root) then
     local text, why = trusted.read(path)
-    found.sha256, found.fault = text and vim.fn.sha256(text), why
+    found.sha256, found.fault, found.in_project = text and vim.fn.sha256(text), why, true
   end
   return found
 end
@@ -50,13 +53,18 @@ function M.look()
   for _, name in ipairs(runtimepath.files(FOLDER, '^[^_.].*%.py$')) do
     local path = uv.fs_realpath(name)
     if path and cache.stamp(path) then
-      table.insert(list, file_source(path, root))
+      table.insert(list, file_source(path, name, root))
+    end
+  end
+  -- Found twice, it counts as the person's when one of the places is theirs: a project cannot take it from them.
+  for _, each in ipairs(list) do
+    local other = seen[each.key]
+    if not other or other.in_project and not each.in_project then
+      seen[each.key] = each
     end
   end
   return vim.tbl_filter(function(each)
-    local first = not seen[each.key]
-    seen[each.key] = true
-    return first
+    return seen[each.key] == each
   end, list)
 end
 

@@ -48,20 +48,67 @@ local function folders()
   return own_folders
 end
 
---- Is a file the project's, and not the person's?
+--- As many links as the system follows.
+local MAX_LINKS = 40
+
+--- Where one comes by on the way to a file: its path before each link that is followed, and where it lies.
+---@param path string absolute
+---@return string[]
+local function stations(path)
+  local list, links, place, rest = {}, 0, '', path
+  while rest ~= '' do
+    local name, after = rest:match('^/*([^/]*)(.*)$')
+    local here = place .. '/' .. name
+    local target = links < MAX_LINKS and name ~= '' and vim.uv.fs_readlink(here)
+    if target then
+      links = links + 1
+      table.insert(list, here .. after)
+      place = target:sub(1, 1) == '/' and '' or place
+      rest = '/' .. target .. after
+    else
+      rest = after
+      if name == '..' then
+        place = place:match('^(.*)/') or ''
+      elseif name ~= '' and name ~= '.' then
+        place = here
+      end
+    end
+  end
+  table.insert(list, place)
+  return list
+end
+
 ---@param path string
+---@param root string
+local function is_inside(path, root)
+  if not below(path, root) then
+    return false
+  end
+  for _, folder in ipairs(folders()) do
+    if folder ~= root and below(folder, root) and below(path, folder) then
+      return false
+    end
+  end
+  return true
+end
+
+--- Is a file the project's, and not the person's? It is when it lies there, and when a link there leads to it: what
+--- that link leads to is chosen by whoever made the project.
+---@param path string as it was found
 ---@param root string resolved
 ---@return boolean
 function M.lies_in(path, root)
-  local file = real(path) --[[@as string]]
-  local absolute = file:match('^/') or file:match('^%a:[/\\]') -- of another, nobody knows where it was
-  local inside = not absolute or below(file, root) or below(path, root)
-  for _, folder in ipairs(folders()) do
-    if folder ~= root and below(folder, root) and below(file, folder) then
-      inside = false
+  if path:match('^%a:[/\\]') then
+    return is_inside(real(path), root)
+  elseif path:sub(1, 1) ~= '/' then
+    return true -- nobody knows where it was
+  end
+  for _, station in ipairs(stations(path)) do
+    if is_inside(station, root) then
+      return true
     end
   end
-  return inside
+  return false
 end
 
 --- Does its handler lie in the project, or the file in which it was found? Then its author is the project's, and not

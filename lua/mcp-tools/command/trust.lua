@@ -113,7 +113,8 @@ local function show()
   local lines = { 'trust in ' .. root }
   if fault then
     table.insert(lines, '  what was decided before cannot be known: ' .. fault)
-    table.insert(lines, '  until then every call is asked for; `:McpTools trust reset` begins anew')
+    local hint = gateway.ledger:can_reset(root) and '; `:McpTools trust reset` begins anew' or ''
+    table.insert(lines, '  until then every call is asked for' .. hint)
   end
   add_tools(lines)
   add_questions(lines)

@@ -11,6 +11,8 @@ local uv = vim.uv
 local M = {}
 
 local MODE = tonumber('600', 8)
+-- What stands there by now may be a pipe, and is not waited for.
+local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
 --- A thousand times what a lock is needed for.
 local STALE_SECONDS = 2
 
@@ -73,7 +75,7 @@ end
 --- Is it still ours?
 ---@return boolean
 function Lock:is_held()
-  local fd = uv.fs_open(self.path, 'r', 0)
+  local fd = uv.fs_open(self.path, READ, 0)
   local found = fd and uv.fs_read(fd, #self.mark + 1, 0)
   if fd then
     uv.fs_close(fd)

@@ -13,15 +13,11 @@ local PERMISSION_BITS = tonumber('777', 8)
 -- Ours are far smaller; a larger one was not written by us.
 local MAX_BYTES = 64 * 1024
 
---- What is wrong with the owner or the rights of a file or folder; nil when nothing is, or when it is not there.
 ---@param path string
 ---@param kind 'file'|'directory'
+---@param stat uv.fs_stat.result
 ---@return string? fault with the command that mends it
-function M.fault(path, kind)
-  local stat = uv.fs_lstat(path)
-  if not stat then
-    return nil
-  end
+local function fault_of(path, kind, stat)
   if stat.type ~= kind then
     return ('%s is a %s and not a %s: move it away'):format(path, stat.type, kind)
   end
@@ -33,6 +29,15 @@ function M.fault(path, kind)
     local fix = kind == 'file' and 'rm' or 'chmod 700'
     return ('%s can be written by other users: run `%s %s`'):format(path, fix, vim.fn.shellescape(path))
   end
+end
+
+--- What is wrong with the owner or the rights of a file or folder; nil when nothing is, or when it is not there.
+---@param path string
+---@param kind 'file'|'directory'
+---@return string? fault with the command that mends it
+function M.fault(path, kind)
+  local stat = uv.fs_lstat(path)
+  return stat and fault_of(path, kind, stat) or nil
 end
 
 --- Makes a folder (and those above it) that is ours alone.
@@ -70,7 +75,8 @@ function M.read(path, max_bytes)
   if fault then
     return nil, fault
   end
-  local fd, err, code = uv.fs_open(path, 'r', 0)
+  -- It may be another one by now: none is waited for, and what was opened is looked at as well.
+  local fd, err, code = uv.fs_open(path, bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0), 0)
   if not fd then
     if code == 'ENOENT' then
       return {}
@@ -78,6 +84,11 @@ function M.read(path, max_bytes)
     return nil, ('cannot read %s: %s'):format(path, err)
   end
   local stat = uv.fs_fstat(fd)
+  fault = stat and fault_of(path, 'file', stat)
+  if fault then
+    uv.fs_close(fd)
+    return nil, fault
+  end
   max_bytes = max_bytes or MAX_BYTES
   local data = stat and stat.size <= max_bytes and uv.fs_read(fd, max_bytes, 0)
   uv.fs_close(fd)
@@ -91,8 +102,13 @@ local serial = 0
 
 ---@param path string
 ---@param value table
+---@param max_bytes? integer
 ---@return string? tmp, string? err
-local function write_tmp(path, value)
+local function write_tmp(path, value, max_bytes)
+  local text = vim.json.encode(value) .. '\n'
+  if #text > (max_bytes or math.huge) then
+    return nil, ('%s is full: it may have %d KiB, and this would be %d'):format(path, max_bytes / 1024, #text / 1024)
+  end
   serial = serial + 1
   local tmp = ('%s.%d-%d.tmp'):format(path, uv.os_getpid(), serial)
   uv.fs_unlink(tmp) -- of an earlier process with our id
@@ -100,7 +116,6 @@ local function write_tmp(path, value)
   if not fd then
     return nil, ('cannot write %s: %s'):format(tmp, err)
   end
-  local text = vim.json.encode(value) .. '\n'
   local written, write_err = uv.fs_write(fd, text, 0)
   local closed, close_err = uv.fs_close(fd)
   if written ~= #text or not closed then
@@ -113,9 +128,10 @@ end
 --- Replaces the file at once: a reader sees the old or the new one, never half of it.
 ---@param path string
 ---@param value table
+---@param max_bytes? integer what a reader will take; a longer one is not written
 ---@return boolean ok, string? err
-function M.write(path, value)
-  local tmp, err = write_tmp(path, value)
+function M.write(path, value, max_bytes)
+  local tmp, err = write_tmp(path, value, max_bytes)
   if not tmp then
     return false, err
   end

@@ -229,6 +229,19 @@ function Ledger:reset(root)
   return self:add(root, { reset = true, at = os.time() })
 end
 
+--- Would forgetting everything help against a fault? Not where the file or its folder has to be moved away.
+---@param root string
+---@return boolean
+function Ledger:can_reset(root)
+  local path = self:path(root)
+  for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
+    if private_files.fault(folder, 'directory') then
+      return false
+    end
+  end
+  return private_files.fault(path, 'file') == nil
+end
+
 --- Everything that was said in a project.
 ---@param root string
 ---@return mcp-tools.LedgerEntry[] entries

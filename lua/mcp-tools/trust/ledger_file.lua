@@ -10,8 +10,8 @@ local M = {}
 local VERSION = 1
 --- Far more than a person decides in a project; a larger file was not written by us.
 local MAX_BYTES = 1024 * 1024
---- Files that one entry names; the oldest give way.
-local MAX_PATHS = 100
+--- Files that one entry names, and their bytes; the oldest give way.
+local MAX_PATHS, MAX_PATH_BYTES = 100, 32 * 1024
 
 ---@alias mcp-tools.Level
 ---| 'trusted'  # runs, whatever its definition says
@@ -83,10 +83,10 @@ end
 ---@param new string[]
 ---@return string[]
 local function joined(old, new)
-  local out, seen = {}, {}
+  local out, seen, bytes = {}, {}, 0
   for _, path in ipairs(vim.list_extend(vim.list_slice(new), old or {})) do
-    if not seen[path] and #out < MAX_PATHS then
-      seen[path] = true
+    if not seen[path] and #out < MAX_PATHS and bytes + #path <= MAX_PATH_BYTES then
+      seen[path], bytes = true, bytes + #path
       table.insert(out, path)
     end
   end
@@ -126,7 +126,7 @@ end
 ---@param entries mcp-tools.LedgerEntry[]
 ---@return boolean ok, string? err
 function M.write(path, root, entries)
-  return private_files.write(path, { version = VERSION, root = root, entries = entries })
+  return private_files.write(path, { version = VERSION, root = root, entries = entries }, MAX_BYTES)
 end
 
 return M

@@ -131,6 +131,65 @@ describe('the ledger', function()
     t.eq({}, look())
   end)
 
+  it('does not wait for a file that is none, and says what to do', function()
+    local ledger = new_ledger()
+    t.eq(true, ledger:can_reset(root))
+    for kind, make in pairs({
+      fifo = function()
+        assert(vim.fn.system({ 'mkfifo', '-m', '600', file() }) == '')
+      end,
+      link = function()
+        assert(vim.uv.fs_symlink(base .. '/nowhere', file()))
+      end,
+      directory = function()
+        assert(vim.uv.fs_mkdir(file(), 448))
+      end,
+    }) do
+      vim.fn.delete(file(), 'rf')
+      make()
+      local began = vim.uv.hrtime()
+      local verdict, fault = look()
+      t.eq({ kind, nil }, { kind, verdict })
+      t.matches(('is a %s and not a file: move it away'):format(kind), fault)
+      for _, change in ipairs({ 'set', 'reset' }) do
+        local ok, err = new_ledger()[change](new_ledger(), root, definition(), 'denied')
+        t.eq({ change, false }, { change, ok })
+        t.matches('move it away', err)
+      end
+      t.eq(false, new_ledger():can_reset(root))
+      t.ok(vim.uv.hrtime() - began < 1e9)
+      t.eq(nil, vim.uv.fs_stat(base .. '/nowhere'))
+    end
+  end)
+
+  it('that is full takes nothing more, and keeps what it has', function()
+    local ledger, err = new_ledger(), nil
+    assert(ledger:set(root, definition({ name = 'never' }), 'denied'))
+    for i = 1, 1000 do
+      local paths = {}
+      for j = 1, 100 do
+        paths[j] = ('/%s/%d/%d'):format(('p'):rep(3000), i, j)
+      end
+      local ok
+      ok, err = ledger:set(root, definition({ name = 'x' .. i }), 'files', paths)
+      if not ok then
+        t.ok(i > 20, 'many tools have room: ' .. i)
+        break
+      end
+    end
+    t.matches('is full: it may have 1024 KiB', err)
+    t.eq({ 'denied', 'files' }, { look(definition({ name = 'never' })).level, look(definition({ name = 'x1' })).level })
+    t.eq({}, look(definition({ name = 'another' })))
+    t.ok(ledger:set(root, definition({ name = 'x1' }), nil))
+    t.ok(ledger:set(root, definition({ name = 'x2' }), 'denied'))
+  end)
+
+  it('is kept for a folder whose name is no text', function()
+    local odd = root .. '/a\255b"\n'
+    t.ok(new_ledger():set(odd, definition(), 'files', { '/x\254' }))
+    t.eq({ 'files', { '/x\254' } }, { look(nil, odd).level, look(nil, odd).paths })
+  end)
+
   it('knows nothing when others could have written it', function()
     local function distrusts(pattern)
       local verdict, fault = look()

@@ -51,9 +51,11 @@ function M.client(call, short)
   return text
 end
 
+local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NO plain FILE'
+
 ---@class mcp-tools.ApprovalFile
 ---@field path string
----@field outside boolean
+---@field mark string what speaks against it, or nothing
 
 --- The files, those outside the project first.
 ---@param question mcp-tools.Question
@@ -63,8 +65,8 @@ local function files_of(question)
   for _, place in ipairs(question.places) do
     if place.path and not seen[place.path] then
       seen[place.path] = true
-      local is_outside = not paths.inside(place.path, question.root)
-      table.insert(is_outside and outside or inside, { path = sanitize.line(place.path), outside = is_outside })
+      local mark = place.other and NO_FILE or paths.inside(place.path, question.root) and '' or OUTSIDE
+      table.insert(mark == '' and inside or outside, { path = sanitize.line(place.path), mark = mark })
     end
   end
   return vim.list_extend(outside, inside)
@@ -81,23 +83,20 @@ local function add_part(page, label, text, cells)
   return cut
 end
 
-local OUTSIDE = '  OUTSIDE the project'
-
 ---@param page mcp-tools.Page
 ---@param files mcp-tools.ApprovalFile[]
 ---@return boolean cut
 local function add_files(page, files)
   local cut = #files > HEAD_FILES
   for _, file in ipairs(vim.list_slice(files, 1, HEAD_FILES)) do
-    local mark = file.outside and OUTSIDE or ''
-    local path, clipped = Page.clip_middle(file.path, page.width - MARGIN - #mark)
-    local line = ('%-' .. MARGIN .. 's%s%s'):format('file', path, mark)
-    page:add(line, { { 1, 4, 'Label' }, { #line - #mark + 1, #line, 'Outside' } })
+    local path, clipped = Page.clip_middle(file.path, page.width - MARGIN - #file.mark)
+    local line = ('%-' .. MARGIN .. 's%s%s'):format('file', path, file.mark)
+    page:add(line, { { 1, 4, 'Label' }, { #line - #file.mark + 1, #line, 'Outside' } })
     cut = cut or clipped
   end
   if #files > HEAD_FILES then
     local outside = vim.iter(files):fold(0, function(count, file)
-      return count + (file.outside and 1 or 0)
+      return count + (file.mark == OUTSIDE and 1 or 0)
     end)
     local text = ('… and %d more files, %d of all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
     page:add((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Outside' } } or nil)
@@ -228,9 +227,8 @@ local function add_end(page, question, files, cuts)
   if cuts.files then
     add_heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
     for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
-      local mark = file.outside and OUTSIDE or ''
-      local line = ('  │ %s%s'):format(file.path, mark)
-      page:add(line, { { #line - #mark + 1, #line, 'Outside' } })
+      local line = ('  │ %s%s'):format(file.path, file.mark)
+      page:add(line, { { #line - #file.mark + 1, #line, 'Outside' } })
     end
   end
 end

@@ -102,6 +102,11 @@ describe('on the first screen', function()
     t.ok(#page.rows < 2000, 'a bound for all of it')
   end)
 
+  it('what is no file is not called one outside', function()
+    local page = page_of({}, { places = { { path = 'fugitive:///p/.git//0/x', other = true } } })
+    t.matches('^file    fugitive:///p/.git//0/x  NO plain FILE$', page.rows[row_of(page, 'fugitive')])
+  end)
+
   it('short arguments come before long ones, those that the tool knows before others', function()
     local page = page_of({ a = long, b = 'x\ny', z = 1, unknown = true }, {
       call = { definition = { input_schema = { properties = { z = {}, a = {}, b = {} } } } },

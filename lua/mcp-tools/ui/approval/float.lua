@@ -109,7 +109,7 @@ local function watch()
   if group then
     return
   end
-  group = api.nvim_create_augroup('mcp-tools.ui.approval', {})
+  group = api.nvim_create_augroup('mcp-tools-approval-window', {})
   local function on(event, callback)
     api.nvim_create_autocmd(event, { group = group, callback = callback })
   end

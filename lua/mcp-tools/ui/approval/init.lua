@@ -19,9 +19,11 @@ M.list, M.count, M.current = queue.list, queue.count, queue.current
 ---@type table<string, fun(): mcp-tools.Asker>
 local EDITOR = {
   float = function()
+    -- Start-up cost: most editors ask in one way, and not before a client is there.
     return require('mcp-tools.ui.approval.float')
   end,
   select = function()
+    -- Start-up cost, likewise.
     return require('mcp-tools.ui.approval.select')
   end,
   event = function() -- somebody else shows it, by `User McpToolsApproval`
@@ -37,7 +39,8 @@ local function askers_of(call)
   local where = call.host == 'mcp' and config.get().approval.ask_in or 'editor'
   local list, faults = {}, {}
   if where ~= 'editor' then
-    local client = require('mcp-tools.ui.approval.client') -- loaded by option, like those of the editor
+    -- Start-up cost, likewise.
+    local client = require('mcp-tools.ui.approval.client')
     local fault = client.missing(call)
     table.insert(fault and faults or list, fault or client)
   end
@@ -100,7 +103,7 @@ end
 
 --- Moves the cursor to the question, where it is a window of ours.
 function M.focus()
-  require('mcp-tools.ui.approval.float').focus()
+  EDITOR.float().focus()
 end
 
 return M

@@ -31,7 +31,7 @@ local COLOURS = {
   Changed = 'Changed',
 }
 
-local namespace = api.nvim_create_namespace('mcp-tools.ui.approval')
+local namespace = api.nvim_create_namespace('mcp-tools-approval')
 
 ---@class mcp-tools.ApprovalWindow
 ---@field question mcp-tools.Question

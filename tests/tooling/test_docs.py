@@ -196,7 +196,9 @@ def test_the_map_is_that_of_the_tree() -> None:
 
     rows = re.findall(r"^\| `([^`]+/)` \|", text, re.MULTILINE)
     assert len(rows) == len(set(rows))
-    top = [path for folder in ("bridge", "lua/mcp-tools") for path in (ROOT / folder).iterdir()]
-    folders = {f"{path.relative_to(ROOT)}/" for path in top if path.is_dir() and path.name != "__pycache__"}
+    sources = [*(ROOT / "bridge").glob("*/*.py"), *(ROOT / "lua" / "mcp-tools").glob("*/**/*.lua")]
+    depths = {"bridge": 2, "lua": 3}
+    parts = [path.relative_to(ROOT).parts for path in sources]
+    folders = {"/".join(each[: depths[each[0]]]) + "/" for each in parts}
     assert folders <= set(rows), folders - set(rows)
     assert {row for row in rows if row.count("/") > 1} - folders <= {"lua/mcp-tools/", "rplugin/python3/"}

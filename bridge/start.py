@@ -41,10 +41,12 @@ class Alias(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """For the alias and what lies below it."""
-        if fullname == self._alias or fullname.startswith(f"{self._alias}."):
-            return ModuleSpec(fullname, self)
-        return None
+        """For the alias, and for what lies below it when it is ours."""
+        top = fullname == self._alias
+        below = (
+            fullname.startswith(f"{self._alias}.") and sys.modules.get(self._alias) is sys.modules[self._name]
+        )
+        return ModuleSpec(fullname, self) if top or below else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module of the package."""
@@ -56,6 +58,19 @@ class Alias(MetaPathFinder, Loader):
         """It has run; the import has put a spec of the alias on it, and relative imports go by the spec."""
         assert module.__spec__ is not None  # noqa: S101 (that is what it has just got)
         module.__spec__ = self._own.pop(module.__spec__.name)
+
+
+class Below(MetaPathFinder):
+    """Finds what lies below an alias, and leaves the alias itself to others."""
+
+    def __init__(self, alias: Alias) -> None:
+        self._alias = alias
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """For names with a dot."""
+        return self._alias.find_spec(fullname, path, target) if "." in fullname else None
 
 
 def provide() -> None:
@@ -71,8 +86,10 @@ def provide() -> None:
     assert spec.loader is not None  # noqa: S101
     module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    # The last finder: whatever else is called so comes first.
-    sys.meta_path.append(Alias(BEFORE, NAME))
+    alias = Alias(BEFORE, NAME)
+    # Last, as whatever else is called so comes first; what lies below it is asked for first: the files are there.
+    sys.meta_path.append(alias)
+    sys.meta_path.insert(0, Below(alias))
 
 
 provide()

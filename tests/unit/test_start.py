@@ -25,6 +25,7 @@ def test_both_names_are_one_package() -> None:
     code = (
         PROVIDE + "import bridge.client.link, mcp_tools_nvim.client.link as own, bridge\n"
         "from bridge.python_tools import mcp_tool\n"
+        "import sys\nassert sys.modules['bridge.client.link'] is own\n"
         "from mcp_tools_nvim import python_tools\n"
         "import mcp_tools_nvim\n"
         "print(bridge is mcp_tools_nvim, bridge.client.link is own, python_tools.mcp_tool is mcp_tool)\n"

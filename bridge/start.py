@@ -87,7 +87,7 @@ def provide() -> None:
     module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     alias = Alias(BEFORE, NAME)
-    # Last, as whatever else is called so comes first; what lies below it is asked for first: the files are there.
+    # Last: whatever else is called so comes first. Below it first: the files would be found and run twice.
     sys.meta_path.append(alias)
     sys.meta_path.insert(0, Below(alias))
 

@@ -82,7 +82,7 @@ local function write(level, format, ...)
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
   -- Start-up cost: little is logged before the first screen is drawn.
-  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', '')
+  text = require('mcp-tools.util.secrets').text(M.strip(text)):match('^.*%S') or '' -- `%s+$` is quadratic in blanks
   text = without_controls(text):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(

@@ -41,6 +41,14 @@ describe('log', function()
     end)
   end)
 
+  it('takes a line full of blanks without holding up the editor', function()
+    local started = vim.uv.hrtime()
+    log.info('%s', 'a' .. (' '):rep(32 * 1024) .. 'b' .. ('\n '):rep(16 * 1024))
+    local ms = (vim.uv.hrtime() - started) / 1e6
+    t.ok(ms < 200, ('it took %d ms'):format(ms))
+    t.matches('a +b$', log.lines(1)[1])
+  end)
+
   it('never writes a secret', function()
     log.hide('5ecre7-%d-token')
     log.error('%s', 'Authorization: 5ecre7-%d-token!')

@@ -53,7 +53,7 @@ function M.hello(id, info)
   end
   local channel = Channel.new(id, info.marker)
   channel.role = info.role
-  attached[id] = channel
+  channels.attach(channel)
   local answer = {}
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so

@@ -249,6 +249,10 @@ function Gateway:settle(call, finish)
     local err = denial.error(call, 'the person at the editor wants no more such questions', 'decided')
     return finish(false, 'person: silence', err)
   end
+  local late = call:late()
+  if late then -- whoever waits for it may have been told that nothing runs
+    return finish(false, 'too late', late)
+  end
   self:question(call, decision, finish)
 end
 

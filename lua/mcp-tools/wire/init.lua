@@ -177,11 +177,16 @@ function M.answer(id, seq, text)
   return reply
 end
 
---- Cancels a call; the tool's hooks run.
+--- Cancels a call; the tool's hooks run. Nobody waits for what came of one that has ended already.
 ---@param id string
 ---@param reason string
 function M.cancel_task(id, reason)
-  return { cancelled = core.get().executor:cancel(id, reason or 'client') }
+  local executor = core.get().executor
+  local cancelled = executor:cancel(id, reason or 'client')
+  if not cancelled then
+    executor:acknowledge({ id })
+  end
+  return { cancelled = cancelled }
 end
 
 --- The results of these calls have arrived.

@@ -13,8 +13,6 @@ local function registry()
   return core.get().registry
 end
 
-local HEADINGS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
-
 ---@param entry table
 ---@return string
 local function summary(entry)
@@ -42,10 +40,10 @@ end
 --- What is offered besides tools.
 ---@param lines string[]
 local function add_others(lines)
-  for _, heading in ipairs(HEADINGS) do
-    local list = registry():list(heading[1])
+  for _, row in ipairs(require('mcp-tools.registry.kinds').rows) do
+    local list = row.grouped and {} or registry():list(row.kind)
     if #list > 0 then
-      table.insert(lines, heading[2])
+      table.insert(lines, row.heading)
     end
     for _, entry in ipairs(list) do
       table.insert(lines, ('  %-32s %s'):format(entry.key, summary(entry)))

@@ -6,6 +6,7 @@
 
 local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
+local kinds = require('mcp-tools.registry.kinds')
 local new_subscriptions = require('mcp-tools.wire.subscriptions').new
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
@@ -126,7 +127,7 @@ local pending
 
 -- Everyone who is attached is told of a change, once per turn of the event loop.
 core.registry():on_change(function(kind)
-  if subscriptions and (kind == 'resources' or kind == 'templates') then
+  if subscriptions and kinds.row(kind).option == 'resources' then
     subscriptions:refresh()
   end
   if pending then
@@ -138,9 +139,9 @@ core.registry():on_change(function(kind)
   end
   pending = { [kind] = true }
   vim.schedule(function()
-    local kinds = pending or {}
+    local due = pending or {}
     pending = nil
-    for changed in pairs(kinds) do
+    for changed in pairs(due) do
       for id, channel in pairs(attached) do
         if not channel:emit('changed', changed, core.get().registry.revisions[changed]) then
           M.lost(id)

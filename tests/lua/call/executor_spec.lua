@@ -29,7 +29,7 @@ local function bench(settings)
   })
   local function tool(def)
     def.description = def.description or 'x'
-    local ok, fault = registry:add_tool(def)
+    local ok, fault = registry:add('tools', def)
     assert(ok, fault)
   end
   local function run(name, args, opts)
@@ -421,7 +421,7 @@ describe('a call', function()
     }
     b.tool(def)
     local call = b.run('x')
-    b.registry:remove_tool('x')
+    b.registry:remove('tools', 'x')
     t.eq('unknown_tool', error_of(b.run('x')).code)
     ctx('still here')
     t.eq('still here', call.outcome.value)

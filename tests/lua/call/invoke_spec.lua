@@ -16,7 +16,7 @@ local function run(def, args, opts)
       return { tool_timeout = 5000, max_calls = 8, max_result = 1e6, result_ttl = 300000 }
     end,
   })
-  assert(registry:add_tool(vim.tbl_extend('keep', def, { name = 'x', description = 'x' })))
+  assert(registry:add('tools', vim.tbl_extend('keep', def, { name = 'x', description = 'x' })))
   return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
 end
 

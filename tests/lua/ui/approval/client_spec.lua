@@ -26,7 +26,7 @@ local function ask(opts)
       ctx('ran')
     end,
   }
-  assert(registry:add_tool(tool))
+  assert(registry:add('tools', tool))
   local gateway = Gateway.new({
     ask = approval.ask,
     root = function()

@@ -123,6 +123,21 @@ function M.error(format, ...)
   write('error', format, ...)
 end
 
+--- Runs code of others, or code that fails for itself alone: what it throws goes to the log, and nowhere else.
+---@param what string what it is, for the log
+---@param fn function
+---@param ... any its arguments
+---@return boolean ok
+---@return any ... what it gave; the error when it threw
+function M.guard(what, fn, ...)
+  return (function(ok, ...)
+    if not ok then
+      M.error('%s failed: %s', what, (...))
+    end
+    return ok, ...
+  end)(xpcall(fn, debug.traceback, ...))
+end
+
 --- The last `n` lines that this editor has logged, oldest first.
 ---@param n? integer all that are kept when absent
 ---@return string[]

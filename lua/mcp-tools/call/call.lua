@@ -215,10 +215,7 @@ end
 
 ---@param hook fun(reason: string)
 function Call:run_hook(hook)
-  local ok, err = xpcall(hook, debug.traceback, self.cancel_reason)
-  if not ok then
-    log.error('call %s (%s): its cancel hook failed: %s', self.id, self.name, err)
-  end
+  log.guard(('call %s (%s): its cancel hook'):format(self.id, self.name), hook, self.cancel_reason)
 end
 
 --- Ends it as failed.

@@ -193,9 +193,9 @@ function Executor:state_of(call)
   if not call.definition.state then
     return true
   end
-  local ok, state = xpcall(self.states.get, debug.traceback, self.states, call.definition, call.session)
+  local what = ('call %s (%s): its state()'):format(call.id, call.name)
+  local ok, state = log.guard(what, self.states.get, self.states, call.definition, call.session)
   if not ok then
-    log.error('call %s (%s): its state() threw: %s', call.id, call.name, state)
     call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
     return false
   end

@@ -205,10 +205,7 @@ function M.receive(verb, id, ...)
   if not fn then
     return log.warn('a process of tools sent %s, which is unknown', tostring(verb))
   end
-  local ok, err = xpcall(fn, debug.traceback, id, ...)
-  if not ok then
-    log.error('call %s: %s failed: %s', tostring(id), verb, err)
-  end
+  log.guard(('call %s: %s'):format(tostring(id), verb), fn, id, ...)
 end
 
 return M

@@ -2,6 +2,7 @@ local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local groups = require('mcp-tools.groups')
+local kinds = require('mcp-tools.registry.kinds')
 local notify = require('mcp-tools.notify')
 local report = require('mcp-tools.discovery.report')
 local sanitize = require('mcp-tools.ui.sanitize')
@@ -40,7 +41,7 @@ end
 --- What is offered besides tools.
 ---@param lines string[]
 local function add_others(lines)
-  for _, row in ipairs(require('mcp-tools.registry.kinds').rows) do
+  for _, row in ipairs(kinds.rows) do
     local list = row.grouped and {} or registry():list(row.kind)
     if #list > 0 then
       table.insert(lines, row.heading)

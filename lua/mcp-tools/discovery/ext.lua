@@ -12,6 +12,7 @@ local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
 local trusted = require('mcp-tools.files.trusted')
 
 local uv = vim.uv
@@ -62,12 +63,7 @@ local function definitions(path)
   if source.lies_in(path, root()) then
     text, fault = trusted.read(path)
   else
-    local file
-    file, fault = io.open(path, 'rb')
-    if file then
-      text = file:read('*a')
-      file:close()
-    end
+    text, fault = read_now(path)
   end
   local chunk
   if text then

@@ -87,10 +87,7 @@ end
 ---@return fun() stop
 function M.on_change(registry, fn)
   local function tell()
-    local ok, err = xpcall(fn, debug.traceback)
-    if not ok then
-      log.error('who listens to changes of what is offered failed: %s', err)
-    end
+    log.guard('who listens to changes of what is offered', fn)
   end
   local stop_registry, stop_looks = registry:on_change(tell), discovery.on_look(tell)
   return function()

@@ -144,9 +144,7 @@ end
 ---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
 ---@param step fun()
 local function closed(call, finish, step)
-  local ok, fault = xpcall(step, debug.traceback)
-  if not ok then
-    log.error('deciding on %s failed, so it is denied: %s', call.name, fault)
+  if not log.guard(('deciding on %s, which is therefore denied,'):format(call.name), step) then
     finish(false, 'error', denial.error(call, 'the decision failed', 'failed'))
   end
 end

@@ -7,6 +7,7 @@
 --- Requires inside functions are start-up cost: who registers a tool while the editor starts needs the registry alone.
 
 local config = require('mcp-tools.config')
+local kinds = require('mcp-tools.registry.kinds')
 local new_registry = require('mcp-tools.registry.store').new
 
 local M = {}
@@ -42,7 +43,7 @@ end
 ---@param entry table
 ---@return boolean
 local function is_off(kind, entry)
-  local option = kind == 'templates' and 'resources' or kind
+  local option = kinds.row(kind).option
   return config.get()[option] ~= nil and require('mcp-tools.discovery.selection').is_off(option, entry)
 end
 

@@ -13,6 +13,7 @@ local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local errors = require('mcp-tools.errors')
 local items = require('mcp-tools.discovery.items')
+local kinds = require('mcp-tools.registry.kinds')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
 local suggest = require('mcp-tools.util.suggest')
@@ -39,7 +40,7 @@ function M.names(accept)
   local set = {}
   for _, item in ipairs(M.items()) do
     if not accept or accept(item) then
-      if item.kind == 'tools' then
+      if kinds.row(item.kind).grouped then
         set[item.name], set[item.group] = true, true
       else
         set[item.kind .. '/' .. item.name], set[item.kind] = true, true
@@ -55,9 +56,9 @@ end
 ---@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
 local function find(what)
   check('name', what, 'string')
-  for _, kind in ipairs({ 'resources', 'prompts' }) do
+  for _, kind in ipairs(kinds.options()) do
     local name = what:match('^' .. kind .. '/(.+)$')
-    if name or what == kind then
+    if not kinds.row(kind).grouped and (name or what == kind) then
       return kind, name, members_of(kind, name)
     end
   end
@@ -136,11 +137,11 @@ end
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is nothing of that name, or no file
 function M.reload(what, cb)
-  local kinds, name = { 'tools', 'resources', 'prompts' }, nil
+  local options, name = kinds.options(), nil
   if what then
     local kind, members
     kind, name, members = find(what)
-    kinds = { kind }
+    options = { kind }
     if #members == 0 then
       return unknown(what, M.names(), "there is no group or tool '%s'")
     elseif not vim.iter(members):any(function(item)
@@ -154,10 +155,10 @@ function M.reload(what, cb)
     return name == nil or group == name or each == name
   end
   local registry = core.get().registry
-  for _, kind in ipairs(kinds) do
+  for _, kind in ipairs(options) do
     bundled.reload(registry, kind, wanted)
   end
-  if kinds[1] == 'tools' then
+  if vim.list_contains(options, 'tools') then -- nothing else is found in files of others
     discovery.reload(registry, wanted, answer(cb))
   else
     answer(cb)()

@@ -33,7 +33,7 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  local _, fault = require('mcp-tools.core').registry():add_tool(tool)
+  local _, fault = require('mcp-tools.core').registry():add('tools', tool)
   if fault then
     error(fault, 2)
   end
@@ -83,7 +83,7 @@ end
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)
-  local _, fault = require('mcp-tools.core').registry():add_resource(resource)
+  local _, fault = require('mcp-tools.core').registry():add('resources', resource)
   if fault then
     error(fault, 2)
   end
@@ -102,13 +102,13 @@ end
 --- Takes a resource or a template out. Reads of it that run go on.
 ---@param uri string its `uri` or `uri_template`
 function M.unregister_resource(uri)
-  require('mcp-tools.core').registry():remove_resource(uri)
+  require('mcp-tools.core').registry():remove('resources', uri)
 end
 
 --- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
 ---@param prompt mcp-tools.Prompt
 function M.register_prompt(prompt)
-  local _, fault = require('mcp-tools.core').registry():add_prompt(prompt)
+  local _, fault = require('mcp-tools.core').registry():add('prompts', prompt)
   if fault then
     error(fault, 2)
   end
@@ -117,7 +117,7 @@ end
 --- Takes a prompt out.
 ---@param name string
 function M.unregister_prompt(name)
-  require('mcp-tools.core').registry():remove_prompt(name)
+  require('mcp-tools.core').registry():remove('prompts', name)
 end
 
 --- Every registered tool: name → `{ name, description, args }`.

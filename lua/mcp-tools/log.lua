@@ -82,7 +82,7 @@ local function write(level, format, ...)
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
   -- Start-up cost: little is logged before the first screen is drawn.
-  text = require('mcp-tools.util.secrets').text(M.strip(text)):gsub('%s+$', '')
+  text = require('mcp-tools.util.secrets').text(M.strip(text)):match('^.*%S') or '' -- `%s+$` is quadratic in blanks
   text = without_controls(text):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(
@@ -121,6 +121,21 @@ end
 ---@param ... any
 function M.error(format, ...)
   write('error', format, ...)
+end
+
+--- Runs code of others, or code that fails for itself alone: what it throws goes to the log, and nowhere else.
+---@param what string what it is, for the log
+---@param fn function
+---@param ... any its arguments
+---@return boolean ok
+---@return any ... what it gave; the error when it threw
+function M.guard(what, fn, ...)
+  return (function(ok, ...)
+    if not ok then
+      M.error('%s failed: %s', what, (...))
+    end
+    return ok, ...
+  end)(xpcall(fn, debug.traceback, ...))
 end
 
 --- The last `n` lines that this editor has logged, oldest first.

@@ -11,7 +11,7 @@ local M = {}
 --- Registers a tool; see `require('mcp-tools').register`.
 ---@param def mcp-tools.Tool
 function M.register(def)
-  local _, fault = core.registry():add_tool(def)
+  local _, fault = core.registry():add('tools', def)
   if fault then
     error(fault, 2)
   end
@@ -19,7 +19,7 @@ end
 
 ---@param name string
 function M.unregister(name)
-  core.get().registry:remove_tool(name)
+  core.get().registry:remove('tools', name)
 end
 
 --- Every tool: name → `{ name, description, args }`.

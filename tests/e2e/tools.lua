@@ -220,6 +220,22 @@ tool({
   end,
 })
 
+--- Holds the main thread before the tool could begin, for so many ms.
+for name, stage in pairs({ slowly_judged = 'needs_approval', slowly_made = 'state' }) do
+  tool({
+    name = name,
+    args = { ms = { type = 'integer' } },
+    [stage] = function(args)
+      vim.uv.sleep(args and args.ms or 2600)
+      return stage == 'state' and {}
+    end,
+    execute = function(ctx)
+      Seen.late = Seen.late + 1
+      ctx('ran')
+    end,
+  })
+end
+
 tool({
   name = 'shapes',
   args = { list = { type = 'array', items = { type = 'string' } }, map = { type = 'object' } },

@@ -160,6 +160,17 @@ async def test_busy_in_a_system_call(held: Bridge, held_client: Raw) -> None:
 
 @shares
 @pytest.mark.slow
+@pytest.mark.parametrize("tool", ["slowly_judged", "slowly_made"])
+async def test_held_up_before_the_tool_begins(held: Bridge, held_client: Raw, tool: str) -> None:
+    """A call whose judging, or the making of its state, takes longer than the start limit does not run."""
+    result = await within(4, held_client.call(tool, {"ms": 2600}))
+
+    assert code_of(result) == "editor_blocked"
+    await runs_nothing_late(held, held_client)
+
+
+@shares
+@pytest.mark.slow
 async def test_a_tool_that_blocks_the_editor(held: Bridge, held_client: Raw) -> None:
     """A tool that holds up the editor longer than the start limit still gets its result through."""
     result = await within(6, held_client.call("block", {"seconds": 3}))

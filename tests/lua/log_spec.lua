@@ -41,6 +41,14 @@ describe('log', function()
     end)
   end)
 
+  it('takes a line full of blanks without holding up the editor', function()
+    local started = vim.uv.hrtime()
+    log.info('%s', 'a' .. (' '):rep(32 * 1024) .. 'b' .. ('\n '):rep(16 * 1024))
+    local ms = (vim.uv.hrtime() - started) / 1e6
+    t.ok(ms < 200, ('it took %d ms'):format(ms))
+    t.matches('a +b$', log.lines(1)[1])
+  end)
+
   it('never writes a secret', function()
     log.hide('5ecre7-%d-token')
     log.error('%s', 'Authorization: 5ecre7-%d-token!')
@@ -166,5 +174,21 @@ describe('notify', function()
     t.wait(function()
       return vim.fn.jobwait({ editor }, 0)[1] ~= -1
     end)
+  end)
+end)
+
+describe('log.guard', function()
+  it('hands on what a function gives, and arguments to it', function()
+    t.eq({ true, 3, nil, 'x' }, { log.guard('adding', function(a, b)
+      return a + b, nil, 'x'
+    end, 1, 2) })
+  end)
+
+  it('puts what it throws into the log, with its place, and nowhere else', function()
+    local ok = log.guard('the thing', function()
+      error('boom')
+    end)
+    t.eq(false, ok)
+    t.matches('the thing failed: .*log_spec%.lua:%d+: boom\n.*stack traceback', log.lines(1)[1])
   end)
 end)

@@ -28,9 +28,8 @@ local function call(what, fn, ...)
   if not fn then
     return
   end
-  local ok, err = xpcall(fn, debug.traceback, ...)
+  local ok, err = log.guard(what, fn, ...)
   if not ok then
-    log.error('%s: %s', what, err)
     notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
   end
 end

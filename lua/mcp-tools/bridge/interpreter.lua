@@ -3,6 +3,7 @@
 
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
 
 local uv = vim.uv
 
@@ -38,33 +39,18 @@ function M.interpreter(dir)
   return vim.fs.joinpath(dir, unpack(parts))
 end
 
----@param path string
----@return string?
-local function read(path)
-  local fd = uv.fs_open(path, 'r', 0)
-  if not fd then
-    return nil
-  end
-  local stat = uv.fs_fstat(fd)
-  local data = uv.fs_read(fd, stat and stat.size or 0, 0)
-  uv.fs_close(fd)
-  return data
-end
-
 --- Version of the interpreter that an environment was made from, as its own notes say.
 ---@param dir string
 ---@return string?
 function M.environment_version(dir)
-  local text = read(vim.fs.joinpath(dir, 'pyvenv.cfg'))
+  local text = read_now(vim.fs.joinpath(dir, 'pyvenv.cfg'))
   return text and text:match('version[_info]*%s*=%s*(%d[%d.]*)')
 end
 
 ---@param version string
 ---@return boolean
 local function is_old(version)
-  local major, minor = version:match('^(%d+)%.(%d+)')
-  major, minor = tonumber(major) or 0, tonumber(minor) or 0
-  return major < MINIMUM[1] or (major == MINIMUM[1] and minor < MINIMUM[2])
+  return vim.version.lt(version:match('^%d+%.%d+') or '0', MINIMUM)
 end
 
 ---@type mcp-tools.bridge.PythonFault
@@ -74,14 +60,14 @@ local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
   local dir = M.environment_dir()
-  local lock = read(vim.fs.joinpath(project.plugin_dir(), 'requirements.lock'))
+  local lock = read_now(vim.fs.joinpath(project.plugin_dir(), 'requirements.lock'))
   if not lock then
     return {
       message = 'requirements.lock is missing from ' .. project.plugin_dir(),
       advice = 'Install the plugin again with your plugin manager',
     }
   end
-  local stamp = read(vim.fs.joinpath(dir, '.lock-hash'))
+  local stamp = read_now(vim.fs.joinpath(dir, '.lock-hash'))
   if not stamp then
     return vim.tbl_extend('error', { message = 'the Python environment of the bridge is not installed' }, INSTALL)
   elseif vim.trim(stamp) ~= vim.fn.sha256(lock) then

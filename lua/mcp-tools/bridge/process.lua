@@ -142,10 +142,7 @@ end
 function Process:_emit(fn, ...)
   local args, n = { ... }, select('#', ...)
   vim.schedule(function()
-    local ok, err = xpcall(fn, debug.traceback, self, unpack(args, 1, n))
-    if not ok then
-      log.error('bridge process handler: %s', err)
-    end
+    log.guard('a handler of the bridge process', fn, self, unpack(args, 1, n))
   end)
 end
 

@@ -4,8 +4,7 @@
 local Process = require('mcp-tools.bridge.process')
 local Callbacks = require('mcp-tools.bridge.callbacks')
 local log = require('mcp-tools.log')
-
-local uv = vim.uv
+local timer = require('mcp-tools.util.timer')
 
 ---@alias mcp-tools.bridge.State
 ---| 'stopped' not wanted, nothing runs
@@ -66,24 +65,15 @@ end
 ---@param fn fun()
 function Supervisor:_after(ms, fn)
   self:_clear_timer()
-  local timer = assert(uv.new_timer())
-  self._timer = timer
-  timer:start(
-    ms,
-    0,
-    vim.schedule_wrap(function()
-      if self._timer == timer then
-        self:_clear_timer()
-        fn()
-      end
-    end)
-  )
+  self._timer = timer.after(ms, function()
+    self._timer = nil
+    fn()
+  end)
 end
 
 function Supervisor:_clear_timer()
   if self._timer then
     self._timer:stop()
-    self._timer:close()
     self._timer = nil
   end
 end

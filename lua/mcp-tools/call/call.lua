@@ -8,6 +8,9 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local timer = require('mcp-tools.util.timer')
+
+local uv = vim.uv
 
 ---@alias mcp-tools.CallState
 ---| 'received'          # found, not yet decided
@@ -17,6 +20,10 @@ local log = require('mcp-tools.log')
 ---| 'done' | 'failed' | 'timed_out' | 'cancelled'
 
 local M = {}
+
+--- A person's answer counts until its time is up; what follows from it may still be judged for so long (ns). Whoever
+--- asked for the call waits twice as long.
+local ANSWER_GRACE = 1e9
 
 --- state → event → next state
 M.TRANSITIONS = {
@@ -70,39 +77,51 @@ M.TRANSITIONS = {
 ---@field payload mcp-tools.Payload? of a call that is done
 ---@field error mcp-tools.Error? of one that is not
 
+--- One call. Who writes a field stands in brackets, where it is not this file: (e) call/executor.lua,
+--- (i) call/invoke.lua, (q) call/inputs.lua, (g) trust/gateway.lua, (a) ui/approval. Nobody adds others.
 ---@class mcp-tools.Call
 ---@field id string
----@field name string the tool's name
+---@field name string the tool's name; as it was asked for until that is known (e)
 ---@field state mcp-tools.CallState
 ---@field host string
 ---@field client { name: string?, version: string? }
 ---@field session string?
 ---@field capabilities table
----@field kind mcp-tools.CallKind?
----@field definition table? normalised
----@field args table?
----@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua
----@field decision { allowed: boolean, by: string }? of the gateway
----@field project string? root that it was decided for
----@field places mcp-tools.Place[]? files that its arguments name, as they were decided on
----@field created_at integer ns, vim.uv.hrtime
----@field started_at integer? ns
----@field ended_at integer? ns
----@field deadline integer? ns; nil while it has not started or waits for inputs, or without a limit
----@field remaining integer? ns of its time that are left, while its clock stands
----@field inputs mcp-tools.Inputs? while it waits for them
----@field withdrawn integer? `seq` of the last inputs that were taken back
----@field outcome mcp-tools.Outcome?
----@field latest mcp-tools.Progress?
 ---@field listener mcp-tools.Listener
----@field leave? fun(call: mcp-tools.Call) its executor's, called at the end
----@field keep? boolean the outcome is kept until acknowledged
+---@field keep boolean? the outcome is kept until acknowledged
+---@field start_by integer? ns; nothing runs after that, unless a person was asked in time
+---@field answer_by integer? ns; a person is asked, whose answer counts until then (a)
+---@field kind mcp-tools.CallKind? (e)
+---@field definition table? normalised (e)
+---@field args table? (e), (g) puts back what the person saw
+---@field timeout integer? ms that the tool has; 0 = any time (e)
+---@field max_result integer? bytes of content that its result may have (e)
+---@field leave? fun(call: mcp-tools.Call) called at the end, before the listener hears of it (e)
+---@field project string? root that it was decided for (g)
+---@field places mcp-tools.Place[]? files that its arguments name, as they were decided on (g)
+---@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua (g)
+---@field decision { allowed: boolean, by: string }? (g)
+---@field created_at integer ns, vim.uv.hrtime
+---@field started_at integer? ns (i)
+---@field ended_at integer? ns
+---@field deadline integer? ns; nil while it has not started or waits for inputs, or without a limit (i)
+---@field remaining integer? ns of its time that are left, while its clock stands
+---@field questions mcp-tools.InputQuestion[]? what its client is to be asked; the first is the open one (q)
+---@field inputs mcp-tools.Inputs? the open question as its client gets it (q)
+---@field asked integer how many questions were open so far (q)
+---@field withdrawn integer? `seq` of the last one that was taken back (q)
+---@field latest mcp-tools.Progress?
+---@field cancel_reason string? why the tool was told to stop
+---@field outcome mcp-tools.Outcome?
+---@field private timer mcp-tools.Timer? of its time
+---@field private hooks (fun(reason: string))[]? of the tool, for a cancel or timeout
+---@field private enders fun()[]? called at the end, whatever it is
 local Call = {}
 Call.__index = Call
 
 --- Makes a call in the state `received`.
 ---@param fields { id: string, name: string, host: string, client?: table, session?: string, capabilities?: table,
----  listener?: mcp-tools.Listener }
+---  listener?: mcp-tools.Listener, start_by?: integer, keep?: boolean }
 ---@return mcp-tools.Call
 function M.new(fields)
   return setmetatable({
@@ -114,7 +133,10 @@ function M.new(fields)
     session = fields.session,
     capabilities = fields.capabilities or {},
     listener = fields.listener or {},
-    created_at = vim.uv.hrtime(),
+    start_by = fields.start_by,
+    keep = fields.keep,
+    asked = 0,
+    created_at = uv.hrtime(),
   }, Call)
 end
 
@@ -134,6 +156,19 @@ end
 ---@return boolean
 function Call:ended()
   return next(M.TRANSITIONS[self.state]) == nil
+end
+
+--- Has the time passed by which it had to begin? Then nothing of it may run: whoever asked for it may have been told
+--- that nothing did.
+---@return mcp-tools.Error? err
+function Call:late()
+  local by = self.start_by
+  if by and self.answer_by then
+    by = self.answer_by + ANSWER_GRACE
+  end
+  if by and uv.hrtime() > by then
+    return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
+  end
 end
 
 --- Tells the listener, if it cares. A listener's error must not change what happens to the call.
@@ -157,16 +192,19 @@ function Call:finish(event, outcome)
     log.warn('call %s (%s): %s came when it was %s already; dropped', self.id, self.name, event, self.state)
     return false
   end
-  self.ended_at = vim.uv.hrtime()
+  self.ended_at = uv.hrtime()
   outcome.state = self.state
   self.outcome = outcome
   self:stop_clock()
-  local hooks = self.hooks
-  self.hooks, self.questions, self.inputs = nil, nil, nil
+  local hooks, enders = self.hooks, self.enders
+  self.hooks, self.enders, self.questions, self.inputs = nil, nil, nil, nil
   if hooks and (event == 'cancel' or event == 'time_out') then
-    for _, hook in ipairs(hooks) do
+    for _, hook in ipairs(vim.list_slice(hooks)) do
       self:run_hook(hook)
     end
+  end
+  for _, fn in ipairs(enders or {}) do
+    fn()
   end
   if self.leave then
     self.leave(self)
@@ -177,10 +215,7 @@ end
 
 ---@param hook fun(reason: string)
 function Call:run_hook(hook)
-  local ok, err = xpcall(hook, debug.traceback, self.cancel_reason)
-  if not ok then
-    log.error('call %s (%s): its cancel hook failed: %s', self.id, self.name, err)
-  end
+  log.guard(('call %s (%s): its cancel hook'):format(self.id, self.name), hook, self.cancel_reason)
 end
 
 --- Ends it as failed.
@@ -199,6 +234,7 @@ local REASONS = {
   bridge_gone = 'the bridge ended',
   shutdown = 'the bridge is shutting down',
   user = 'the person at the editor cancelled it',
+  parent = 'the tool that called it was told to stop',
   timeout = 'its time was up',
   blocked = 'the editor did not get to it in time',
 }
@@ -222,29 +258,20 @@ function Call:start_clock()
   if not self.remaining or self.state ~= 'running' then
     return
   end
-  self.deadline = vim.uv.hrtime() + self.remaining
-  local timer = vim.uv.new_timer()
-  self.timer = timer
-  timer:start(
-    math.ceil(self.remaining / 1e6),
-    0,
-    vim.schedule_wrap(function()
-      if self.timer == timer then -- it may have been stopped since
-        self:time_out(self.timeout)
-      end
-    end)
-  )
+  self.deadline = uv.hrtime() + self.remaining
+  self.timer = timer.after(self.remaining / 1e6, function()
+    self:time_out(self.timeout)
+  end)
   self.remaining = nil
 end
 
 --- Stops the tool's time; what is left of it stays.
 function Call:stop_clock()
   if self.deadline and not self:ended() then
-    self.remaining, self.deadline = math.max(0, self.deadline - vim.uv.hrtime()), nil
+    self.remaining, self.deadline = math.max(0, self.deadline - uv.hrtime()), nil
   end
   if self.timer then
     self.timer:stop()
-    self.timer:close()
     self.timer = nil
   end
 end
@@ -263,23 +290,48 @@ end
 
 --- Remembers a hook for a cancel or timeout; runs it at once when that has happened already.
 ---@param hook fun(reason: string)
+---@return fun() forget
 function Call:on_cancel(hook)
   if self.cancel_reason and self:ended() then
-    return self:run_hook(hook)
+    self:run_hook(hook)
+    return function() end
   end
-  self.hooks = self.hooks or {}
-  table.insert(self.hooks, hook)
+  local hooks = self.hooks or {}
+  self.hooks = hooks
+  table.insert(hooks, hook)
+  return function()
+    for i, other in ipairs(hooks) do
+      if other == hook then
+        table.remove(hooks, i)
+        return
+      end
+    end
+  end
 end
 
---- Notes progress and tells the listener.
+--- Calls `fn` at the end, whatever it is. It must not throw.
+---@param fn fun()
+function Call:on_end(fn)
+  self.enders = self.enders or {}
+  table.insert(self.enders, fn)
+end
+
+---@param value any
+---@return boolean
+local function is_finite(value)
+  return value == value and math.abs(value) ~= math.huge
+end
+
+--- Notes progress and tells the listener. What JSON has no number for says nothing.
 ---@param done number
 ---@param total? number
 ---@param message? string
 ---@param state? string JSON text
 function Call:progress(done, total, message, state)
-  if self:ended() then
+  if self:ended() or not is_finite(done) then
     return
   end
+  total = total and is_finite(total) and total or nil
   local seq = self.latest and self.latest.seq + 1 or 1
   self.latest = { seq = seq, done = done, total = total, message = message, state = state }
   self:tell('progress')

@@ -12,15 +12,12 @@ local host_resources = require('mcp-tools.call.host_resources')
 local inputs = require('mcp-tools.call.inputs')
 local project = require('mcp-tools.files.project')
 local resolver = require('mcp-tools.call.resolver')
+local running = require('mcp-tools.call.running')
 
 local M = {}
 
 --- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
 M.AWAIT = {}
-
---- How a `run` tool's coroutine goes on; only so may it be resumed.
----@type table<thread, fun(...)>
-M.steps = setmetatable({}, { __mode = 'k' })
 
 local LEVELS = {
   debug = true,
@@ -70,7 +67,11 @@ end
 ---@param result any
 ---@param err? string|{ code: mcp-tools.ErrorCode?, message: string, errors?: mcp-tools.Fault[] }
 function mt.__call(ctx, result, err)
-  if err ~= nil and err ~= vim.NIL then
+  if vim.in_fast_event() then -- whoever waits for the call may want to use the API
+    return vim.schedule(function()
+      ctx(result, err)
+    end)
+  elseif err ~= nil and err ~= vim.NIL then
     ctx.settle(ctx.call, nil, M.tool_error(err))
   else
     ctx.settle(ctx.call, result)
@@ -81,15 +82,15 @@ end
 ---@param call mcp-tools.Call
 ---@param settle fun(call: mcp-tools.Call, result: any, err?: mcp-tools.Error)
 ---@param threw? fun(call: mcp-tools.Call, thrown: { value: any, trace: string }) a callback of the tool failed
+---@param state? table made by the definition's `state()`
 ---@return mcp-tools.Ctx
-function M.new(call, settle, threw)
-  return setmetatable({ call = call, settle = settle, threw = threw, state = call.session_state }, mt)
+function M.new(call, settle, threw, state)
+  return setmetatable({ call = call, settle = settle, threw = threw, state = state }, mt)
 end
 
---- What a tool called an error, as an error value.
 ---@param err any
 ---@return mcp-tools.Error
-function M.tool_error(err)
+local function read_error(err)
   if errors.is(err) then
     local copy = errors.new(err.code, err.message, err.errors)
     copy.required = err.required
@@ -101,6 +102,14 @@ function M.tool_error(err)
   return errors.new('tool_error', type(err) == 'string' and err or vim.inspect(err))
 end
 
+--- What a tool called an error, as an error value.
+---@param err any
+---@return mcp-tools.Error
+function M.tool_error(err)
+  local ok, value = pcall(read_error, err)
+  return ok and value or errors.new('execution_error', 'Tool execution error: its error cannot be read')
+end
+
 --- Fails the call: `ctx:fail("no such file")` or `ctx:fail("not_found", "no such file")`.
 ---@param code mcp-tools.ErrorCode|string
 ---@param message? string
@@ -108,13 +117,13 @@ function Ctx:fail(code, message)
   if message == nil then
     code, message = 'tool_error', code
   end
-  self.settle(self.call, nil, M.tool_error({ code = code, message = tostring(message) }))
+  self(nil, { code = code, message = tostring(message) })
 end
 
 --- Fails the read of a resource as any other miss: a client learns nothing but that, the cause goes to the log.
 ---@param cause string
 function Ctx:miss(cause)
-  self.settle(self.call, nil, resolver.miss(self.call.name, cause))
+  self(nil, resolver.miss(self.call.name, cause))
 end
 
 --- Tells how far the tool is; clients that asked for progress see it at once.
@@ -172,7 +181,7 @@ end
 ---@return any ...
 function Ctx:await(fn)
   check('fn', fn, 'callable')
-  local step = M.steps[coroutine.running() or false]
+  local step = running.step()
   if not step then
     error('ctx:await works in the coroutine of a `run` tool', 2)
   end

@@ -8,6 +8,7 @@
 
 local Call = require('mcp-tools.call.call')
 local States = require('mcp-tools.call.session_state')
+local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
 local log = require('mcp-tools.log')
@@ -33,8 +34,9 @@ local KINDS = {
   completion = require('mcp-tools.call.kinds.completion'),
 }
 
---- Ids of calls that ended without having been known, kept so that a request that comes late is refused.
-local TOMBSTONES = 256
+--- Ids of calls that were cancelled before they came, and of those that came and were forgotten, kept so that a request
+--- that comes late is refused.
+local CANCELLED, USED = 256, 1024
 
 ---@class mcp-tools.Settings what the executor reads of the options
 ---@field tool_timeout integer ms; 0 = none
@@ -62,8 +64,8 @@ function M.new(opts)
     calls = {},
     active = 0,
     states = States.new(),
-    buried = {},
-    buried_order = {},
+    cancelled = UsedIds.new(CANCELLED),
+    used = UsedIds.new(USED),
     counter = 0,
   }, Executor)
   self.leave = function(call)
@@ -72,9 +74,9 @@ function M.new(opts)
       opts.audit(call)
     end
     if call.keep then
-      self:sweep_later()
+      self:sweep_later(call.ended_at)
     else
-      self.calls[call.id] = nil
+      self:forget(call.id)
     end
   end
   return self
@@ -115,9 +117,10 @@ function Executor:execute(name, args, opts)
     session = opts.session,
     capabilities = opts.capabilities,
     listener = opts.listener,
+    start_by = opts.start_by,
+    keep = opts.keep,
   })
-  call.keep = opts.keep
-  local refused = self:refusal(call.id, opts.start_by)
+  local refused = self:refusal(call)
   if refused then
     call:finish('fail', { error = refused })
     return call
@@ -140,6 +143,7 @@ function Executor:execute(name, args, opts)
   call.definition, call.name = definition, definition.name
   local ms, limit = definition.timeout or opts.timeout or settings.tool_timeout, opts.limit
   call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
+  call.max_result = settings[kind.limit]
   self:enter(call)
   local value, err = kind.arguments(definition, args, opts.exact_args)
   if not value then
@@ -152,23 +156,25 @@ function Executor:execute(name, args, opts)
       return
     end
     if not allowed then
-      call:finish('fail', { error = denial })
-    elseif self:give_state(call) then
-      invoke.start(call, settings[kind.limit])
+      return call:finish('fail', { error = denial })
+    end
+    local made, state = self:state_of(call)
+    if made then
+      invoke.start(call, state)
     end
   end)
   return call
 end
 
 --- Why a call must not begin, if so.
+---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
-function Executor:refusal(id, start_by)
-  if self.calls[id] or self.buried[id] then
+function Executor:refusal(call)
+  local id = call.id
+  if self.calls[id] or self.used:has(id) or self.cancelled:has(id) then
     return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
   end
-  if start_by and uv.hrtime() > start_by then
-    return errors.new('editor_blocked', 'the editor did not get to the call in time; nothing ran')
-  end
+  return call:late()
 end
 
 --- Takes a call into the table; `leave` takes it out again at its end.
@@ -179,21 +185,21 @@ function Executor:enter(call)
   call.leave = self.leave
 end
 
---- Gives a call the `state` that its definition makes; fails the call when that throws.
+--- The `state` that a call's definition makes; fails the call when that throws.
 ---@param call mcp-tools.Call
----@return boolean ok
-function Executor:give_state(call)
+---@return boolean made
+---@return table? state
+function Executor:state_of(call)
   if not call.definition.state then
     return true
   end
-  local ok, state = xpcall(self.states.get, debug.traceback, self.states, call.definition, call.session)
+  local what = ('call %s (%s): its state()'):format(call.id, call.name)
+  local ok, state = log.guard(what, self.states.get, self.states, call.definition, call.session)
   if not ok then
-    log.error('call %s (%s): its state() threw: %s', call.id, call.name, state)
     call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
     return false
   end
-  call.session_state = state
-  return true
+  return true, state
 end
 
 --- Cancels a call; the tool's hooks run. An id not yet known is remembered, so a request that comes later is refused.
@@ -205,19 +211,15 @@ function Executor:cancel(id, reason)
   if call then
     return call:cancel(reason)
   end
-  self:bury(id)
+  self.cancelled:add(id)
   return false
 end
 
-function Executor:bury(id)
-  if self.buried[id] then
-    return
-  end
-  self.buried[id] = true
-  table.insert(self.buried_order, id)
-  if #self.buried_order > TOMBSTONES then
-    self.buried[table.remove(self.buried_order, 1)] = nil
-  end
+--- Takes a call out of the table; its id is not used again.
+---@param id string
+function Executor:forget(id)
+  self.calls[id] = nil
+  self.used:add(id)
 end
 
 ---@param id string
@@ -232,33 +234,40 @@ function Executor:acknowledge(ids)
   for _, id in ipairs(ids) do
     local call = self.calls[id]
     if call and call:ended() then
-      self.calls[id] = nil
+      self:forget(id)
     end
   end
 end
 
 --- Forgets outcomes that nobody came for.
+---@return integer? oldest ns, when the first of those ended that are left
 function Executor:expire()
-  local oldest = uv.hrtime() - self.settings().result_ttl * 1e6
+  local due, oldest = uv.hrtime() - self.settings().result_ttl * 1e6, nil
   for id, call in pairs(self.calls) do
-    if call.ended_at and call.ended_at <= oldest then
-      self.calls[id] = nil
+    local ended_at = call.ended_at
+    if ended_at and ended_at <= due then
+      self:forget(id)
+    elseif ended_at and (not oldest or ended_at < oldest) then
+      oldest = ended_at
     end
   end
+  return oldest
 end
 
---- One timer for all kept outcomes, and none while there are none.
-function Executor:sweep_later()
+--- One timer for all kept outcomes, due with the oldest; none while there are none.
+---@param ended_at integer ns
+function Executor:sweep_later(ended_at)
   if self.sweeper then
     return
   end
+  local wait = ended_at + self.settings().result_ttl * 1e6 - uv.hrtime()
   self.sweeper = vim.defer_fn(function()
     self.sweeper = nil
-    self:expire()
-    if next(self.calls) then
-      self:sweep_later()
+    local oldest = self:expire()
+    if oldest then
+      self:sweep_later(oldest)
     end
-  end, self.settings().result_ttl)
+  end, math.max(0, math.ceil(wait / 1e6)))
 end
 
 --- Forgets outcomes that nobody can come for any more.
@@ -266,7 +275,7 @@ end
 function Executor:forget_where(match)
   for id, call in pairs(self.calls) do
     if call:ended() and match(call) then
-      self.calls[id] = nil
+      self:forget(id)
     end
   end
 end

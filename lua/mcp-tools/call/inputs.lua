@@ -23,6 +23,11 @@ local M = {}
 ---@field seq integer counts from 1 in each call
 ---@field json string `{"key": {"method": …, "params": …}, …}`
 
+---@class mcp-tools.InputQuestion
+---@field requests table<string, mcp-tools.Input>
+---@field json string the requests
+---@field answered fun(results: table<string, table>?, err: mcp-tools.Error?)
+
 ---@class mcp-tools.ElicitResult
 ---@field action 'accept'|'decline'|'cancel'
 ---@field content table? what the person filled in, when accepted
@@ -166,8 +171,8 @@ local function advance(call)
     return
   end
   call:stop_clock()
-  call.input_seq = (call.input_seq or 0) + 1
-  call.inputs = { seq = call.input_seq, json = question.json }
+  call.asked = call.asked + 1
+  call.inputs = { seq = call.asked, json = question.json }
   call:tell('inputs')
 end
 

@@ -7,10 +7,40 @@
 local Ctx = require('mcp-tools.call.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local running = require('mcp-tools.call.running')
 
 local uv = vim.uv
 
 local M = {}
+
+--- An error of the tool's code, as a text of one line without its place.
+---@param value any
+---@return string
+local function first_line(value)
+  local text = type(value) == 'string' and value or vim.inspect(value)
+  return (vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', ''))
+end
+
+---@param value any what was thrown
+---@return { value: any, trace: string }
+local function trace(value)
+  return { value = value, trace = debug.traceback(type(value) == 'string' and value or vim.inspect(value), 2) }
+end
+
+--- What goes to whoever asked. A value may throw when it is read.
+---@param call mcp-tools.Call
+---@param result any
+---@return mcp-tools.Payload? payload
+---@return mcp-tools.Error? err
+local function payload_of(call, result)
+  local ok, payload, err = xpcall(call.kind.payload, trace, result, call.definition, call.max_result)
+  if ok then
+    return payload, err
+  end
+  log.error('call %s (%s): its result cannot be read: %s', call.id, call.name, payload.trace)
+  local text = 'Tool execution error: its result cannot be read: '
+  return nil, errors.new('execution_error', text .. first_line(payload.value))
+end
 
 --- Settles a call with what its tool gave.
 ---@param call mcp-tools.Call
@@ -23,7 +53,7 @@ local function settle(call, result, err)
   end
   if not err then
     local payload
-    payload, err = call.kind.payload(result, call.definition, call.max_result)
+    payload, err = payload_of(call, result)
     if payload then
       call:finish('finish', { value = result, payload = payload })
       return
@@ -40,29 +70,23 @@ local function threw(call, thrown)
   if call:ended() then
     return
   end
-  local err
-  if errors.is(thrown.value) then
-    err = Ctx.tool_error(thrown.value)
-  else
-    local text = type(thrown.value) == 'string' and thrown.value or vim.inspect(thrown.value)
-    text = vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', '')
-    err = errors.new('execution_error', 'Tool execution error: ' .. text)
-  end
-  call:finish('fail', { error = err })
-end
-
-local function trace(value)
-  return { value = value, trace = debug.traceback(type(value) == 'string' and value or vim.inspect(value), 2) }
+  local read, coded = pcall(errors.is, thrown.value)
+  local err = read and coded and Ctx.tool_error(thrown.value)
+  call:finish('fail', {
+    error = err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)),
+  })
 end
 
 --- Runs a `run` tool's coroutine from one waiting point to the next.
 ---@param call mcp-tools.Call
 ---@param ctx mcp-tools.Ctx
 local function drive(call, ctx)
-  local co
+  local co = coroutine.create(call.definition.handler)
   local function step(...)
     if call:ended() then
       return -- abandoned: nothing of it runs after the end
+    elseif vim.in_fast_event() then
+      return vim.schedule(step) -- it waited; such a step takes no values
     end
     local ok, value = coroutine.resume(co, ...)
     if not ok then
@@ -77,34 +101,46 @@ local function drive(call, ctx)
       end
       vim.schedule(step)
     end
+    if call:ended() then
+      running.release(co)
+    end
   end
-  co = coroutine.create(call.definition.handler)
-  Ctx.steps[co] = step
+  running.adopt(co, call, step)
+  call:on_end(function()
+    if coroutine.status(co) == 'suspended' then -- else it runs, and `step` does it
+      running.release(co)
+    end
+  end)
   step(ctx, call.args)
 end
 
 --- Calls the tool. From here its time counts.
+---
+--- The last thing before the handler is the look at the clock: whoever asked for a call that is late may have been told
+--- that nothing ran. It comes after word that the call has started, which ends their waiting for that.
 ---@param call mcp-tools.Call
----@param max_result integer bytes of content allowed
-function M.start(call, max_result)
+---@param state table? what the definition's `state()` made
+function M.start(call, state)
   if not call:move('start') then
     return
   end
   local definition, ms = call.definition, call.timeout
-  call.max_result = max_result
   call.started_at = uv.hrtime()
   call.deadline = ms > 0 and call.started_at + ms * 1e6 or nil
   call:tell('started')
-  local ctx = Ctx.new(call, settle, threw)
-  if definition.style == 'run' then
+  local ctx = Ctx.new(call, settle, threw, state)
+  local late = call:late()
+  if late then
+    call:finish('fail', { error = late })
+  elseif definition.style == 'run' then
     drive(call, ctx)
   else
-    local ok, thrown = xpcall(definition.handler, trace, ctx, call.args)
+    local ok, thrown = running.within(call, xpcall, definition.handler, trace, ctx, call.args)
     if not ok then
       threw(call, thrown)
     end
   end
-  if call.deadline and not call.timer and call.state == 'running' then
+  if call.deadline and call.state == 'running' then
     call:stop_clock() -- what a tool does before it first waits is its time, too
     call:start_clock()
   end

@@ -13,6 +13,9 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
+--- ms; what was told to stop and has not been heard of for so long is forgotten.
+M.PATIENCE = 60000
+
 --- A process that runs tools.
 ---@class mcp-tools.RemoteTarget
 ---@field send fun(self, event: string, ...) never throws
@@ -51,6 +54,10 @@ function M.call(target, ctx, tool, args, limit)
       target.calls[id], target.stopping[id] = nil, tool.name
       target:send('remote_cancel', id, reason)
       settled(target)
+      vim.defer_fn(function()
+        target.stopping[id] = nil
+        targets[id] = nil
+      end, M.PATIENCE)
     end
   end)
   target:send('remote_call', id, tool, args, {
@@ -162,16 +169,11 @@ function verbs.remote_result(id, outcome)
   settled(target)
 end
 
---- A number that JSON can hold.
-local function number(value)
-  local finite = type(value) == 'number' and value == value and math.abs(value) ~= math.huge
-  return finite and value or nil
-end
-
 function verbs.remote_progress(id, done, total, message)
   local ctx = running(id, 'progress')
-  if ctx and number(done) then
-    ctx:progress(done, number(total), type(message) == 'string' and message or nil)
+  if ctx and type(done) == 'number' then
+    local whole = type(total) == 'number' and total or nil
+    ctx:progress(done, whole, type(message) == 'string' and message or nil)
   end
 end
 
@@ -203,10 +205,7 @@ function M.receive(verb, id, ...)
   if not fn then
     return log.warn('a process of tools sent %s, which is unknown', tostring(verb))
   end
-  local ok, err = xpcall(fn, debug.traceback, id, ...)
-  if not ok then
-    log.error('call %s: %s failed: %s', tostring(id), verb, err)
-  end
+  log.guard(('call %s: %s'):format(tostring(id), verb), fn, id, ...)
 end
 
 return M

@@ -9,6 +9,7 @@
 
 local buffer = require('mcp-tools.files.buffer')
 local errors = require('mcp-tools.errors')
+local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
 local access = require('mcp-tools.files.access')
 
@@ -48,8 +49,8 @@ end
 ---@param registry mcp-tools.Registry
 ---@param scheme string
 local function is_served(registry, scheme)
-  for _, kind in ipairs({ 'resources', 'templates' }) do
-    for _, entry in pairs(registry.entries[kind]) do
+  for _, row in ipairs(kinds.of_option('resources')) do
+    for _, entry in pairs(registry.entries[row.kind]) do
       if entry.scheme == scheme then
         return true
       end

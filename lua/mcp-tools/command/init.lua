@@ -39,7 +39,7 @@ end
 
 ---@param args { args: string } as `nvim_create_user_command` gives them
 function M.run(args)
-  local name, rest = args.args:match('^%s*(%S+)%s*(.-)%s*$')
+  local name, rest = vim.trim(args.args):match('^(%S+)%s*(.*)$')
   name = name or DEFAULT
   local subcommand = find(name)
   if subcommand then

@@ -2,6 +2,7 @@ local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local groups = require('mcp-tools.groups')
+local kinds = require('mcp-tools.registry.kinds')
 local notify = require('mcp-tools.notify')
 local report = require('mcp-tools.discovery.report')
 local sanitize = require('mcp-tools.ui.sanitize')
@@ -12,8 +13,6 @@ local suggest = require('mcp-tools.util.suggest')
 local function registry()
   return core.get().registry
 end
-
-local HEADINGS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
 
 ---@param entry table
 ---@return string
@@ -42,10 +41,10 @@ end
 --- What is offered besides tools.
 ---@param lines string[]
 local function add_others(lines)
-  for _, heading in ipairs(HEADINGS) do
-    local list = registry():list(heading[1])
+  for _, row in ipairs(kinds.rows) do
+    local list = row.grouped and {} or registry():list(row.kind)
     if #list > 0 then
-      table.insert(lines, heading[2])
+      table.insert(lines, row.heading)
     end
     for _, entry in ipairs(list) do
       table.insert(lines, ('  %-32s %s'):format(entry.key, summary(entry)))

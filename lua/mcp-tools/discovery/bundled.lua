@@ -6,45 +6,32 @@
 --- Does not know about: any of them. A file `tools/<group>/<name>.lua` returns one definition named `<group>_<name>`, a
 --- file `tools/<name>.lua` one that is a group of its own; resources/ and prompts/ likewise, without groups.
 
+local Holder = require('mcp-tools.registry.holder')
 local config = require('mcp-tools.config')
+local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
----@class mcp-tools.BundledKind
----@field add 'add_tool'|'add_resource'|'add_prompt' the door of the registry
----@field remove 'remove_tool'|'remove_resource'|'remove_prompt'
----@field grouped boolean?
-
----@type table<mcp-tools.OfferKind, mcp-tools.BundledKind>
-local KINDS = {
-  tools = { add = 'add_tool', remove = 'remove_tool', grouped = true },
-  resources = { add = 'add_resource', remove = 'remove_resource' },
-  prompts = { add = 'add_prompt', remove = 'remove_prompt' },
-}
-
 ---@class mcp-tools.BundledFile
 ---@field name string
 ---@field group string? of tools
 ---@field module string
 
----@class mcp-tools.BundledEntry what was put into the registry
----@field given table the definition as its file returned it
----@field made table what the registry made of it
-
 ---@class mcp-tools.Folder what is known of one folder
 ---@field files mcp-tools.BundledFile[]?
 ---@field read_at integer? ns, when the folder was read
 ---@field applied any the option that is in force; `Folder` itself before the first time
----@field ours table<string, mcp-tools.BundledEntry> by name
+---@field ours mcp-tools.Holder what was put into the registry
+---@field keys table<string, string> name → its key there
 ---@field failures table<string, string> where → why it could not be loaded
 
 ---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
 local folders = {}
-for kind in pairs(KINDS) do
-  local folder = { ours = {}, failures = {} }
+for _, kind in ipairs(kinds.options()) do
+  local folder = { ours = Holder.new(kind), keys = {}, failures = {} }
   folder.applied = folder
   folders[kind] = folder
 end
@@ -64,7 +51,7 @@ function M.files(kind)
     if type_ ~= 'directory' and stem then
       table.insert(folder.files, {
         name = (stem:gsub('/', '_')),
-        group = KINDS[kind].grouped and (stem:match('^([^/]+)/') or stem) or nil,
+        group = kinds.row(kind).grouped and (stem:match('^([^/]+)/') or stem) or nil,
         module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
       })
     end
@@ -109,61 +96,38 @@ local function load(file)
   return def
 end
 
---- Hands a definition to the registry, unless it has it already, or another in its place.
----@param registry mcp-tools.Registry
----@param kind mcp-tools.OfferKind
----@param def table
----@param old mcp-tools.BundledEntry?
----@param source mcp-tools.Source
----@return mcp-tools.BundledEntry?
----@return string? fault
-local function put(registry, kind, def, old, source)
-  local key = def.uri_template or def.uri or def.name
-  local holder = registry:known(def.uri_template and 'templates' or kind, key)
-  if holder and not (old and old.made == holder) then
-    return nil -- what somebody else has registered stays
-  elseif holder and old.given == def then
-    return old
-  end
-  local made, fault = registry[KINDS[kind].add](registry, def, source)
-  return made and { given = def, made = made } or old, fault
-end
-
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
 local function apply(registry, kind)
-  local folder, now = folders[kind], {}
-  local before, failures = folder.ours, folder.failures
-  folder.applied, folder.failures = config.get()[kind], {}
-  for _, file in ipairs(#selection.selection(kind).names > 0 and M.files(kind) or {}) do
-    local verdict, old = selection.verdict(kind, file.name, file.group), before[file.name]
-    local def, fault
+  local folder, wanted, kept = folders[kind], selection.selection(kind), {}
+  local before, failures = folder.keys, folder.failures
+  folder.applied, folder.keys, folder.failures = config.get()[kind], {}, {}
+  --- What somebody else has registered stays; what fails stays as it was.
+  local function settle(name, where, def, source, fault)
+    local key
+    if def and not folder.ours:taken_by(registry, def) then
+      key, fault = folder.ours:add(registry, def, source)
+    end
+    key = key or fault and before[name]
+    if key then
+      folder.keys[name], kept[key] = key, true
+    end
+    note(folder, failures, where, fault)
+  end
+  for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
+    local verdict, def, fault = selection.verdict(kind, file.name, file.group), nil, nil
     if verdict then
       def, fault = load(file)
     end
-    if def and (verdict == true or def.recommended) then
-      now[file.name], fault = put(registry, kind, def, old, { origin = 'bundled', group = file.group })
-    elseif fault then
-      now[file.name] = old -- as it was before it failed
-    end
-    note(folder, failures, file.module, fault)
+    local on = def and (verdict == true or def.recommended)
+    settle(file.name, file.module, on and def, { origin = 'bundled', group = file.group }, fault)
   end
-  for i, def in ipairs(selection.selection(kind).definitions) do
-    local name = tostring(def.name)
-    local entry, fault = put(registry, kind, def, before[name], { origin = 'registered' })
-    now[name] = entry
-    note(folder, failures, ('setup{tools}[%d]'):format(i), fault)
+  for i, def in ipairs(wanted.definitions) do
+    settle(tostring(def.name), ('setup{%s}[%d]'):format(kind, i), def, { origin = 'registered' })
   end
-  for name, entry in pairs(before) do
-    local key = entry.made.key or name
-    local kept = now[name] and (now[name].made.key or name) == key
-    if not kept and registry:known(entry.made.template and 'templates' or kind, key) == entry.made then
-      registry[KINDS[kind].remove](registry, key)
-    end
-  end
-  folder.ours = now
-  if #selection.selection(kind).mounts > 0 then
-    log.warn('setup{tools}: mounted servers are not there yet')
+  folder.ours:keep(registry, kept)
+  if #wanted.mounts > 0 then
+    log.warn('setup{%s}: mounted servers are not there yet', kind)
   end
 end
 
@@ -200,7 +164,7 @@ end
 function M.unknown()
   local list = {}
   for kind in vim.spairs(folders) do
-    local known = { all = true, recommended = kind == 'tools' or nil }
+    local known = { all = true, recommended = kinds.row(kind).grouped }
     local wanted = selection.selection(kind)
     for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
       known[file.name], known[file.group or file.name] = true, true
@@ -228,7 +192,7 @@ function M.failures(is_known)
   end
   for _, item in ipairs(M.unknown()) do
     if not is_known(item.option, item.name) then
-      local what = KINDS[item.option].grouped and "there is no group or tool '%s'" or "there is none named '%s'"
+      local what = kinds.row(item.option).grouped and "there is no group or tool '%s'" or "there is none named '%s'"
       local near = item.near and ("; did you mean '%s'?"):format(item.near) or ''
       table.insert(list, { source = ('setup{%s}'):format(item.option), error = what:format(item.name) .. near })
     end

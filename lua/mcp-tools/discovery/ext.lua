@@ -1,17 +1,18 @@
 --- Tools that other plugins ship: every `lua/mcp-tools/ext/*.lua` on the runtimepath returns a definition, or a list.
 ---
 --- Receives: the files that lie there.
---- Sends: their definitions to `Registry:add_tool`, as if their plugin had called `register()`.
+--- Sends: their definitions to the registry, as if their plugin had called `register()`.
 --- Does not know about: plugins. A file is known by path, time and size, and loaded when one of them is new.
 ---
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
-local withdraw = require('mcp-tools.registry.withdraw')
+local Holder = require('mcp-tools.registry.holder')
 local runtimepath = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
 local trusted = require('mcp-tools.files.trusted')
 
 local uv = vim.uv
@@ -22,7 +23,7 @@ local FOLDER = 'lua/mcp-tools/ext'
 
 ---@class mcp-tools.ExtFile
 ---@field stamp string
----@field tools table<string, table> name → what the registry made of it
+---@field tools mcp-tools.Holder
 ---@field faults string[]
 
 ---@type table<string, mcp-tools.ExtFile>
@@ -62,12 +63,7 @@ local function definitions(path)
   if source.lies_in(path, root()) then
     text, fault = trusted.read(path)
   else
-    local file
-    file, fault = io.open(path, 'rb')
-    if file then
-      text = file:read('*a')
-      file:close()
-    end
+    text, fault = read_now(path)
   end
   local chunk
   if text then
@@ -88,46 +84,15 @@ end
 ---@param registry mcp-tools.Registry
 ---@param path string
 ---@param file mcp-tools.ExtFile
----@param def any
----@return string? name, string? fault
-local function add(registry, path, file, def)
-  local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
-  local holder = name and registry:known('tools', name)
-  if holder and file.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, source.describe(holder, root()))
-  end
-  local from = { origin = 'registered', name = group_of(path), found_in = path }
-  local normalised, fault = registry:add_tool(def, from)
-  if normalised then
-    file.tools[normalised.name] = normalised
-    return normalised.name
-  end
-  return name, fault
-end
-
----@param registry mcp-tools.Registry
----@param path string
----@param file mcp-tools.ExtFile
 local function load_file(registry, path, file)
   local before = file.faults
-  file.faults = {}
   local list, fault = definitions(path)
-  local kept = {}
-  for _, def in ipairs(list or {}) do
-    -- A definition may be a table that throws when it is read, or one that never ends.
-    local ok, name, refused = xpcall(add, debug.traceback, registry, path, file, def)
-    if not ok then
-      name, refused = nil, 'a definition in it cannot be read: ' .. tostring(name)
-    end
-    if name then
-      kept[name] = true
-    end
-    table.insert(file.faults, refused)
-  end
   if list then
-    withdraw(registry, file.tools, kept)
+    file.faults = file.tools:replace(registry, list, function()
+      return { origin = 'registered', name = group_of(path), found_in = path }
+    end)
   else
-    table.insert(file.faults, fault)
+    file.faults = { fault }
   end
   if not vim.deep_equal(before, file.faults) then
     for _, text in ipairs(file.faults) do
@@ -151,11 +116,11 @@ function M.scan(registry, done)
   for path, file in pairs(files) do
     if not there[path] then
       files[path] = nil
-      withdraw(registry, file.tools, {})
+      file.tools:keep(registry)
     end
   end
   for _, each in ipairs(found) do
-    local file = files[each.path] or { tools = {}, faults = {} }
+    local file = files[each.path] or { tools = Holder.new('tools', root), faults = {} }
     files[each.path] = file
     if file.stamp ~= each.stamp or #file.faults > 0 then
       file.stamp = each.stamp
@@ -171,7 +136,7 @@ end
 ---@param done fun()
 function M.reload(registry, wanted, done)
   for path, file in pairs(files) do
-    local names = vim.tbl_keys(file.tools)
+    local names = file.tools:keys()
     for _, name in ipairs(#names > 0 and names or { '' }) do
       if wanted(group_of(path), name) then
         file.stamp = nil
@@ -185,9 +150,7 @@ end
 function M.found()
   local list = {}
   for path, file in vim.spairs(files) do
-    local names = vim.tbl_keys(file.tools)
-    table.sort(names)
-    table.insert(list, { file = path, tools = names })
+    table.insert(list, { file = path, tools = file.tools:keys() })
   end
   return list
 end

@@ -103,12 +103,11 @@ local function run(name, what, cb)
       fn()
     end
   end
-  local ok, err = xpcall(function()
+  local ok, err = log.guard(('looking for tools (%s)'):format(name), function()
     what(source(name), done)
-  end, debug.traceback)
+  end)
   if not ok then
     scan.error = tostring(err)
-    log.error('looking for tools (%s): %s', name, err)
     done()
   end
 end

@@ -5,6 +5,7 @@
 --- Does not know about: how anything is switched or loaded.
 
 local bundled = require('mcp-tools.discovery.bundled')
+local kinds = require('mcp-tools.registry.kinds')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
@@ -16,23 +17,24 @@ local M = {}
 ---@field on boolean is it offered?
 ---@field loadable boolean is there a file that it can be loaded from?
 
-local OFFERS = { tools = 'tools', resources = 'resources', templates = 'resources', prompts = 'prompts' }
-
 --- All of them, by kind and name.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Item[]
 function M.all(registry)
-  local list, seen = {}, { tools = {}, resources = {}, prompts = {} }
+  local list, seen = {}, {}
+  for _, option in ipairs(kinds.options()) do
+    seen[option] = {}
+  end
   local function add(kind, name, group, on, loadable)
     seen[kind][name] = true
     table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
   end
-  for of, kind in pairs(OFFERS) do
-    for on, entries in pairs({ [true] = registry.entries[of], [false] = registry.shelf[of] }) do
+  for _, row in ipairs(kinds.rows) do
+    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.shelf[row.kind] }) do
       for _, entry in pairs(entries) do
         local from = entry.source or {}
         local loadable = from.found_in ~= nil or from.origin ~= 'registered'
-        add(kind, entry.name, kind == 'tools' and source.group(entry) or nil, on, loadable)
+        add(row.option, entry.name, row.grouped and source.group(entry) or nil, on, loadable)
       end
     end
   end

@@ -1,11 +1,12 @@
 --- Tools written in Python: `mcp_tools/*.py` on the runtimepath, and the modules that `setup{python = …}` names.
 ---
 --- Receives: the files that lie there; what is known of them from earlier; what reading them gives.
---- Sends: their definitions to `Registry:add_tool`, with handlers that pass calls to the host.
+--- Sends: their definitions to the registry, with handlers that pass calls to the host.
 --- Does not know about: processes, how a module is read. Names that begin with an underscore are nobody's business.
 ---
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
+local Holder = require('mcp-tools.registry.holder')
 local cache = require('mcp-tools.python.cache')
 local command = require('mcp-tools.python.command')
 local config = require('mcp-tools.config')
@@ -14,15 +15,13 @@ local install = require('mcp-tools.bridge.install')
 local log = require('mcp-tools.log')
 local module_files = require('mcp-tools.python.modules')
 local project = require('mcp-tools.files.project')
-local registry_source = require('mcp-tools.registry.source')
-local withdraw = require('mcp-tools.registry.withdraw')
 
 local M = {}
 
 ---@class mcp-tools.python.Module
 ---@field source mcp-tools.python.Source
 ---@field known mcp-tools.python.Known?
----@field tools table<string, table> name → what the registry made of it
+---@field tools mcp-tools.Holder
 ---@field refused string[] definitions that were not taken in
 
 ---@type table<string, mcp-tools.python.Module>
@@ -51,41 +50,17 @@ local function handler(source, name)
   end
 end
 
----@param registry mcp-tools.Registry
----@param module mcp-tools.python.Module
----@param def table
----@return string? name, string? fault
-local function add(registry, module, def)
-  local name = type(def) == 'table' and type(def.name) == 'string' and def.name or nil
-  local holder = name and registry:known('tools', name)
-  if holder and module.tools[name] ~= holder then
-    return nil, ("tool '%s': name: it is taken by %s"):format(name, registry_source.describe(holder, command.project()))
-  end
-  local whole = vim.tbl_extend('error', def, { execute = handler(module.source, name or '') })
-  local source = { origin = 'python', name = module.source.group, file = module.known.path }
-  source.found_in = module.source.found_in
-  local normalised, fault = registry:add_tool(whole, source)
-  if normalised then
-    module.tools[normalised.name] = normalised
-    return normalised.name
-  end
-  return name, fault
-end
-
 --- Makes the registry hold what is known of a module.
 ---@param registry mcp-tools.Registry
 ---@param module mcp-tools.python.Module
 local function apply(registry, module)
-  local kept = {}
-  module.refused = {}
-  for _, def in ipairs(module.known.tools) do
-    local name, fault = add(registry, module, def)
-    if name then
-      kept[name] = true
-    end
-    table.insert(module.refused, fault)
-  end
-  withdraw(registry, module.tools, kept)
+  local list = vim.tbl_map(function(def)
+    return vim.tbl_extend('error', def, { execute = handler(module.source, def.name) })
+  end, module.known.tools)
+  module.refused = module.tools:replace(registry, list, function()
+    local source = module.source
+    return { origin = 'python', name = source.group, file = module.known.path, found_in = source.found_in }
+  end)
   for _, fault in ipairs(module.refused) do
     log.error('%s: %s', module.source.key, fault)
   end
@@ -124,7 +99,7 @@ local function settle(registry, sources, ttl)
   local there, unread = {}, {}
   for _, source in ipairs(sources) do
     there[source.key] = true
-    local module = modules[source.key] or { tools = {}, refused = {} }
+    local module = modules[source.key] or { tools = Holder.new('tools', command.project), refused = {} }
     modules[source.key] = module
     module.source = source
     if remembered and not module.known then
@@ -132,8 +107,8 @@ local function settle(registry, sources, ttl)
     end
     local fits, fresh = cache.judge(module.known, module.from_disk == true, ttl)
     if source.fault then
-      withdraw(registry, module.tools, {})
-    elseif module.from_disk and fits and next(module.tools) == nil then
+      module.tools:keep(registry)
+    elseif module.from_disk and fits and next(module.tools.held) == nil then
       apply(registry, module)
     end
     if not source.fault and not fresh then
@@ -145,7 +120,7 @@ local function settle(registry, sources, ttl)
   for key, module in pairs(modules) do
     if not there[key] then
       modules[key] = nil
-      withdraw(registry, module.tools, {})
+      module.tools:keep(registry)
     end
   end
   return unread
@@ -220,7 +195,7 @@ end
 ---@param ttl number
 function M.reload(registry, wanted, done, ttl)
   for _, module in pairs(modules) do
-    local names = vim.tbl_keys(module.tools)
+    local names = module.tools:keys()
     for _, name in ipairs(#names > 0 and names or { '' }) do
       if module.known and wanted(module.source.group, name) then
         module.known.at = 0
@@ -235,10 +210,8 @@ end
 function M.found()
   local list = {}
   for key, module in vim.spairs(modules) do
-    local names = vim.tbl_keys(module.tools)
-    table.sort(names)
     local known = module.known or {}
-    table.insert(list, { file = known.path or key, tools = names, ms = known.ms })
+    table.insert(list, { file = known.path or key, tools = module.tools:keys(), ms = known.ms })
   end
   return list
 end

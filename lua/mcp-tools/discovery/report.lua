@@ -8,12 +8,11 @@ local bundled = require('mcp-tools.discovery.bundled')
 local config = require('mcp-tools.config')
 local discovery = require('mcp-tools.discovery')
 local items = require('mcp-tools.discovery.items')
+local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
 local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
-
-local KINDS = { 'tools', 'resources', 'templates', 'prompts' }
 
 --- Definitions that could not be loaded or were refused.
 ---@param registry mcp-tools.Registry
@@ -66,10 +65,12 @@ end
 ---@return mcp-tools.Report
 function M.of(registry)
   local report, ages = {}, {}
-  for _, kind in ipairs(KINDS) do
-    report[kind] = vim.tbl_map(offered, registry:list(kind))
-    local at = kind ~= 'templates' and bundled.read_at(kind)
-    ages[kind] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
+  for _, row in ipairs(kinds.rows) do
+    report[row.kind] = vim.tbl_map(offered, registry:list(row.kind))
+  end
+  for _, option in ipairs(kinds.options()) do
+    local at = bundled.read_at(option)
+    ages[option] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
   end
   report.failures = M.failures(registry)
   report.sources = discovery.report()
@@ -86,10 +87,7 @@ end
 ---@return fun() stop
 function M.on_change(registry, fn)
   local function tell()
-    local ok, err = xpcall(fn, debug.traceback)
-    if not ok then
-      log.error('who listens to changes of what is offered failed: %s', err)
-    end
+    log.guard('who listens to changes of what is offered', fn)
   end
   local stop_registry, stop_looks = registry:on_change(tell), discovery.on_look(tell)
   return function()

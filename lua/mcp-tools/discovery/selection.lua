@@ -5,11 +5,10 @@
 --- Does not know about: files, the registry, whether a name stands for anything.
 
 local config = require('mcp-tools.config')
+local kinds = require('mcp-tools.registry.kinds')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
-
----@alias mcp-tools.OfferKind 'tools'|'resources'|'prompts'
 
 ---@class mcp-tools.Selection what an option asks for, whichever form it has
 ---@field names string[] in order
@@ -98,7 +97,7 @@ end
 ---@param entry table normalised definition
 ---@return boolean
 function M.is_off(kind, entry)
-  return M.verdict(kind, entry.name, kind == 'tools' and source.group(entry) or nil) == false
+  return M.verdict(kind, entry.name, kinds.row(kind).grouped and source.group(entry) or nil) == false
 end
 
 --- Switches a name, and with a group those of its members that were switched the other way themselves.

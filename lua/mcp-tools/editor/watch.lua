@@ -7,6 +7,7 @@
 local buffers = require('mcp-tools.editor.buffers')
 local paths = require('mcp-tools.files.paths')
 local access = require('mcp-tools.files.access')
+local timer = require('mcp-tools.util.timer')
 
 local api, uv = vim.api, vim.uv
 
@@ -36,23 +37,16 @@ end
 ---@param changed fun()
 ---@return fun() stop
 function M.poll(ms, probe, changed)
-  local last, timer = probe(), uv.new_timer()
-  timer:start(
-    ms,
-    ms,
-    vim.schedule_wrap(function()
-      if not timer:is_closing() then
-        local now = probe()
-        if now ~= last then
-          last = now
-          changed()
-        end
-      end
-    end)
-  )
+  local last = probe()
+  local running = timer.every(ms, function()
+    local now = probe()
+    if now ~= last then
+      last = now
+      changed()
+    end
+  end)
   return function()
-    timer:stop()
-    timer:close()
+    running:stop()
   end
 end
 

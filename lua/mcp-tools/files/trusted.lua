@@ -5,24 +5,15 @@
 --- Does not know about: what is in it. `vim.secure.read` would ask, and hold up the editor at a moment that nobody has
 --- chosen; so the same list is only looked at here.
 
-local M = {}
+local read_now = require('mcp-tools.files.read_now')
 
----@param path string
----@return string?
-local function text_of(path)
-  local file = io.open(path, 'rb')
-  local text = file and file:read('*a')
-  if file then
-    file:close()
-  end
-  return text or nil
-end
+local M = {}
 
 --- What Neovim's list of trusted files says of one: a hash, or `!` when it was denied.
 ---@param real string resolved
 ---@return string?
 local function listed(real)
-  for line in vim.gsplit(text_of(vim.fn.stdpath('state') .. '/trust') or '', '\n', { plain = true }) do
+  for line in vim.gsplit(read_now(vim.fn.stdpath('state') .. '/trust') or '', '\n', { plain = true }) do
     local hash, path = line:match('^(%S+) (.+)$')
     if path == real then
       return hash
@@ -36,7 +27,7 @@ end
 ---@return string? why not
 function M.read(path)
   local real = vim.uv.fs_realpath(path)
-  local text = real and text_of(real)
+  local text = real and read_now(real)
   if not text then
     return nil, 'it cannot be read'
   elseif text:find('\0', 1, true) then

@@ -3,6 +3,7 @@
 
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
+local kinds = require('mcp-tools.registry.kinds')
 local mistyped = require('mcp-tools.discovery.mistyped')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
@@ -54,20 +55,24 @@ function M.tools()
   end
 end
 
-local KINDS = { { 'resources', 'resources' }, { 'templates', 'resource templates' }, { 'prompts', 'prompts' } }
+---@param row mcp-tools.KindRow
+---@return boolean
+local function is_listed_by_key(row)
+  return not row.grouped
+end
 
 --- Resources and prompts, and what is to be noted of their definitions.
 function M.resources_and_prompts()
   local notes = {}
-  for _, kind in ipairs(KINDS) do
+  for _, row in ipairs(vim.tbl_filter(is_listed_by_key, kinds.rows)) do
     local names = {}
-    for _, entry in ipairs(core.get().registry:list(kind[1])) do
+    for _, entry in ipairs(core.get().registry:list(row.kind)) do
       table.insert(names, entry.key)
       for _, note in ipairs(entry.lint) do
         table.insert(notes, ('%s: %s'):format(entry.key, note))
       end
     end
-    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(kind[2], #names, table.concat(names, ', ')))
+    health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(row.heading, #names, table.concat(names, ', ')))
   end
   for _, note in ipairs(notes) do
     health.info(note)

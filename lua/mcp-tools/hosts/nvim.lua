@@ -7,6 +7,7 @@
 local Ctx = require('mcp-tools.call.ctx')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local running = require('mcp-tools.call.running')
 
 local M = {}
 
@@ -44,13 +45,18 @@ end
 ---@return mcp-tools.Handle
 function M.start(name, args, opts, cb)
   local listener = listener_of(opts, cb)
-  local executor = core.get().executor
+  local executor, parent = core.get().executor, running.call()
   local call = executor:execute(name, vim.deepcopy(args), {
     host = opts.host or 'nvim',
     timeout = opts.timeout,
     listener = listener,
   })
   listener.returned = true
+  if parent and not parent:ended() and not call:ended() then
+    call:on_end(parent:on_cancel(function()
+      call:cancel('parent')
+    end))
+  end
   if call:ended() then
     cb(call.outcome.value, call.outcome.error)
   end
@@ -73,7 +79,7 @@ function M.await(name, args, opts)
     error('call() without a callback works in a coroutine only; give it cb(result, err)', 3)
   end
   -- A `run` tool's coroutine belongs to the call that drives it; any other is resumed as it is.
-  local step = Ctx.steps[co]
+  local step = running.step()
     or function()
       local ok, err = coroutine.resume(co)
       if not ok then

@@ -194,10 +194,7 @@ function Process:spawn(python)
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the host takes it out of what tools hand on
   local function guarded(method)
     return function(_, arg)
-      local ok, err = xpcall(self[method], debug.traceback, self, arg)
-      if not ok then
-        log.error('the Python host: %s', err)
-      end
+      log.guard('the Python host: ' .. method, self[method], self, arg)
     end
   end
   local ok, job = pcall(vim.fn.jobstart, command.host_command(python), {

@@ -6,18 +6,10 @@
 --- Does not know about: who asks, how long the text is kept.
 
 local json = require('mcp-tools.util.json')
+local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
 
 local M = {}
-
---- Loaded by name: most editors list tools alone.
----@type table<mcp-tools.Kind, { module: string, what: string }>
-local KINDS = {
-  tools = { module = 'mcp-tools.registry.definition.tool', what = 'tool' },
-  resources = { module = 'mcp-tools.registry.definition.resource', what = 'resource' },
-  templates = { module = 'mcp-tools.registry.definition.resource', what = 'resource' },
-  prompts = { module = 'mcp-tools.registry.definition.prompt', what = 'prompt' },
-}
 
 ---@param published fun(entry: table, prefix: string): table
 ---@param entry table
@@ -39,14 +31,15 @@ end
 ---@param prefix string before the names of tools
 ---@return string json
 function M.json(registry, kind, prefix)
-  local published, what = require(KINDS[kind].module).published, KINDS[kind].what
-  local parts = {}
+  local row = kinds.row(kind)
+  local parts, published = {}, require(row.definition).published
   for _, entry in ipairs(registry:list(kind)) do
     local text, why = text_of(published, entry, prefix)
     parts[#parts + 1] = text
     if not text then
-      registry:refuse(what, entry.key or entry.name, 'not listed: ' .. why)
-      log.error("%s '%s' is left out of the list: %s", what, entry.key or entry.name, why)
+      local key = entry.key or entry.name
+      registry:refuse(kind, key, 'not listed: ' .. why)
+      log.error("%s '%s' is left out of the list: %s", row.what, key, why)
     end
   end
   return '[' .. table.concat(parts, ',') .. ']'

@@ -2,21 +2,15 @@
 ---
 --- Receives: definitions, from bundled files, other plugins and the person's configuration, all by `add`.
 --- Sends: normalised definitions to the executor and the wire; "changed" to whoever listens.
---- Does not know about: calls, channels, policy.
+--- Does not know about: calls, channels, policy, what is particular to a kind (registry/kinds.lua).
 ---
 --- `new()` makes one of its own, as specs do; core.lua owns that of this editor. Requires inside functions are start-up
 --- cost: most plugins register tools alone.
 
-local definition = require('mcp-tools.registry.definition.tool')
-local note = require('mcp-tools.registry.note')
+local kinds = require('mcp-tools.registry.kinds')
+local log = require('mcp-tools.log')
 
 local M = {}
-
----@alias mcp-tools.Kind
----| 'tools'      # by name
----| 'resources'  # by URI
----| 'templates'  # resources with variables in their URI, by the template's text
----| 'prompts'    # by name
 
 ---@class mcp-tools.Source where a definition comes from
 ---@field group string? of bundled tools
@@ -31,6 +25,7 @@ local M = {}
 ---@field revisions table<mcp-tools.Kind, integer>
 ---@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
 ---  that was not taken in; only of those without a source: who loads files answers for what they hold
+---@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
 local Registry = {}
 Registry.__index = Registry
 
@@ -39,20 +34,25 @@ Registry.__index = Registry
 ---  published names; what is switched off
 ---@return mcp-tools.Registry
 function M.new(opts)
-  return setmetatable({
+  local self = setmetatable({
     prefix = opts and opts.prefix or function()
       return ''
     end,
     is_off = opts and opts.is_off or function()
       return false
     end,
-    entries = { tools = {}, resources = {}, templates = {}, prompts = {} },
-    shelf = { tools = {}, resources = {}, templates = {}, prompts = {} },
-    revisions = { tools = 0, resources = 0, templates = 0, prompts = 0 },
-    by_folded = {},
+    entries = {},
+    shelf = {},
+    revisions = {},
+    alike = {},
     listeners = {},
     refused = {},
   }, Registry)
+  for _, row in ipairs(kinds.rows) do
+    local kind = row.kind
+    self.entries[kind], self.shelf[kind], self.alike[kind], self.revisions[kind] = {}, {}, {}, 0
+  end
+  return self
 end
 
 --- Calls `fn(kind, revision)` after each change.
@@ -74,152 +74,112 @@ function Registry:changed(kind)
   end
 end
 
---- The form of a name in which clients can no longer tell two apart.
-local function folded(name)
-  return (name:gsub('[.%-/]', '_'))
+---@param handler function
+---@return string?
+local function file_of(handler)
+  local source = debug.getinfo(handler, 'S').source
+  return source:sub(1, 1) == '@' and source:sub(2) or nil
 end
 
----@return table? normalised
----@return string? fault
-local function accepted(self, def)
-  local normalised, fault = definition.normalise(def)
-  if not normalised then
-    return nil, fault
+--- Says in the log what is to be said of a definition, and in the definition where it comes from.
+---@param what string
+---@param normalised table
+---@param old table? what it replaces
+---@param source mcp-tools.Source?
+local function note(what, normalised, old, source)
+  if old then
+    log.info('%s registered again; the new definition replaces the old one', what)
   end
-  local twin = self.by_folded[folded(normalised.name)]
-  if twin and twin ~= normalised.name then
-    local text = "tool '%s': name: clients cannot tell it from '%s', which is registered already"
-    return nil, text:format(normalised.name, twin)
+  for _, text in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
+    log.info('%s: %s', what, text)
   end
-  return normalised
+  normalised.source = source or { origin = 'registered' }
+  normalised.source.file = normalised.source.file or file_of(normalised.handler)
 end
 
-local WHAT = { tools = 'tool', resources = 'resource', templates = 'resource', prompts = 'prompt' }
+--- Another key of the kind that clients cannot tell from this one.
+---@param self mcp-tools.Registry
+---@param row mcp-tools.KindRow
+---@param key string
+---@return string?
+local function twin_of(self, row, key)
+  local twin = row.alike and self.alike[row.kind][row.alike(key)]
+  return twin ~= key and twin or nil
+end
 
 --- The name under which a refusal is kept.
-local function label(what, name)
-  return what == 'tool' and name or ("%s '%s'"):format(what, name)
+---@param row mcp-tools.KindRow
+---@param key any
+---@return string
+local function label(row, key)
+  return row.label:format(type(key) == 'string' and key or '?')
 end
 
---- Notes why a definition is not offered, until one of that name is.
----@param what 'tool'|'resource'|'prompt'
----@param name string
----@param fault string
-function Registry:refuse(what, name, fault)
-  self.refused[label(what, name)] = fault
-end
-
----@param what string
----@param name any
----@param fault string
----@param source mcp-tools.Source?
-local function refuse(self, what, name, fault, source)
-  if not source then
-    self:refuse(what, type(name) == 'string' and name or '?', fault)
-  end
-  return nil, fault
-end
-
---- Takes in a definition under its key, or replaces the one of that key.
----@param self mcp-tools.Registry
+--- Notes why a definition is not offered, until one of that name is, or it is taken out.
 ---@param kind mcp-tools.Kind
----@param what string
----@param key string
----@param normalised table
----@param source mcp-tools.Source?
-local function put(self, kind, what, key, normalised, source)
-  local offered = self.entries[kind][key]
-  self.refused[label(what, key)] = nil
-  note(("%s '%s'"):format(what, key), normalised, offered or self.shelf[kind][key], source)
-  local off = self.is_off(kind, normalised)
-  self.entries[kind][key] = not off and normalised or nil
-  self.shelf[kind][key] = off and normalised or nil
+---@param key any
+---@param fault string
+function Registry:refuse(kind, key, fault)
+  self.refused[label(kinds.row(kind), key)] = fault
+end
+
+--- Takes in a definition, or replaces the one of its key.
+---@param kind mcp-tools.Kind 'resources' also for templates
+---@param def mcp-tools.Tool|mcp-tools.Resource|mcp-tools.Prompt
+---@param source? mcp-tools.Source
+---@return table? normalised
+---@return string? fault every fault of the definition, a line each; nothing has changed then
+function Registry:add(kind, def, source)
+  local row, key = kinds.sort(kind, def)
+  local normalised, fault = require(row.definition).normalise(def)
+  local twin = normalised and twin_of(self, row, key)
+  if twin then
+    local text = "%s '%s': name: clients cannot tell it from '%s', which is registered already"
+    normalised, fault = nil, text:format(row.what, key, twin)
+  end
+  if not normalised then
+    if not source then
+      self:refuse(row.kind, key, fault)
+    end
+    return nil, fault
+  end
+  self.refused[label(row, key)] = nil
+  if row.alike then
+    self.alike[row.kind][row.alike(key)] = key
+  end
+  local entries, shelf = self.entries[row.kind], self.shelf[row.kind]
+  local offered = entries[key]
+  note(("%s '%s'"):format(row.what, key), normalised, offered or shelf[key], source)
+  local off = self.is_off(row.kind, normalised)
+  entries[key] = not off and normalised or nil
+  shelf[key] = off and normalised or nil
   if offered or not off then
-    self:changed(kind)
+    self:changed(row.kind)
   end
   return normalised
 end
 
---- Takes in a tool, or replaces the one of that name.
----@param def mcp-tools.Tool
----@param source? mcp-tools.Source
----@return table? normalised
----@return string? fault every fault of the definition, a line each; nothing has changed then
-function Registry:add_tool(def, source)
-  local normalised, fault = accepted(self, def)
-  if not normalised then
-    return refuse(self, 'tool', type(def) == 'table' and def.name, fault, source)
-  end
-  self.by_folded[folded(normalised.name)] = normalised.name
-  return put(self, 'tools', 'tool', normalised.name, normalised, source)
-end
-
---- Takes in a resource or a template of resources, or replaces the one of that URI.
----@param def mcp-tools.Resource
----@param source? mcp-tools.Source
----@return mcp-tools.ResourceDefinition? normalised
----@return string? fault every fault of the definition, a line each; nothing has changed then
-function Registry:add_resource(def, source)
-  local normalised, fault = require('mcp-tools.registry.definition.resource').normalise(def)
-  if not normalised then
-    return refuse(self, 'resource', type(def) == 'table' and (def.uri_template or def.uri), fault, source)
-  end
-  local kind = normalised.template and 'templates' or 'resources'
-  return put(self, kind, 'resource', normalised.key, normalised, source)
-end
-
---- Takes in a prompt, or replaces the one of that name.
----@param def mcp-tools.Prompt
----@param source? mcp-tools.Source
----@return mcp-tools.PromptDefinition? normalised
----@return string? fault every fault of the definition, a line each; nothing has changed then
-function Registry:add_prompt(def, source)
-  local normalised, fault = require('mcp-tools.registry.definition.prompt').normalise(def)
-  if not normalised then
-    return refuse(self, 'prompt', type(def) == 'table' and def.name, fault, source)
-  end
-  return put(self, 'prompts', 'prompt', normalised.key, normalised, source)
-end
-
----@param self mcp-tools.Registry
----@param kind mcp-tools.Kind
----@param key string
+--- Takes a definition out. Calls of it that run go on.
+---@param kind mcp-tools.Kind 'resources' also for templates
+---@param key string the bare name, or the `uri` or `uri_template`
 ---@return boolean removed
-local function remove(self, kind, key)
-  local offered = self.entries[kind][key]
-  local there = offered or self.shelf[kind][key]
-  self.entries[kind][key], self.shelf[kind][key] = nil, nil
-  if there then
-    self.refused[label(WHAT[kind], key)] = nil
+function Registry:remove(kind, key)
+  for _, row in ipairs(kinds.of_option(kinds.row(kind).option)) do
+    local there = self:known(row.kind, key)
+    if there then
+      local offered = self.entries[row.kind][key]
+      self.entries[row.kind][key], self.shelf[row.kind][key] = nil, nil
+      self.refused[label(row, key)] = nil
+      if row.alike then
+        self.alike[row.kind][row.alike(key)] = nil
+      end
+      if offered then
+        self:changed(row.kind)
+      end
+      return true
+    end
   end
-  if offered then
-    self:changed(kind)
-  end
-  return there ~= nil
-end
-
---- Takes a tool out. Calls of it that run go on.
----@param name string bare
----@return boolean removed
-function Registry:remove_tool(name)
-  if self:known('tools', name) then
-    self.by_folded[folded(name)] = nil
-  end
-  return remove(self, 'tools', name)
-end
-
---- Takes a resource or template out. Reads of it that run go on.
----@param key string its `uri` or `uri_template`
----@return boolean removed
-function Registry:remove_resource(key)
-  return remove(self, 'resources', key) or remove(self, 'templates', key)
-end
-
---- Takes a prompt out.
----@param name string
----@return boolean removed
-function Registry:remove_prompt(name)
-  return remove(self, 'prompts', name)
+  return false
 end
 
 ---@param from table<string, table>
@@ -286,14 +246,11 @@ function Registry:list(kind)
   return list
 end
 
---- Takes out everything of a kind.
+--- Takes out everything of a kind, and forgets what was refused.
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
   local offered = next(self.entries[kind])
-  self.entries[kind], self.shelf[kind] = {}, {}
-  if kind == 'tools' then
-    self.refused, self.by_folded = {}, {}
-  end
+  self.entries[kind], self.shelf[kind], self.alike[kind], self.refused = {}, {}, {}, {}
   if offered then
     self:changed(kind)
   end

@@ -144,9 +144,7 @@ end
 ---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
 ---@param step fun()
 local function closed(call, finish, step)
-  local ok, fault = xpcall(step, debug.traceback)
-  if not ok then
-    log.error('deciding on %s failed, so it is denied: %s', call.name, fault)
+  if not log.guard(('deciding on %s, which is therefore denied,'):format(call.name), step) then
     finish(false, 'error', denial.error(call, 'the decision failed', 'failed'))
   end
 end
@@ -248,6 +246,10 @@ function Gateway:settle(call, finish)
   elseif self.grants:is_silenced(call) then
     local err = denial.error(call, 'the person at the editor wants no more such questions', 'decided')
     return finish(false, 'person: silence', err)
+  end
+  local late = call:late()
+  if late then -- whoever waits for it may have been told that nothing runs
+    return finish(false, 'too late', late)
   end
   self:question(call, decision, finish)
 end

@@ -21,6 +21,7 @@ local WAKE_MAX = 64 * 1024
 ---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
 ---@field marker mcp-tools.Marker?
 ---@field role 'bridge'|'client'|nil
+---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> how much progress a call may show
 local Channel = {}
 Channel.__index = Channel
 
@@ -29,7 +30,7 @@ Channel.__index = Channel
 ---@param marker_path any the file that it made for notes, if any
 ---@return mcp-tools.Channel
 function M.new(id, marker_path)
-  return setmetatable({ id = id, answering = {}, marker = started_file.open(marker_path) }, Channel)
+  return setmetatable({ id = id, answering = {}, buckets = {}, marker = started_file.open(marker_path) }, Channel)
 end
 
 --- Lets go of what belongs to it.
@@ -39,12 +40,14 @@ function Channel:close()
   end
 end
 
---- Sends an event. A closed channel is found by the watch; here it only goes unheard.
+--- Sends an event. Of a closed channel it goes unheard; wire/channels.lua finds those.
+---@return boolean sent
 function Channel:emit(event, ...)
   local ok, err = pcall(vim.rpcnotify, self.id, event, ...)
   if not ok then
     log.debug('channel %d: %s did not go out: %s', self.id, event, err)
   end
+  return ok
 end
 
 --- Inside `execute` a note is enough: the reply follows; when the tool holds up the editor, the bridge looks for it.
@@ -108,17 +111,21 @@ function Channel:wake(call)
   end
 end
 
-Channel.done = Channel.wake
+function Channel:done(call)
+  self.buckets[call.id] = nil
+  self:wake(call)
+end
+
 Channel.inputs = Channel.wake
 
 --- Progress goes out at once while the call has tokens, else when it has one again: the latest, not all of them.
 function Channel:progress(call)
   local rate = config.get().limits.progress_rate
   local now = uv.hrtime()
-  local bucket = call.bucket
+  local bucket = self.buckets[call.id]
   if not bucket then
     bucket = { tokens = rate, at = now }
-    call.bucket = bucket
+    self.buckets[call.id] = bucket
   end
   bucket.tokens = math.min(rate, bucket.tokens + (now - bucket.at) / 1e9 * rate)
   bucket.at = now

@@ -6,17 +6,17 @@
 
 local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
+local kinds = require('mcp-tools.registry.kinds')
 local new_subscriptions = require('mcp-tools.wire.subscriptions').new
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local resolver = require('mcp-tools.call.resolver')
-
-local uv = vim.uv
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- How often lost channels are looked for.
-local WATCH_MS = 1000
+--- ms between two looks for lost channels: while somebody waits for something, and else.
+M.WATCH_MS, M.IDLE_MS = 1000, 30000
 
 --- By the number of the channel. A field, not a function: every call looks here.
 ---@type table<integer, mcp-tools.Channel>
@@ -52,42 +52,52 @@ function M.updated(uri)
   end
 end
 
-local watch
+local watch ---@type mcp-tools.Timer?
+local pace ---@type integer? ms of the watch
+local look
+
+--- Looks so often from now on; nil = not any more.
+---@param ms integer?
+local function set_pace(ms)
+  if ms == pace then
+    return
+  elseif watch then
+    watch:stop()
+  end
+  pace = ms
+  watch = ms and timer.every(ms, look) or nil
+end
 
 ---@param id integer
 local function is_open(id)
   return vim.api.nvim_get_chan_info(id).id ~= nil -- of a closed one 0.10 gives a table that is not empty
 end
 
-local function look()
+local function drop_lost()
   for id in pairs(attached) do
     if not is_open(id) then
       M.lost(id)
     end
   end
-  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
-  if next(attached) == nil or not watched then
-    watch:stop()
-    watch:close()
-    watch = nil
-  end
 end
 
---- Looks once a second while a call is pending or something is subscribed to or provided; else there is no timer.
+function look()
+  drop_lost()
+  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
+  set_pace(next(attached) and (watched and M.WATCH_MS or M.IDLE_MS) or nil)
+end
+
+--- Looks once a second while a call is pending or something is subscribed to or provided.
 function M.keep_watch()
-  if watch then
-    return
-  end
-  watch = uv.new_timer()
-  watch:start(
-    WATCH_MS,
-    WATCH_MS,
-    vim.schedule_wrap(function()
-      if watch then
-        look()
-      end
-    end)
-  )
+  set_pace(M.WATCH_MS)
+end
+
+--- Somebody is there. Whoever was before and is gone has not said so.
+---@param channel mcp-tools.Channel
+function M.attach(channel)
+  drop_lost()
+  attached[channel.id] = channel
+  set_pace(pace or M.IDLE_MS)
 end
 
 --- A channel is gone: what it asked for is cancelled, and what it did not fetch is forgotten.
@@ -117,7 +127,7 @@ local pending
 
 -- Everyone who is attached is told of a change, once per turn of the event loop.
 core.registry():on_change(function(kind)
-  if subscriptions and (kind == 'resources' or kind == 'templates') then
+  if subscriptions and kinds.row(kind).option == 'resources' then
     subscriptions:refresh()
   end
   if pending then
@@ -129,11 +139,13 @@ core.registry():on_change(function(kind)
   end
   pending = { [kind] = true }
   vim.schedule(function()
-    local kinds = pending or {}
+    local due = pending or {}
     pending = nil
-    for changed in pairs(kinds) do
-      for _, channel in pairs(attached) do
-        channel:emit('changed', changed, core.get().registry.revisions[changed])
+    for changed in pairs(due) do
+      for id, channel in pairs(attached) do
+        if not channel:emit('changed', changed, core.get().registry.revisions[changed]) then
+          M.lost(id)
+        end
       end
     end
   end)

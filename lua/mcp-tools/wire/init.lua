@@ -53,7 +53,7 @@ function M.hello(id, info)
   end
   local channel = Channel.new(id, info.marker)
   channel.role = info.role
-  attached[id] = channel
+  channels.attach(channel)
   local answer = {}
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so
@@ -177,11 +177,16 @@ function M.answer(id, seq, text)
   return reply
 end
 
---- Cancels a call; the tool's hooks run.
+--- Cancels a call; the tool's hooks run. Nobody waits for what came of one that has ended already.
 ---@param id string
 ---@param reason string
 function M.cancel_task(id, reason)
-  return { cancelled = core.get().executor:cancel(id, reason or 'client') }
+  local executor = core.get().executor
+  local cancelled = executor:cancel(id, reason or 'client')
+  if not cancelled then
+    executor:acknowledge({ id })
+  end
+  return { cancelled = cancelled }
 end
 
 --- The results of these calls have arrived.

@@ -6,18 +6,17 @@
 --- Does not know about: what a tool does, how the process answers (call/remote.lua).
 
 local core = require('mcp-tools.core')
-local withdraw = require('mcp-tools.registry.withdraw')
+local Holder = require('mcp-tools.registry.holder')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
-local source = require('mcp-tools.registry.source')
 local remote = require('mcp-tools.call.remote')
 
 local M = {}
 
 ---@class mcp-tools.Provider
 ---@field target mcp-tools.RemoteTarget
----@field tools table<string, table> name → what the registry made of it
+---@field tools mcp-tools.Holder
 
 ---@type table<integer, table<string, mcp-tools.Provider>> channel → name
 local providers = {}
@@ -35,27 +34,17 @@ local function target_of(channel)
   })
 end
 
+--- A definition whose handler passes calls to the channel.
 ---@param provider mcp-tools.Provider
 ---@param name string of the provider
 ---@param def table
----@return string? name, string? fault
-local function add(provider, name, def)
-  local registry = core.registry()
-  local holder = registry:known('tools', def.name)
-  if holder and provider.tools[def.name] ~= holder then
-    local taken = "tool '%s': name: it is taken by %s"
-    return nil, taken:format(def.name, source.describe(holder, project.root()))
-  end
-  local whole = vim.tbl_extend('force', def, {
+---@return table
+local function with_handler(provider, name, def)
+  return vim.tbl_extend('force', def, {
     execute = function(ctx, args)
       remote.call(provider.target, ctx, { provider = name, name = def.name }, args, ctx.call.max_result)
     end,
   })
-  local normalised, fault = registry:add_tool(whole, { origin = 'mounted', name = name })
-  if normalised then
-    provider.tools[def.name] = normalised
-  end
-  return normalised and def.name, fault
 end
 
 --- Offers tools, in place of those that the provider had before.
@@ -65,17 +54,15 @@ end
 ---@return { refused: string[] } faults of the definitions that were not taken in
 function M.provide(channel, name, definitions)
   providers[channel] = providers[channel] or {}
-  local provider = providers[channel][name] or { target = target_of(channel), tools = {} }
+  local provider = providers[channel][name]
+    or { target = target_of(channel), tools = Holder.new('tools', project.root) }
   providers[channel][name] = provider
-  local kept, refused = {}, {}
-  for _, def in ipairs(definitions) do
-    local added, fault = add(provider, name, def)
-    if added then
-      kept[added] = true
-    end
-    table.insert(refused, fault)
-  end
-  withdraw(core.registry(), provider.tools, kept)
+  local list = vim.tbl_map(function(def)
+    return with_handler(provider, name, def)
+  end, definitions)
+  local refused = provider.tools:replace(core.registry(), list, function()
+    return { origin = 'mounted', name = name }
+  end)
   return { refused = refused }
 end
 
@@ -91,7 +78,7 @@ function M.withdraw(channel, name)
   if next(providers[channel]) == nil then
     providers[channel] = nil
   end
-  withdraw(core.registry(), provider.tools, {})
+  provider.tools:keep(core.registry())
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 

@@ -39,10 +39,7 @@ local function instructions()
   end
   local own = config.get().instructions
   if type(own) == 'function' then
-    local ok, text = xpcall(own, debug.traceback)
-    if not ok then
-      log.error('the option instructions failed: %s', text)
-    end
+    local ok, text = log.guard('the option instructions', own)
     own = ok and text or nil
   end
   if type(own) == 'string' and own ~= '' then

@@ -9,6 +9,7 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
 
@@ -26,7 +27,7 @@ M.MAX_URIS = 4096
 ---@field stop fun()? ends the watch
 ---@field pending boolean a message is due
 ---@field next_at integer ns, before which none goes out
----@field timer uv.uv_timer_t?
+---@field timer mcp-tools.Timer?
 ---@field closed boolean?
 
 ---@class mcp-tools.Subscriptions
@@ -60,9 +61,9 @@ end
 ---@param self mcp-tools.Subscriptions
 ---@param entry mcp-tools.Subscription
 local function changer(self, entry)
-  local due = vim.schedule_wrap(function()
+  local function due()
     flush(self, entry)
-  end)
+  end
   return function()
     if entry.pending or entry.closed then
       return
@@ -70,11 +71,9 @@ local function changer(self, entry)
     entry.pending = true
     local wait = entry.next_at - uv.hrtime()
     if wait <= 0 then
-      return due()
+      return vim.schedule(due)
     end
-    entry.timer = entry.timer or uv.new_timer()
-    uv.update_time() -- the loop's own time may be some ms old, and the timer early by as much
-    entry.timer:start(math.ceil(wait / 1e6), 0, due)
+    entry.timer = timer.after(wait / 1e6, due)
   end
 end
 
@@ -83,10 +82,7 @@ local function stop_watch(entry)
   local stop = entry.stop
   entry.stop = nil
   if stop then
-    local ok, err = xpcall(stop, debug.traceback)
-    if not ok then
-      log.error('resource %s: ending its watch failed: %s', entry.uri, err)
-    end
+    log.guard(('resource %s: ending its watch'):format(entry.uri), stop)
   end
 end
 
@@ -96,12 +92,8 @@ local function start_watch(entry, located)
   entry.located = located
   local watch = located and located.resource.watch
   if watch then
-    local ok, stop = xpcall(watch, debug.traceback, entry.changed, located.params)
-    if ok then
-      entry.stop = stop
-    else
-      log.error('resource %s: its watch threw: %s', entry.uri, stop)
-    end
+    local ok, stop = log.guard(('resource %s: its watch'):format(entry.uri), watch, entry.changed, located.params)
+    entry.stop = ok and stop or nil
   end
 end
 
@@ -145,7 +137,6 @@ local function leave(self, entry, channel)
   self.entries[entry.uri] = nil
   if entry.timer then
     entry.timer:stop()
-    entry.timer:close()
     entry.timer = nil
   end
   stop_watch(entry)

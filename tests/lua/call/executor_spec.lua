@@ -29,7 +29,7 @@ local function bench(settings)
   })
   local function tool(def)
     def.description = def.description or 'x'
-    local ok, fault = registry:add_tool(def)
+    local ok, fault = registry:add('tools', def)
     assert(ok, fault)
   end
   local function run(name, args, opts)
@@ -421,7 +421,7 @@ describe('a call', function()
     }
     b.tool(def)
     local call = b.run('x')
-    b.registry:remove_tool('x')
+    b.registry:remove('tools', 'x')
     t.eq('unknown_tool', error_of(b.run('x')).code)
     ctx('still here')
     t.eq('still here', call.outcome.value)
@@ -456,6 +456,69 @@ describe('a call', function()
     t.eq(nil, b.executor:get(one.id))
     b.executor:expire()
     t.eq(nil, b.executor:get(two.id))
+  end)
+
+  it('that has expired is gone when its time is up, not up to twice as late', function()
+    local b = bench({ result_ttl = 200 })
+    b.tool({
+      name = 'x',
+      execute = function(ctx)
+        ctx('kept')
+      end,
+    })
+    local held = {}
+    b.tool({
+      name = 'held',
+      execute = function(ctx)
+        table.insert(held, ctx)
+      end,
+    })
+    local first, second = b.run('x', {}, { keep = true }), b.run('held', {}, { keep = true })
+    vim.wait(100)
+    held[1]('late')
+    t.wait(function()
+      return not b.executor:get(first.id)
+    end)
+    t.ok(b.executor:get(second.id))
+    t.wait(function()
+      return not b.executor:get(second.id)
+    end)
+    local ms = (vim.uv.hrtime() - second.ended_at) / 1e6
+    t.ok(ms >= 200 and ms < 290, ('it was kept for %d ms'):format(ms))
+  end)
+
+  it('is not made again under its id, acknowledged or not', function()
+    local b = bench()
+    local runs = 0
+    b.tool({
+      name = 'x',
+      execute = function(ctx)
+        runs = runs + 1
+        ctx()
+      end,
+    })
+    b.run('x', {}, { id = 'b-1', keep = true })
+    t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1', keep = true })).code)
+    b.executor:acknowledge({ 'b-1' })
+    t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1', keep = true })).code)
+    b.run('x', {}, { id = 'b-2' })
+    t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-2' })).code)
+    t.eq(2, runs)
+  end)
+
+  it('that is cancelled before it comes is refused, however many others end meanwhile', function()
+    local b = bench()
+    b.tool({
+      name = 'x',
+      execute = function(ctx)
+        ctx()
+      end,
+    })
+    b.executor:cancel('b-1', 'client')
+    for i = 1, 2000 do
+      b.run('x', {}, { id = 'c-' .. i })
+    end
+    t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1' })).code)
   end)
 
   it('that runs is not lost to an acknowledge or to expiry', function()

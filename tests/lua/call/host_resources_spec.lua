@@ -36,7 +36,7 @@ local function bench(tool, declared, opts)
     tool = { run = tool }
   end
   tool.name, tool.description = 'asks', 'x'
-  assert(registry:add_tool(tool))
+  assert(registry:add('tools', tool))
   local asked = {}
   local listener = {
     inputs = function(_, call)

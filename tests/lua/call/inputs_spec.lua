@@ -25,7 +25,7 @@ local function bench(tool, opts)
     end,
   })
   tool.name, tool.description = 'asks', 'x'
-  assert(registry:add_tool(tool))
+  assert(registry:add('tools', tool))
   local asked = {}
   local call = executor:execute('asks', {}, {
     host = 'test',

@@ -45,13 +45,16 @@ end)
 
 describe('reading a resource', function()
   local function gives(value, more)
-    assert(registry:add_resource(vim.tbl_extend('force', {
-      uri = 'x://y',
-      name = 'y',
-      read = function(ctx)
-        ctx(value)
-      end,
-    }, more or {})))
+    assert(registry:add(
+      'resources',
+      vim.tbl_extend('force', {
+        uri = 'x://y',
+        name = 'y',
+        read = function(ctx)
+          ctx(value)
+        end,
+      }, more or {})
+    ))
     return result('resource', 'x://y').contents
   end
 
@@ -86,7 +89,7 @@ describe('reading a resource', function()
   end)
 
   it('works as a coroutine, later, with the values of its URI', function()
-    assert(registry:add_resource({
+    assert(registry:add('resources', {
       uri_template = 'x://{id}/{+rest}',
       name = 'y',
       run = function(ctx, params)
@@ -107,7 +110,7 @@ describe('reading a resource', function()
       { blob = ('x'):rep(76) },
       { { text = ('x'):rep(60) }, { text = ('x'):rep(41) } },
     }) do
-      assert(registry:add_resource({
+      assert(registry:add('resources', {
         uri = 'x://y',
         name = 'y',
         read = function(ctx)
@@ -122,7 +125,7 @@ describe('reading a resource', function()
 
   it('refuses what is no contents', function()
     local function err_of(value)
-      assert(registry:add_resource({
+      assert(registry:add('resources', {
         uri = 'x://y',
         name = 'y',
         read = function(ctx)
@@ -145,16 +148,16 @@ describe('reading a resource', function()
         ctx('a\255b')
       end,
     }
-    assert(registry:add_resource(def, { origin = 'bundled' }))
+    assert(registry:add('resources', def, { origin = 'bundled' }))
     local one = result('resource', 'x://y').contents[1]
     t.eq({ 'a\239\191\189b', { lossy = true } }, { one.text, one._meta })
-    assert(registry:add_resource(def))
+    assert(registry:add('resources', def))
     local outcome = run('resource', 'x://y')
     t.ok(outcome.payload.text:find('\255', 1, true)) -- the bridge meets it and asks where it stands
   end)
 
   it('ends as every call: throws, times out, is cancelled, is refused when late', function()
-    assert(registry:add_resource({
+    assert(registry:add('resources', {
       uri = 'x://y',
       name = 'y',
       timeout = 20,
@@ -166,7 +169,7 @@ describe('reading a resource', function()
     call:cancel('client')
     t.eq('cancelled', call.outcome.error.code)
     t.eq('editor_blocked', run('resource', 'x://y', {}, { start_by = 1 }).error.code)
-    assert(registry:add_resource({
+    assert(registry:add('resources', {
       uri = 'x://y',
       name = 'y',
       read = function()
@@ -180,7 +183,7 @@ end)
 
 describe('getting a prompt', function()
   local function define(get, args)
-    assert(registry:add_prompt({ name = 'p', description = 'why', args = args, get = get }))
+    assert(registry:add('prompts', { name = 'p', description = 'why', args = args, get = get }))
   end
 
   it('gives messages of every form', function()
@@ -256,7 +259,7 @@ describe('completing', function()
 
   it('asks the function of the argument, with what else is known', function()
     local seen
-    assert(registry:add_prompt({
+    assert(registry:add('prompts', {
       name = 'p',
       description = 'x',
       get = function() end,
@@ -272,7 +275,7 @@ describe('completing', function()
         b = {},
       },
     }))
-    assert(registry:add_resource({
+    assert(registry:add('resources', {
       uri_template = 'x://{id}',
       name = 'y',
       read = function() end,
@@ -292,7 +295,7 @@ describe('completing', function()
 
   it('gives a hundred at most, and says that there are more', function()
     local function completes(value)
-      assert(registry:add_resource({
+      assert(registry:add('resources', {
         uri_template = 'x://{id}',
         name = 'y',
         read = function() end,
@@ -326,7 +329,7 @@ describe('completing', function()
     t.eq('not_found', code({ ref = 5, argument = { name = 'a', value = '' } }))
     t.eq('validation_error', code({ ref = { type = 'prompt', name = 'p' }, argument = { name = 'a', value = 5 } }))
     t.eq('validation_error', code({}))
-    assert(registry:add_resource({
+    assert(registry:add('resources', {
       uri_template = 'x://{id}',
       name = 'y',
       read = function() end,

@@ -17,7 +17,7 @@ local function registry()
   local made = Registry.new()
   local function add(def)
     def.name, def.read = def.name or 'n', function() end
-    assert(made:add_resource(def))
+    assert(made:add('resources', def))
   end
   add({ uri = 'nvim://fixed', name = 'fixed' })
   add({ uri_template = 'nvim://thing/{id}', name = 'thing' })

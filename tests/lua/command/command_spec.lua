@@ -35,7 +35,7 @@ describe(':McpTools', function()
     config.setup({ bridge = { command = { 'python3', FIXTURE, 'ready' } } })
     notifications.collect()
     core.get().registry:clear('tools')
-    core.get().registry:add_tool({
+    core.get().registry:add('tools', {
       name = 'echo',
       description = 'gives back what it got',
       args = { text = { type = 'string', required = true } },
@@ -44,7 +44,7 @@ describe(':McpTools', function()
         ctx({ said = args.text })
       end,
     })
-    core.get().registry:add_tool({
+    core.get().registry:add('tools', {
       name = 'wait',
       description = 'never answers',
       annotations = { read_only = true },
@@ -125,7 +125,7 @@ describe(':McpTools', function()
 
   it('shows names of clients and tools as what they are', function()
     local hostile = 'a\27[2J\n\226\128\174b'
-    core.get().registry:add_tool({
+    core.get().registry:add('tools', {
       name = hostile,
       description = hostile,
       annotations = { read_only = true },

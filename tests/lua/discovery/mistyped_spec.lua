@@ -5,7 +5,7 @@ local notifications = require('notifications')
 local t = require('helpers')
 
 local function add(name)
-  core.get().registry:add_tool({ name = name, description = name, execute = function() end })
+  core.get().registry:add('tools', { name = name, description = name, execute = function() end })
 end
 
 local function health()

@@ -463,7 +463,7 @@ describe('nvim://status, modules, discovery', function()
   end)
 
   it('say what was found, and what was not taken in', function()
-    core.get().registry:add_prompt({ name = 'broken' })
+    core.get().registry:add('prompts', { name = 'broken' })
     local found = project.data('nvim://discovery')
     core.get().registry.refused["prompt 'broken'"] = nil
     t.eq('bundled', found.resources[1].origin)
@@ -478,11 +478,11 @@ describe('nvim://status, modules, discovery', function()
     local heard = watched('nvim://discovery')
     local registry = core.get().registry
     heard.after(function()
-      registry:add_prompt({ name = 'spec', description = 'x', get = print })
+      registry:add('prompts', { name = 'spec', description = 'x', get = print })
     end)
     heard.stop()
     local before = heard.count
-    registry:remove_prompt('spec')
+    registry:remove('prompts', 'spec')
     t.eq(before, heard.count)
   end)
 end)

@@ -49,7 +49,7 @@ local function bench()
         ctx('ran')
       end,
     }, def or {})
-    assert(b.registry:add_tool(full, source))
+    assert(b.registry:add('tools', full, source))
   end
   function b.run(args, opts)
     local call = b.executor:execute((opts or {}).name or 'x', args, {

@@ -1,5 +1,6 @@
 local t = require('helpers')
 local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
 local wire = require('mcp-tools.wire')
 
@@ -75,6 +76,19 @@ describe('provided tools', function()
     end, 5000, 'the end of the call')
     t.eq('execution_error', outcome.err.code)
     t.eq({}, names())
+  end)
+
+  it('that never answer a cancel are forgotten', function()
+    local patience = remote.PATIENCE
+    remote.PATIENCE = 30
+    wire.provide(channel, 'far', { ECHO })
+    call('far_echo')
+    local running = pending()
+    running:cancel('user')
+    vim.wait(80)
+    wire.remote_result(running.id, { kind = 'text', text = 'very late' })
+    t.ok(not (log.lines(1)[1] or ''):find('came to an end', 1, true), 'the call was still known')
+    remote.PATIENCE = patience
   end)
 
   it('take no name of another', function()

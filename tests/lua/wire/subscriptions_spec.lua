@@ -10,7 +10,7 @@ local function now()
 end
 
 local function define(uri, watch)
-  assert(registry:add_resource({ uri = uri, name = 'n', read = function() end, watch = watch }))
+  assert(registry:add('resources', { uri = uri, name = 'n', read = function() end, watch = watch }))
 end
 
 before_each(function()
@@ -100,7 +100,7 @@ describe('a subscription', function()
     t.wait(function()
       return #sent == 1
     end)
-    registry:remove_resource('x://y')
+    registry:remove('resources', 'x://y')
     subscriptions:refresh()
     subscriptions:refresh()
     t.eq(true, subscriptions:any())

@@ -7,6 +7,7 @@
 local Question = require('mcp-tools.ui.approval.question')
 local announce = require('mcp-tools.ui.approval.event')
 local denial = require('mcp-tools.trust.denial')
+local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
 
@@ -67,34 +68,24 @@ end
 --- Ends it when nobody answers in time.
 ---@param question mcp-tools.Question
 ---@param ms integer
----@return uv.uv_timer_t
+---@return mcp-tools.Timer
 local function expire_later(question, ms)
-  local timer = assert(uv.new_timer())
   question.call.answer_by = uv.hrtime() + ms * 1e6
-  uv.update_time() -- the loop's clock stands where its turn began
-  timer:start(
-    ms,
-    0,
-    vim.schedule_wrap(function()
-      if not question.closed then
-        local why = ('nobody answered within %d s'):format(ms / 1000)
-        Question.tell_missed(question.call, why)
-        question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
-      end
-    end)
-  )
-  return timer
+  return timer.after(ms, function()
+    local why = ('nobody answered within %d s'):format(ms / 1000)
+    Question.tell_missed(question.call, why)
+    question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
+  end)
 end
 
 --- Takes a question in and asks it, now or when it is its turn.
 ---@param question mcp-tools.Question
 ---@param ms integer how long it may stay open
 function M.add(question, ms)
-  local timer = expire_later(question, ms)
+  local expiry = expire_later(question, ms)
   local tell = question.tell
   question.on_close = function()
-    timer:stop()
-    timer:close()
+    expiry:stop()
     leave(question)
   end
   question.tell = function(...)

@@ -26,7 +26,7 @@ local function ask(opts)
       ctx('ran')
     end,
   }
-  assert(registry:add_tool(tool))
+  assert(registry:add('tools', tool))
   local gateway = Gateway.new({
     ask = approval.ask,
     root = function()
@@ -191,11 +191,17 @@ describe('a question', function()
 
   it('without an answer in time is denied, and taken back', function()
     config.setup({ approval = { timeout = 1000 } })
+    local busy_till = vim.uv.hrtime() + 400e6
+    while vim.uv.hrtime() < busy_till do
+    end
+    local asked_at = vim.uv.hrtime()
     local call, sent, gateway = ask()
     t.wait(function()
       return call:ended()
     end, 5000)
     t.eq({ 'access_denied', 'timeout', 'taken back' }, { call.outcome.error.code, call.decision.by, sent[2] })
+    local ms = (vim.uv.hrtime() - asked_at) / 1e6
+    t.ok(ms >= 1000, ('there were only %d ms to answer'):format(ms))
     t.eq('x', gateway.grants.unanswered[1].tool)
   end)
 end)

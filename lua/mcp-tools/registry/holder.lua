@@ -1,0 +1,109 @@
+--- What one place (a file, a module, a process, an option) has given to the registry, and gives no longer.
+---
+--- Receives: definitions of that place.
+--- Sends: them to the registry, unless somebody else has their name; out of it what the place no longer has, unless
+--- somebody else has taken the name since.
+--- Does not know about: what kind of place it is, which project is open.
+
+local kinds = require('mcp-tools.registry.kinds')
+local origin = require('mcp-tools.registry.source')
+
+local M = {}
+
+---@class mcp-tools.Holder
+---@field kind mcp-tools.Kind one of those that share an option
+---@field root (fun(): string)?
+---@field held table<string, table> key → what the registry made of it
+---@field given table<string, table> key → the definition as it was given
+local Holder = {}
+Holder.__index = Holder
+
+--- Makes one for a place that has given nothing yet.
+---@param kind mcp-tools.Kind
+---@param root? fun(): string the project, to say who has taken a name
+---@return mcp-tools.Holder
+function M.new(kind, root)
+  return setmetatable({ kind = kind, root = root, held = {}, given = {} }, Holder)
+end
+
+--- What somebody else has registered under the key of a definition.
+---@param registry mcp-tools.Registry
+---@param def any
+---@return table? theirs
+function Holder:taken_by(registry, def)
+  local row, key = kinds.sort(self.kind, def)
+  local there = type(key) == 'string' and registry:known(row.kind, key) or nil
+  return there ~= self.held[key or false] and there or nil
+end
+
+--- Gives a definition to the registry. One that it has given already is left as it is.
+---@param registry mcp-tools.Registry
+---@param def any
+---@param source mcp-tools.Source
+---@return string? key when the place has something under it now: this, or what it gave before when this has a fault
+---@return string? fault
+function Holder:add(registry, def, source)
+  local row, key = kinds.sort(self.kind, def)
+  local theirs = self:taken_by(registry, def)
+  if theirs then
+    local text = "%s '%s': %s: it is taken by %s"
+    return nil, text:format(row.what, key, row.key, origin.describe(theirs, self.root()))
+  end
+  local there = self.held[key or false]
+  if there and self.given[key] == def and registry:known(row.kind, key) then
+    return key
+  end
+  local made, fault = registry:add(self.kind, def, source)
+  if made then
+    self.held[key], self.given[key] = made, def
+  end
+  return (made or there) and key or nil, fault
+end
+
+--- Takes out what the place no longer has.
+---@param registry mcp-tools.Registry
+---@param kept? table<string, true> the keys that it still has; none when left out
+function Holder:keep(registry, kept)
+  for key, made in pairs(self.held) do
+    if not (kept and kept[key]) then
+      self.held[key], self.given[key] = nil, nil
+      for _, row in ipairs(kinds.of_option(kinds.row(self.kind).option)) do
+        if registry:known(row.kind, key) == made then
+          registry:remove(row.kind, key)
+        end
+      end
+    end
+  end
+end
+
+--- Gives definitions in place of all that the place gave before. One that fails takes no other with it.
+---@param registry mcp-tools.Registry
+---@param list any[]
+---@param source_of fun(): mcp-tools.Source
+---@return string[] faults
+function Holder:replace(registry, list, source_of)
+  local kept, faults = {}, {}
+  for _, def in ipairs(list) do
+    -- A definition may be a table that throws when it is read, or one that never ends.
+    local ok, key, fault = xpcall(self.add, debug.traceback, self, registry, def, source_of())
+    if not ok then
+      key, fault = nil, 'a definition cannot be read: ' .. tostring(key)
+    end
+    if key then
+      kept[key] = true
+    end
+    table.insert(faults, fault)
+  end
+  self:keep(registry, kept)
+  return faults
+end
+
+--- The keys that it holds, in order.
+---@return string[]
+function Holder:keys()
+  local list = vim.tbl_keys(self.held)
+  table.sort(list)
+  return list
+end
+
+return M

@@ -1,0 +1,141 @@
+local t = require('helpers')
+local config = require('mcp-tools.config')
+local mcp = require('mcp-tools')
+
+local function register(name, def)
+  mcp.register(vim.tbl_extend('force', { name = name, description = name, annotations = { read_only = true } }, def))
+end
+
+describe('a call that a tool makes', function()
+  local inner, cancelled, went_on
+
+  before_each(function()
+    config.setup({ approval = { default = 'allow' } })
+    inner, cancelled, went_on = nil, {}, false
+    register('inner', {
+      execute = function(ctx)
+        inner = ctx
+        ctx:on_cancel(function(reason)
+          table.insert(cancelled, reason)
+        end)
+      end,
+    })
+  end)
+
+  --- Calls a tool that calls `inner`.
+  local function outer(def)
+    register('outer', def)
+    local outcome = {}
+    local handle = mcp.call('outer', {}, function(result, err)
+      outcome.result, outcome.err = result, err
+    end)
+    t.wait(function()
+      return inner
+    end)
+    return handle, outcome
+  end
+
+  local STYLES = {
+    ['without a callback, in `run`'] = {
+      run = function()
+        mcp.call('inner')
+        went_on = true
+      end,
+    },
+    ['with a callback, in `run`'] = {
+      run = function(ctx)
+        mcp.call('inner', {}, function() end)
+        ctx:await(function() end)
+      end,
+    },
+    ['after it has waited'] = {
+      run = function(ctx)
+        ctx:await(vim.schedule)
+        mcp.call('inner')
+        went_on = true
+      end,
+    },
+    ['in `execute`'] = {
+      execute = function()
+        mcp.call('inner', {}, function() end)
+      end,
+    },
+    ['of a tool that makes the call'] = {
+      run = function()
+        register('middle', {
+          run = function()
+            return (mcp.call('inner'))
+          end,
+        })
+        mcp.call('middle')
+        went_on = true
+      end,
+    },
+  }
+  for style, def in vim.spairs(STYLES) do
+    it('ends with it: ' .. style, function()
+      local handle = outer(def)
+      t.eq(true, handle:cancel())
+      t.eq({ 'parent' }, cancelled)
+      vim.wait(20)
+      t.eq(false, went_on)
+    end)
+  end
+
+  it('ends when the time of its tool is up', function()
+    outer({
+      timeout = 30,
+      run = function()
+        mcp.call('inner')
+      end,
+    })
+    t.wait(function()
+      return cancelled[1]
+    end)
+    t.eq({ 'parent' }, cancelled)
+  end)
+
+  it('goes on when its tool has answered', function()
+    local _, outcome = outer({
+      execute = function(ctx)
+        mcp.call('inner', {}, function() end)
+        ctx('answered')
+      end,
+    })
+    t.eq('answered', outcome.result)
+    t.eq({}, cancelled)
+    inner('done')
+  end)
+
+  it('is no business of a tool that merely runs meanwhile', function()
+    register('waits', {
+      execute = function() end,
+    })
+    local handle = mcp.call('waits', {}, function() end)
+    mcp.call('inner', {}, function() end)
+    handle:cancel()
+    t.eq({}, cancelled)
+    inner()
+  end)
+end)
+
+describe('call() without a callback', function()
+  it('goes on where the API may be used, when the tool answered where it may not', function()
+    register('fast', {
+      execute = function(ctx)
+        vim.system({ vim.v.progpath, '--version' }, {}, function()
+          ctx('answer')
+        end)
+      end,
+    })
+    local seen
+    coroutine.wrap(function()
+      local result = mcp.call('fast')
+      seen = { result, vim.in_fast_event(), vim.api.nvim_create_buf(false, true) > 0 }
+    end)()
+    t.wait(function()
+      return seen
+    end)
+    t.eq({ 'answer', false, true }, seen)
+  end)
+end)

@@ -1,0 +1,65 @@
+local t = require('helpers')
+local channels = require('mcp-tools.wire.channels')
+local core = require('mcp-tools.core')
+local wire = require('mcp-tools.wire')
+
+local function attach(role)
+  local id = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+  wire.hello(id, { protocol = wire.PROTOCOL, role = role, pid = vim.fn.jobpid(id), versions = {} })
+  return id
+end
+
+--- Ends its process, and waits until the editor knows that the channel is closed.
+local function kill(id)
+  vim.fn.jobstop(id)
+  t.wait(function()
+    return vim.api.nvim_get_chan_info(id).id == nil
+  end)
+end
+
+local function gone(id)
+  return function()
+    return channels.attached[id] == nil
+  end
+end
+
+describe('a bridge that has died while no call was pending', function()
+  local idle = channels.IDLE_MS
+
+  after_each(function()
+    channels.IDLE_MS = idle
+    for id in pairs(channels.attached) do
+      wire.lost(id)
+      vim.fn.jobstop(id)
+    end
+  end)
+
+  it('is let go after a while', function()
+    channels.IDLE_MS = 50
+    local id = attach()
+    vim.fn.jobstop(id)
+    t.wait(gone(id))
+  end)
+
+  it('is let go when the next one comes', function()
+    local first = attach()
+    kill(first)
+    local second = attach()
+    t.ok(gone(first)())
+    t.ok(not gone(second)())
+  end)
+
+  it('is let go when it is to be told something', function()
+    local id = attach()
+    kill(id)
+    core.get().registry:changed('tools')
+    t.wait(gone(id), 500)
+  end)
+
+  it('and one that lives stays', function()
+    channels.IDLE_MS = 20
+    local id = attach()
+    vim.wait(100)
+    t.ok(not gone(id)())
+  end)
+end)

@@ -225,12 +225,13 @@ async def test_cancel_reaches_the_tool(common_tools: Bridge, transport: Transpor
 
 @alike
 async def test_approval_is_refused_without_a_person(common_tools: Bridge, transport: Transport) -> None:
-    """A tool that can destroy does not run when nobody can be asked; the error says what would allow it."""
+    """A tool that can destroy does not run when nobody can be asked; the client hears what it can do."""
     async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", {}))
 
         assert error["code"] == "access_denied"
-        assert 'tools = { risky = "allow" }' in error["message"]
+        assert "tell them, then call it again" in error["message"]
+        assert '"allow"' not in error["message"], "how to take the guard away is for the person alone"
         assert await common_tools.nvim.lua("return Seen.late") == 0
 
 

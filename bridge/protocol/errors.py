@@ -14,7 +14,7 @@ from .. import jsonrpc
 from ..calls.outcomes import error_details
 from ..errors import Code, EditorError, EditorGoneError, NoAnswerError
 from ..model import Outcome, ToolError
-from .kernel import Context, is_stateless
+from .request import Context, is_stateless
 
 _MALFORMED = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
 _MISSES = (Code.NOT_FOUND, Code.ACCESS_DENIED)

@@ -14,7 +14,8 @@ from .. import jsonrpc
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
-    from .kernel import Dispatch, Kernel
+    from .dispatch import Dispatch
+    from .kernel import Kernel
 
 CHECK_SECONDS = 0.25
 """How often a stateless client is looked after; short requests never pay for it."""

@@ -15,7 +15,7 @@ import mcp_types as types
 from ..calls.runner import Calls
 from ..model import CallKind, CallRequest, ClientInfo, Outcome, Progress
 from . import inputs
-from .kernel import Context, connection_of, dispatch_of, is_stateless, requested_log_levels
+from .request import Context, connection_of, dispatch_of, is_stateless, requested_log_levels
 
 DEFAULT_LOG_LEVEL = "info"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")

@@ -29,7 +29,7 @@ from ..calls.call import Observer
 from ..calls.runner import Calls
 from ..errors import Code
 from ..model import CallRequest, Outcome, Parked
-from .kernel import Context, is_stateless, request_client
+from .request import Context, is_stateless, request_client
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """A person types, a model thinks: they take as long as they take."""

@@ -1,25 +1,18 @@
-"""The SDK behind one face: the only importer of its inner names.
+"""The SDK as a kernel for both eras: sessions' clients, and requests that carry everything themselves.
 
-Receives: checked JSON-RPC messages and what a transport can do with answers. Sends: results as plain dicts.
+Receives: checked JSON-RPC messages and their `Dispatch`. Sends: results as plain dicts, or `Rejection`s.
 Does not know about: HTTP responses, the editor. Imported late (about a second); see `loader.py`.
-Longer than other files, because no other one may import what these names are.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-import anyio
-from mcp import MCPError
-from mcp.server.connection import Connection, allowed_log_levels
-from mcp.server.context import ServerRequestContext
+from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
 from mcp.server.runner import ServerRunner, aclose_shielded, modern_error_data
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import NoBackChannelError
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
     InboundLadderRejection,
@@ -29,8 +22,6 @@ from mcp.shared.inbound import (
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
 )
-from mcp.shared.message import ServerMessageMetadata
-from mcp.shared.transport_context import TransportContext
 from mcp_types import HEADER_MISMATCH, ClientCapabilities, Implementation, InitializeRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
 from multidict import MultiMapping
@@ -39,9 +30,7 @@ from pydantic import ValidationError
 from .. import jsonrpc
 from . import invalid_params
 from .capabilities import well_formed
-
-Context = ServerRequestContext[Any, Any]
-"""What handlers and middleware are given."""
+from .dispatch import Ask, Dispatch, KeyedPush, Standalone
 
 MAX_KEPT_IDENTITY = 16 * 1024
 """Characters of what a client without a session says of itself, beyond which that is read anew each time."""
@@ -50,139 +39,6 @@ _BATCH_VERSION = "2025-03-26"
 _PRIMING_VERSION = "2025-11-25"
 
 _LIFESPAN: dict[str, Any] = {}
-_ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
-_TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
-
-
-class Ask(Protocol):
-    """Sends a request to the client and waits for its answer."""
-
-    def __call__(
-        self, method: str, params: Mapping[str, Any] | None, seconds: float | None
-    ) -> Awaitable[jsonrpc.Answer]:
-        """Waits at most `seconds`."""
-
-
-class Push(Protocol):
-    """Sends a message to the client without waiting."""
-
-    def __call__(self, data: bytes, *, droppable: bool = False) -> None:
-        """`droppable`: may be left out when the client reads slowly."""
-
-
-class KeyedPush(Push, Protocol):
-    """A push towards a stream that can wait long for its reader."""
-
-    def __call__(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
-        """`key`: a message with the same one that still waits makes this one superfluous."""
-
-
-class Dispatch:
-    """One inbound message to the SDK (its `DispatchContext`), and to our handlers the way back to the client.
-
-    Attributes:
-        scope: what lives as long as the client's connection, where the client has no session.
-        encoded: set by a handler that has the result as JSON text already; used instead of the returned dict.
-    """
-
-    def __init__(
-        self,
-        request_id: jsonrpc.RequestId | None,
-        params: Mapping[str, Any] | None,
-        push: Push | None = None,
-        ask: Ask | None = None,
-        hang_up: Callable[[], None] | None = None,
-        scope: dict[str, Any] | None = None,
-    ) -> None:
-        self.request_id = request_id
-        self.scope = scope
-        self.transport = _ONE_WAY if ask is None else _TWO_WAY
-        self.encoded: bytes | None = None
-        self._progress_token = _progress_token(params)
-        self._push = push
-        self._ask = ask
-        self._hang_up = hang_up
-        self._cancel_requested: anyio.Event | None = None
-        close = None if hang_up is None else self._close_stream
-        self.message_metadata = ServerMessageMetadata(request_context=self, close_sse_stream=close)
-
-    @property
-    def cancel_requested(self) -> anyio.Event:
-        """Never set: a cancel reaches the handler's task directly."""
-        if self._cancel_requested is None:
-            self._cancel_requested = anyio.Event()
-        return self._cancel_requested
-
-    @property
-    def can_send_request(self) -> bool:
-        """Whether the client can be asked something now."""
-        return self._ask is not None
-
-    def send(self, method: str, params: Mapping[str, Any] | None, *, droppable: bool = True) -> None:
-        """A notification that belongs to this request; never waits."""
-        if self._push is not None:
-            self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), droppable=droppable)
-
-    def send_progress(
-        self, done: float, total: float | None, message: str | None, meta: dict[str, Any] | None = None
-    ) -> None:
-        """Progress, if the client wants any; never waits."""
-        if self._progress_token is None:
-            return
-        params: dict[str, Any] = {"progressToken": self._progress_token, "progress": done}
-        if total is not None:
-            params["total"] = total
-        if message is not None:
-            params["message"] = message
-        if meta is not None:
-            params["_meta"] = meta
-        self.send("notifications/progress", params)
-
-    async def notify(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> None:
-        """The SDK's way to `send`."""
-        self.send(method, params)
-
-    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """The SDK's way to `send_progress`."""
-        self.send_progress(progress, total, message)
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        """Asks the client over this request's own stream."""
-        if self._ask is None:
-            raise NoBackChannelError(method)
-        return await _ask(self._ask, method, params, opts)
-
-    async def _close_stream(self) -> None:
-        if self._hang_up is not None:
-            self._hang_up()
-
-
-class Standalone:
-    """The SDK's `Outbound` of a session: messages that belong to no request."""
-
-    def __init__(self, push: KeyedPush, ask: Ask) -> None:
-        self._push = push
-        self._ask = ask
-
-    def tell(self, method: str, params: Mapping[str, Any], key: str) -> None:
-        """Sends a notification, unless one with this key waits to be read; never waits."""
-        self._push(jsonrpc.dumps(jsonrpc.notification(method, params)), key=key)
-
-    async def notify(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> None:
-        """Sends a notification; never waits."""
-        self._push(jsonrpc.dumps(jsonrpc.notification(method, params)))
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        """Asks the client."""
-        return await _ask(self._ask, method, params, opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,98 +212,10 @@ class Kernel:
         return None if rejection is None else _rejection(rejection)
 
 
-def connection_of(context: Context) -> Connection:
-    """The client's connection: its session id, its capabilities, and a place to keep things."""
-    return context.session._connection
-
-
-def dispatch_of(context: Context) -> Dispatch | None:
-    """Our own view of the message; None when another front (the SDK's, in tests) serves it."""
-    return context.request if isinstance(context.request, Dispatch) else None
-
-
-def scope_of(context: Context) -> dict[str, Any]:
-    """A place to keep things as long as the client's session, or without one its connection."""
-    dispatch = dispatch_of(context)
-    if dispatch is not None and dispatch.scope is not None:
-        return dispatch.scope
-    return connection_of(context).state
-
-
-def is_stateless(context: Context) -> bool:
-    """Whether the request is of the era without sessions."""
-    return context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
-
-
-def tell(
-    connection: Connection, method: str, params: Mapping[str, Any], key: str
-) -> asyncio.Task[None] | None:
-    """Sends a session's client what belongs to no request; a task only with another front than ours."""
-    if isinstance(connection.outbound, Standalone):
-        connection.outbound.tell(method, params, key)
-        return None
-    return asyncio.get_running_loop().create_task(connection.notify(method, params))
-
-
-async def request_client(
-    context: Context, method: str, params: Mapping[str, Any] | None, seconds: float | None = None
-) -> dict[str, Any]:
-    """Asks the client of a session, over the stream of its request.
-
-    Raises:
-        MCPError: the client refused.
-        TimeoutError: it did not answer in time.
-    """
-    options: CallOptions = {} if seconds is None else {"timeout": seconds}
-    return await context.session._request_outbound.send_raw_request(method, params, options)
-
-
-def requested_log_levels(context: Context) -> frozenset[str] | None:
-    """The log levels that a stateless request asked for; None in a session, which has a level of its own."""
-    if not is_stateless(context):
-        return None
-    return frozenset(allowed_log_levels(context.protocol_version, context.meta))
-
-
-async def _ask(
-    ask: Ask, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None
-) -> dict[str, Any]:
-    answer = await ask(method, params, (opts or {}).get("timeout"))
-    if answer.error is not None:
-        error = answer.error
-        code = error.get("code")
-        raise MCPError(code if isinstance(code, int) else 0, str(error.get("message", "")), error.get("data"))
-    return answer.result if isinstance(answer.result, dict) else {}
-
-
 def _rejection(verdict: InboundLadderRejection) -> Rejection:
     status = ERROR_CODE_HTTP_STATUS.get(verdict.code, 200)
     return Rejection(status, verdict.code, verdict.message, verdict.data)
 
 
-def _progress_token(params: Mapping[str, Any] | None) -> str | int | None:
-    meta = params.get("_meta") if params else None
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
-
-
 def _dump(model: Implementation | ClientCapabilities) -> dict[str, Any]:
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-__all__ = [
-    "Ask",
-    "Context",
-    "Dispatch",
-    "Kernel",
-    "Peer",
-    "Push",
-    "Rejection",
-    "connection_of",
-    "dispatch_of",
-    "is_stateless",
-    "request_client",
-    "requested_log_levels",
-    "scope_of",
-    "tell",
-]

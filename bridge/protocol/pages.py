@@ -20,7 +20,7 @@ from ..editor import Editor
 from ..model import Kind
 from . import filters
 from .definitions import CursorError, Definitions, Listing, ListingError, page
-from .kernel import Context, connection_of, dispatch_of
+from .request import Context, connection_of, dispatch_of
 
 UNCACHED: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What lists and reads of the stateless era say of themselves: they may change at any time."""

@@ -23,7 +23,8 @@ from .outbox import EventIds, Outbox
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
-    from ..protocol.kernel import Kernel, Push
+    from ..protocol.dispatch import Push
+    from ..protocol.kernel import Kernel
 
 KEPT_STREAMS = 16
 """Ended response streams that a client may still ask for after it lost its connection."""

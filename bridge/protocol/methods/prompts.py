@@ -13,8 +13,8 @@ from ...calls.runner import Calls
 from ...editor import Editor
 from .. import execute
 from ..errors import content_of
-from ..kernel import Context
 from ..pages import Pages
+from ..request import Context
 
 
 class Prompts:

@@ -18,9 +18,9 @@ from ...editor import Editor
 from ...model import Limits
 from .. import execute
 from ..errors import content_of, resource_refusal
-from ..kernel import Context, scope_of
 from ..pages import UNCACHED, Pages
 from ..rate_limit import TokenBucket
+from ..request import Context, scope_of
 
 
 class Resources:

@@ -23,7 +23,7 @@ from ...editor import Editor
 from ...errors import Code, EditorError
 from ...model import ToolError
 from ..errors import editor_failure, resource_refusal
-from ..kernel import Context, connection_of, tell
+from ..request import Context, connection_of, tell
 
 DEADLINE_SECONDS = 2.0
 """How long a subscription may wait for an editor that does not answer."""

@@ -20,8 +20,8 @@ from ...errors import Code
 from ...model import Outcome, ToolError
 from .. import execute
 from ..definitions import Definitions
-from ..kernel import Context
 from ..pages import Pages
+from ..request import Context
 from ..tool_results import tool_result
 
 

@@ -1,7 +1,7 @@
 """The dispatch of one message: what the SDK is given of it, and the ways back to its client.
 
-Receives: messages for a client, from the SDK and from handlers. Sends: JSON text to a transport's `Push`, requests to
-its `Ask`. Does not know about: transports, methods.
+Receives: messages for a client, from the SDK and from handlers. Sends: JSON text to a transport's
+`Push`, requests to its `Ask`. Does not know about: transports, methods.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import hmac
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.dispatcher import CallOptions
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_types.methods import INPUT_REQUIRED_METHODS
 
@@ -29,7 +30,8 @@ from ..calls.call import Observer
 from ..calls.runner import Calls
 from ..errors import Code
 from ..model import CallRequest, Outcome, Parked
-from .request import Context, is_stateless, request_client
+from .dispatch import Dispatch
+from .request import Caller, Context, is_stateless
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """A person types, a model thinks: they take as long as they take."""
@@ -69,7 +71,7 @@ class Legs:
         return self._seal(ctx, partial(self._leg, call_next))
 
     async def _leg(self, call_next: CallNext, ctx: Context) -> HandlerResult:
-        state = _state(ctx)
+        state = _state(ctx.params or {})
         if state is not None and state["boot"] != self._boot:
             raise _expired()
         try:
@@ -84,16 +86,15 @@ class Legs:
             }
 
 
-async def run_leg(calls: Calls, context: Context, request: CallRequest, observer: Observer) -> Outcome:
+async def run_leg(calls: Calls, caller: Caller, request: CallRequest, observer: Observer) -> Outcome:
     """Runs a call of the stateless era, or goes on with it.
 
     Raises:
         InputRequiredError: it asks for something.
         MCPError: the state names no call, or the client lacks a capability.
     """
-    params = context.params or {}
-    answers = _answers(params.get("inputResponses"))
-    state = _state(context)
+    answers = _answers(caller.params.get("inputResponses"))
+    state = _state(caller.params)
     result: Outcome | Parked | None
     if state is None:
         result = await calls.run_leg(request, observer)
@@ -113,23 +114,23 @@ async def run_leg(calls: Calls, context: Context, request: CallRequest, observer
     return result
 
 
-async def ask(context: Context, seconds: float, requests: dict[str, Any]) -> dict[str, Any]:
+async def ask(dispatch: Dispatch, seconds: float, requests: dict[str, Any]) -> dict[str, Any]:
     """Asks the client of a session for everything at once.
 
     Args:
-        context: of the client's own request.
+        dispatch: of the client's own request, over whose stream it is asked.
         seconds: how long the client may take where no person or model answers.
         requests: `{key: {method, params?}}`.
     """
-    answers = await asyncio.gather(*(_ask(context, seconds, request) for request in requests.values()))
+    answers = await asyncio.gather(*(_ask(dispatch, seconds, request) for request in requests.values()))
     return dict(zip(requests, answers, strict=True))
 
 
-async def _ask(context: Context, seconds: float, request: dict[str, Any]) -> dict[str, Any]:
+async def _ask(dispatch: Dispatch, seconds: float, request: dict[str, Any]) -> dict[str, Any]:
     method = request["method"]
-    limit = None if method in SLOW_METHODS else seconds
+    options: CallOptions = {} if method in SLOW_METHODS else {"timeout": seconds}
     try:
-        return {"result": await request_client(context, method, request.get("params") or None, limit)}
+        return {"result": await dispatch.send_raw_request(method, request.get("params") or None, options)}
     except MCPError as refusal:
         return {"error": refusal.error.model_dump(mode="json", exclude_none=True)}
     except TimeoutError:
@@ -137,9 +138,9 @@ async def _ask(context: Context, seconds: float, request: dict[str, Any]) -> dic
         return {"error": {"code": jsonrpc.REQUEST_TIMEOUT, "message": text}}
 
 
-def _state(context: Context) -> dict[str, Any] | None:
+def _state(params: Mapping[str, Any]) -> dict[str, Any] | None:
     """What a state says that was opened, hence is our own."""
-    text = (context.params or {}).get("requestState")
+    text = params.get("requestState")
     state: dict[str, Any] | None = None if text is None else json.loads(text)
     return state
 

@@ -66,8 +66,7 @@ class Pages:
             result = await call_next(ctx)
             self._cached[key] = (result, jsonrpc.dumps(result))
         result, encoded = self._cached[key]
-        if (dispatch := dispatch_of(ctx)) is not None:
-            dispatch.encoded = encoded
+        dispatch_of(ctx).encoded = encoded
         return result
 
     def filters(self, params: Mapping[str, Any] | None) -> bool:

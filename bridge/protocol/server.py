@@ -19,7 +19,7 @@ from .. import __version__
 from ..calls.runner import Calls
 from ..editor import Editor
 from ..model import Settings
-from . import execute
+from . import observer
 from .inputs import Legs
 from .list_changed import Announcer
 from .methods.prompts import Prompts
@@ -115,5 +115,5 @@ class Assembly:
         add("resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe)
         add("prompts/get", types.GetPromptRequestParams, self.prompts.get)
         add("completion/complete", types.CompleteRequestParams, self.prompts.complete)
-        add("logging/setLevel", types.SetLevelRequestParams, execute.set_level)
+        add("logging/setLevel", types.SetLevelRequestParams, observer.set_level)
         return server

@@ -14,7 +14,7 @@ from ...editor import Editor
 from .. import execute
 from ..errors import content_of
 from ..pages import Pages
-from ..request import Context
+from ..request import Context, caller_of
 
 
 class Prompts:
@@ -27,7 +27,7 @@ class Prompts:
     async def get(self, context: Context, params: types.GetPromptRequestParams) -> dict[str, Any]:
         """`prompts/get`."""
         arguments = dict(params.arguments or {})
-        outcome = await execute.run(self._calls, context, params.name, arguments, "prompt")
+        outcome = await execute.run(self._calls, caller_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_of(outcome)
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> dict[str, Any]:
@@ -43,5 +43,5 @@ class Prompts:
         }
         if params.context is not None and params.context.arguments:
             given["context"] = {"arguments": dict(params.context.arguments)}
-        outcome = await execute.run(self._calls, context, name, given, "completion")
+        outcome = await execute.run(self._calls, caller_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_of(outcome)}

@@ -20,7 +20,7 @@ from .. import execute
 from ..errors import content_of, resource_refusal
 from ..pages import UNCACHED, Pages
 from ..rate_limit import TokenBucket
-from ..request import Context, scope_of
+from ..request import Context, caller_of, scope_of
 
 
 class Resources:
@@ -38,7 +38,7 @@ class Resources:
         """`resources/read`."""
         self._count(context)
         uri = params.uri
-        outcome = await execute.run(self._calls, context, uri, {}, "resource")
+        outcome = await execute.run(self._calls, caller_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_refusal(context, uri, outcome.error)
         return UNCACHED | content_of(outcome)

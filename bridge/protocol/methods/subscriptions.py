@@ -54,7 +54,6 @@ class Subscriptions:
         self._listen = listen
         self._sessions: dict[str, set[Connection]] = {}
         self._listened: dict[str, int] = {}
-        self._sending: set[asyncio.Task[None]] = set()
         editor.on_updated(self._updated)
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> dict[str, Any]:
@@ -157,9 +156,6 @@ class Subscriptions:
 
     def _updated(self, uri: str) -> None:
         for connection in list(self._sessions.get(uri, ())):
-            sending = tell(connection, UPDATED, {"uri": uri}, f"{UPDATED} {uri}")
-            if sending is not None:
-                self._sending.add(sending)
-                sending.add_done_callback(self._sending.discard)
+            tell(connection, UPDATED, {"uri": uri}, f"{UPDATED} {uri}")
         if uri in self._listened:
             self._publish(ResourceUpdated(uri))

@@ -24,6 +24,7 @@ from bridge.protocol.server import Assembly
 from bridge.protocol.tool_results import tool_result
 from tests.support.http import http_client
 from tests.support.memory import FailError, MemoryEditor, ToolContext
+from tests.support.sdk_front import behind_the_sdk
 from tests.support.served import TOKEN, eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
@@ -75,7 +76,7 @@ async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client,
     editor = MemoryEditor(settings)
     prepare(editor)
     assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
-    async with Client(assembly.server, mode=mode, **options) as client:
+    async with Client(behind_the_sdk(assembly.server), mode=mode, **options) as client:
         yield client, editor
     assembly.stop()
     editor.close()
@@ -88,7 +89,9 @@ async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Cl
     editor = MemoryEditor(settings)
     prepare(editor)
     assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
-    config = uvicorn.Config(assembly.server.streamable_http_app(), port=0, log_level="error", lifespan="on")
+    config = uvicorn.Config(
+        behind_the_sdk(assembly.server).streamable_http_app(), port=0, log_level="error", lifespan="on"
+    )
     front = uvicorn.Server(config)
     serving = asyncio.create_task(front.serve())
     await eventually(lambda: front.started)

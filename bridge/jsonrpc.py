@@ -105,6 +105,15 @@ def parse(body: bytes) -> Message | Batch | Fault:
     return _message(value)
 
 
+def loads(text: str) -> Any:
+    """The value of JSON text that comes from the editor.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    return _decode(text)
+
+
 def dumps(value: Any) -> bytes:
     """Compact JSON. Bytes of the editor that are no UTF-8 become `?`: an answer must not fail on them."""
     text = _encode(value)

@@ -51,6 +51,7 @@ class Dispatch:
     Attributes:
         scope: what lives as long as the client's connection, where the client has no session.
         encoded: set by a handler that has the result as JSON text already; used instead of the returned dict.
+        early: what the handler has to make a result of, because its work is done already.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Dispatch:
         self.scope = scope
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: bytes | None = None
+        self.early: Any = None
         self._progress_token = _progress_token(params)
         self._push = push
         self._ask = ask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp.server.connection import Connection
 from mcp.server.lowlevel import Server
@@ -22,15 +22,27 @@ from mcp.shared.inbound import (
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
 )
-from mcp_types import HEADER_MISMATCH, ClientCapabilities, Implementation, InitializeRequestParams
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    HEADER_MISMATCH,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    ClientCapabilities,
+    Implementation,
+    InitializeRequestParams,
+)
+from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
 from multidict import MultiMapping
 from pydantic import ValidationError
 
 from .. import jsonrpc
-from . import invalid_params
+from . import fast_path, invalid_params
 from .capabilities import well_formed
 from .dispatch import Ask, Dispatch, KeyedPush, Standalone
+from .fast_path import FastPath, is_plain
+from .request import Caller
 
 MAX_KEPT_IDENTITY = 16 * 1024
 """Characters of what a client without a session says of itself, beyond which that is read anew each time."""
@@ -54,8 +66,9 @@ class Rejection:
 class Peer:
     """The client at the other end of a session, as the SDK sees it."""
 
-    def __init__(self, server: Server[Any], key: str, push: KeyedPush, ask: Ask) -> None:
+    def __init__(self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: Ask) -> None:
         self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
+        self._fast_path = fast
         options = server.create_initialization_options()
         self._runner = ServerRunner(server, self._connection, _LIFESPAN, init_options=options)
 
@@ -104,6 +117,14 @@ class Peer:
     async def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> dict[str, Any]:
         """Serves a request; raises whatever the handler raises."""
         params = request.params
+        if (
+            request.method == fast_path.METHOD
+            and self._connection.initialize_accepted
+            and params is not None
+            and is_plain(params)
+            and await self._fast_path.run(Caller(self._connection, dispatch, params))
+        ):
+            return {}
         if request.method == "initialize" and params is not None:
             params = well_formed(params)
         return await self._runner.on_request(dispatch, request.method, params)
@@ -118,6 +139,15 @@ class Peer:
         await aclose_shielded(self._connection)
 
 
+class _Client(NamedTuple):
+    """A client without a session; `well_formed`: the SDK has nothing against what it says of itself."""
+
+    identity: tuple[str, Any, Any]
+    connection: Connection
+    runner: ServerRunner[Any]
+    well_formed: bool
+
+
 class Kernel:
     """Serves both eras on one SDK server.
 
@@ -125,6 +155,7 @@ class Kernel:
         server: built by `server.py`.
         ensure_schemas: makes the schemas current that parameter headers are checked against.
         stop: ends what the server keeps open (subscription streams).
+        fast: the fast path of `tools/call`.
     """
 
     handshake_versions = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
@@ -132,15 +163,20 @@ class Kernel:
     rejection = Rejection
 
     def __init__(
-        self, server: Server[Any], ensure_schemas: Callable[[], Awaitable[None]], stop: Callable[[], None]
+        self,
+        server: Server[Any],
+        ensure_schemas: Callable[[], Awaitable[None]],
+        stop: Callable[[], None],
+        fast: FastPath,
     ) -> None:
         self.server = server
         self.stop = stop
         self._ensure_schemas = ensure_schemas
+        self._fast_path = fast
 
     def connect(self, key: str, push: KeyedPush, ask: Ask) -> Peer:
         """A new session's client."""
-        return Peer(self.server, key, push, ask)
+        return Peer(self.server, self._fast_path, key, push, ask)
 
     async def route(
         self, request: jsonrpc.Request, headers: MultiMapping[str]
@@ -164,8 +200,18 @@ class Kernel:
         self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
     ) -> dict[str, Any]:
         """Serves a stateless request; raises whatever the handler raises."""
-        runner = self._runner(route, {} if dispatch.scope is None else dispatch.scope)
-        return await runner.on_request(dispatch, request.method, request.params)
+        client = self._client(route, {} if dispatch.scope is None else dispatch.scope)
+        params = request.params
+        if (
+            request.method == fast_path.METHOD
+            and client.well_formed
+            and params is not None
+            and is_plain(params)
+            and LOG_LEVEL_META_KEY not in params["_meta"]
+            and await self._fast_path.run(Caller(client.connection, dispatch, params))
+        ):
+            return {}
+        return await client.runner.on_request(dispatch, request.method, params)
 
     @staticmethod
     def error(id_: jsonrpc.RequestId, failure: Exception) -> dict[str, Any]:
@@ -180,19 +226,21 @@ class Kernel:
         """The HTTP status of a stateless answer."""
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
 
-    def _runner(self, route: InboundModernRoute, scope: dict[str, Any]) -> ServerRunner[Any]:
+    def _client(self, route: InboundModernRoute, scope: dict[str, Any]) -> _Client:
         """The SDK's view of a client without a session: the same while the HTTP connection says the same.
 
         Nothing is to be unwound after a request: handlers leave things with the connections of sessions only.
         """
         identity = (route.protocol_version, route.client_info, route.client_capabilities)
-        known: tuple[Any, ServerRunner[Any]] | None = scope.get("runner")
-        if known is not None and known[0] == identity:
-            return known[1]
-        runner = ServerRunner(self.server, Connection.from_envelope(*identity), _LIFESPAN)
+        known: _Client | None = scope.get("client")
+        if known is not None and known.identity == identity:
+            return known
+        connection = Connection.from_envelope(*identity)
+        runner = ServerRunner(self.server, connection, _LIFESPAN)
+        client = _Client(identity, connection, runner, _is_well_formed(route))
         if len(repr(identity)) <= MAX_KEPT_IDENTITY:
-            scope["runner"] = (identity, runner)
-        return runner
+            scope["client"] = client
+        return client
 
     async def _parameter_mismatch(
         self, request: jsonrpc.Request, headers: MultiMapping[str]
@@ -215,6 +263,19 @@ class Kernel:
 def _rejection(verdict: InboundLadderRejection) -> Rejection:
     status = ERROR_CODE_HTTP_STATUS.get(verdict.code, 200)
     return Rejection(status, verdict.code, verdict.message, verdict.data)
+
+
+def _is_well_formed(route: InboundModernRoute) -> bool:
+    meta = {
+        PROTOCOL_VERSION_META_KEY: route.protocol_version,
+        CLIENT_INFO_META_KEY: route.client_info,
+        CLIENT_CAPABILITIES_META_KEY: route.client_capabilities,
+    }
+    try:
+        validate_client_request(fast_path.METHOD, route.protocol_version, {"name": "", "_meta": meta})
+    except ValidationError:
+        return False
+    return True
 
 
 def _dump(model: Implementation | ClientCapabilities) -> dict[str, Any]:

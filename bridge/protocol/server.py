@@ -20,6 +20,7 @@ from ..calls.runner import Calls
 from ..editor import Editor
 from ..model import Settings
 from . import observer
+from .fast_path import FastPath
 from .inputs import Legs
 from .list_changed import Announcer
 from .methods.prompts import Prompts
@@ -84,6 +85,7 @@ class Assembly:
         self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen)
         editor.on_changed(self.announcer.changed)
         self.server = self._build(settings.instructions)
+        self.fast = FastPath(calls, self.server.server_info_stamp)
 
     def stop(self) -> None:
         """Ends the subscription streams."""

@@ -20,8 +20,9 @@ from ...errors import Code
 from ...model import Outcome, ToolError
 from .. import execute
 from ..definitions import Definitions
+from ..inputs import InputRequiredError
 from ..pages import Pages
-from ..request import Context, caller_of
+from ..request import Context, caller_of, dispatch_of
 from ..tool_results import tool_result
 
 
@@ -40,7 +41,11 @@ class Tools:
         if faults := number_faults(arguments):
             text = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:5])
             return tool_result(Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults)))
-        outcome = await execute.run(self._calls, caller_of(context), params.name, arguments)
+        outcome = dispatch_of(context).early
+        if isinstance(outcome, InputRequiredError):
+            raise outcome
+        if outcome is None:
+            outcome = await execute.run(self._calls, caller_of(context), params.name, arguments)
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
             raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, error_details(outcome.error))
         return tool_result(outcome)

@@ -5,7 +5,6 @@ Receives: `ToolError`s. Sends: exceptions of the SDK. Does not know about: who a
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mcp import MCPError
@@ -28,7 +27,7 @@ def content_of(outcome: Outcome) -> dict[str, Any]:
     """
     if outcome.error is not None:
         raise refusal(outcome.error)
-    value: dict[str, Any] = json.loads(outcome.text)
+    value: dict[str, Any] = jsonrpc.loads(outcome.text)
     return value
 
 

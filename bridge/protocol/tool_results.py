@@ -5,9 +5,9 @@ Receives: `Outcome`. Sends: a `tools/call` result as a plain dict. Does not know
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from .. import jsonrpc
 from ..calls.outcomes import error_details
 from ..model import Outcome, ToolError
 
@@ -21,13 +21,13 @@ def tool_result(outcome: Outcome) -> dict[str, Any]:
         return _failure(outcome.error, outcome.schema_bound)
     if outcome.kind == "content":
         content: dict[str, Any] = {"resultType": "complete"}
-        content.update(json.loads(outcome.text))
+        content.update(jsonrpc.loads(outcome.text))
         return content
     if outcome.kind == "empty":
         return {"resultType": "complete", "content": []}
     result: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": outcome.text}]}
     if outcome.kind == "json" and outcome.structured:
-        result["structuredContent"] = json.loads(outcome.text)
+        result["structuredContent"] = jsonrpc.loads(outcome.text)
     return result
 
 

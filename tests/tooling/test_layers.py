@@ -30,7 +30,7 @@ LAYERS = {
 """Package → packages it may import, from the top down: none names one that stands above it."""
 
 VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "start")
-"""Modules that every package may import; they import the standard library and each other."""
+"""Modules that every package may import; they import the standard library, msgspec and each other."""
 
 THIRD_PARTY = {
     "aiohttp": "http",
@@ -39,6 +39,7 @@ THIRD_PARTY = {
     "anyio": "protocol",
     "multidict": "protocol",
     "msgpack": "editor",
+    "msgspec": "jsonrpc",
     "uvloop": "process",
     "pydantic": "protocol python_tools",
     "pydantic_core": "python_tools",

@@ -22,7 +22,7 @@ from .body import Bodies, not_acceptable, wrong_content_type
 from .context import Context
 from .guards import refusal
 from .guards.token import TokenGuard
-from .response import json_response
+from .response import Responses, json_response
 from .sse import SESSION_QUERY, Sse
 from .stateless import Stateless
 from .streamable import SESSION_HEADER, StreamableHttp, fault_response
@@ -53,8 +53,9 @@ class Front:
         ids = SessionIds(lambda: context.token.value, Tombstones(Path(state) if state else None))
         self._sessions = Sessions(context.calls, ids, events, self._limits, context.report_sessions)
         self._loader = Loader(self._build)
-        self._http = StreamableHttp(self._sessions, events)
-        self._stateless = Stateless(context.calls)
+        responses = Responses()
+        self._http = StreamableHttp(self._sessions, events, responses)
+        self._stateless = Stateless(context.calls, responses)
         self.bodies = Bodies(self._limits, self._asked)
         self._sse = Sse(self._sessions, self.bodies)
 

@@ -7,6 +7,7 @@ A client cancels by going away, and nothing but the connection tells.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from aiohttp import web
 from .. import jsonrpc
 from ..protocol.exchange import Exchange
 from .listener import scope_of
-from .response import DeferredResponse, json_response
+from .response import DeferredResponse, Responses, json_response
 from .streamable import fault_response
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 class Stateless:
     """See the head of this file."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, responses: Responses) -> None:
         self._calls = calls
+        self._responses = responses
         self._exchanges: set[Exchange] = set()
 
     async def post(
@@ -41,10 +43,10 @@ class Stateless:
         route = await kernel.route(body, http.headers)
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)
-        response = DeferredResponse(http)
+        response = DeferredResponse(http, self._responses)
         exchange = Exchange(self._calls, response.connected, body)
         self._exchanges.add(exchange)
-        exchange.cancel_when_gone()
+        response.when_gone = partial(exchange.cancel, "disconnected")
         try:
             dispatch = kernel.dispatch(body.id, body.params, response.push, scope=scope_of(http))
             answer = await exchange.run(kernel, dispatch, lambda d: kernel.serve(route, d, body))

@@ -20,7 +20,7 @@ from .body import not_acceptable
 from .events import attach, serve
 from .guards import refusal
 from .listener import is_connected
-from .response import DeferredResponse, json_response
+from .response import DeferredResponse, Responses, json_response
 
 if TYPE_CHECKING:
     from ..protocol.kernel import Kernel
@@ -35,9 +35,10 @@ RETRY_AFTER_SECONDS = 10
 class StreamableHttp:
     """See the head of this file."""
 
-    def __init__(self, sessions: Sessions, events: EventIds) -> None:
+    def __init__(self, sessions: Sessions, events: EventIds, responses: Responses) -> None:
         self._sessions = sessions
         self._events = events
+        self._responses = responses
 
     async def post(
         self, http: web.Request, kernel: Kernel, body: jsonrpc.Message | jsonrpc.Batch
@@ -121,13 +122,14 @@ class StreamableHttp:
         self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
     ) -> web.StreamResponse:
         """Answers a request, or those of a batch."""
-        response = DeferredResponse(http, self._events, prime=session.peer.expects_priming)
+        response = DeferredResponse(http, self._responses, self._events, prime=session.peer.expects_priming)
+        session.responding(response)
         try:
-            with session.responding(response):
-                if isinstance(asked, list):
-                    return await response.finish(await session.answer_batch(asked, response))
-                return await response.finish(await session.answer(response.connected, asked, response))
+            if isinstance(asked, list):
+                return await response.finish(await session.answer_batch(asked, response))
+            return await response.finish(await session.answer(response.connected, asked, response))
         finally:
+            session.responded(response)
             response.close()
 
     async def _batch(self, http: web.Request, session: Session, batch: jsonrpc.Batch) -> web.StreamResponse:

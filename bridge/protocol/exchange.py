@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from .dispatch import Dispatch
     from .kernel import Kernel
 
-CHECK_SECONDS = 0.25
-"""How often a stateless client is looked after; short requests never pay for it."""
-
 _CANCELLED = {
     "client": "Request cancelled",
     "disconnected": "Request cancelled: the client is gone",
@@ -48,7 +45,6 @@ class Exchange:
         self._calls = calls
         self.task = task
         self._reason: str | None = None
-        self._watch: asyncio.TimerHandle | None = None
 
     def cancel(self, reason: str) -> None:
         """Calls it off; it is answered at once. Only the first reason counts."""
@@ -56,10 +52,6 @@ class Exchange:
             self._reason = reason
             self._calls.cancel_reason(self.task, reason)
             self.task.cancel()
-
-    def cancel_when_gone(self) -> None:
-        """From now on the end of the connection calls it off."""
-        self._watch = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
 
     async def run(
         self, kernel: Kernel, dispatch: Dispatch, serve: Callable[[Dispatch], Awaitable[dict[str, Any]]]
@@ -79,13 +71,4 @@ class Exchange:
         except Exception as failure:  # noqa: BLE001 - boundary: the kernel tells or hides what failed
             answer = kernel.error(id_, failure)
             self.status = kernel.status_of(answer)
-        finally:
-            if self._watch is not None:
-                self._watch.cancel()
         return jsonrpc.dumps(answer)
-
-    def _check(self) -> None:
-        if self.connected():
-            self.cancel_when_gone()
-        else:
-            self.cancel("disconnected")

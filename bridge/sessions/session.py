@@ -11,8 +11,7 @@ import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -158,16 +157,15 @@ class Session:
         answers = (self.answer(response.connected, request, response) for request in requests)
         return b"[" + b",".join(await asyncio.gather(*answers)) + b"]"
 
-    @contextmanager
-    def responding(self, response: Response) -> Iterator[None]:
-        """For as long as a response is made and written; what it streamed can be asked for afterwards."""
+    def responding(self, response: Response) -> None:
+        """A response is being made and written."""
         self._open.add(response)
-        try:
-            yield
-        finally:
-            self._open.discard(response)
-            if response.outbox is not None:
-                self._keep(response.outbox)
+
+    def responded(self, response: Response) -> None:
+        """It is made, or never will be; what it streamed can be asked for from now on."""
+        self._open.discard(response)
+        if response.outbox is not None:
+            self._keep(response.outbox)
 
     def answer_later(
         self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]

@@ -1,0 +1,111 @@
+"""Answers in one piece: what is written by hand is what aiohttp would write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import RawTestServer
+
+from bridge.http.events import PING_SECONDS
+from bridge.http.response import COPIED_BYTES, DeferredResponse, Responses
+from tests.support.memory import ToolContext
+from tests.support.served import TOKEN, Served, served
+
+
+def repeat(context: ToolContext, arguments: dict[str, int]) -> str:
+    return "x" * arguments["times"]
+
+
+async def ask(
+    bridge: Served, session: str, times: int, version: str = "1.1", **fields: str
+) -> tuple[str, bytes, bool]:
+    """A call over a connection of its own: the answer's head and body, and whether the connection stays."""
+    params = {"name": "nvim_repeat", "arguments": {"times": times}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    head = {
+        "Host": "localhost",
+        "Authorization": f"Bearer {TOKEN}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "Content-Length": str(len(body)),
+        "Mcp-Session-Id": session,
+    } | fields
+    lines = [f"POST /mcp HTTP/{version}", *(f"{name}: {value}" for name, value in head.items())]
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port, limit=1 << 22)
+    try:
+        async with asyncio.timeout(5):
+            writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+            answer = (await reader.readuntil(b"\r\n\r\n")).decode()
+            length = re.search(r"Content-Length: (\d+)", answer)
+            assert length
+            content = await reader.readexactly(int(length[1]))
+            writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return answer, content, bool(await reader.read(1))
+    finally:
+        writer.close()
+
+
+def shape(head: str) -> str:
+    """A head without the moment and the length."""
+    return re.sub(r"(?<=Content-Length: )\d+|(?<=Date: )[^\r]+", "", head)
+
+
+@pytest.mark.parametrize("times", [0, 10, COPIED_BYTES, 1 << 20])
+async def test_the_head_is_that_of_aiohttp(times: int) -> None:
+    """Status, fields and their order are those of every other answer; the connection stays open."""
+    async with served() as bridge:
+        bridge.editor.add_tool("repeat", repeat)
+        session = await bridge.initialize()
+        head, body, stays = await ask(bridge, session, times)
+        assert json.loads(body)["result"]["content"][0]["text"] == "x" * times
+        assert stays
+        async with bridge.http.get(bridge.url + "/health") as health:
+            fields = [f"{name.decode()}: {value.decode()}" for name, value in health.raw_headers]
+        wanted = "\r\n".join([f"HTTP/1.1 {health.status} {health.reason}", *fields, "", ""])
+        assert shape(head) == shape(wanted)
+        assert re.search(
+            r"\r\nDate: (Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n", head
+        )
+
+
+@pytest.mark.parametrize(
+    ("version", "connection"), [("1.1", "close"), ("1.0", "close"), ("1.0", "keep-alive")]
+)
+async def test_other_connections_are_answered_by_aiohttp(version: str, connection: str) -> None:
+    """Old clients, and those that ask for the end of the connection, get what they ask for."""
+    async with served() as bridge:
+        bridge.editor.add_tool("repeat", repeat)
+        session = await bridge.initialize()
+        head, body, stays = await ask(bridge, session, 5, version, Connection=connection)
+        assert head.startswith(f"HTTP/{version} 200 OK\r\n")
+        assert json.loads(body)["result"]["content"][0]["text"] == "xxxxx"
+        assert ("keep-alive" in head, stays) == (connection == "keep-alive",) * 2
+
+
+async def test_a_long_silence_becomes_a_stream() -> None:
+    """Its pings keep the connection open; before that it is nothing but a response."""
+    streamed: list[bool] = []
+
+    async def handle(request: Any) -> web.StreamResponse:
+        response = DeferredResponse(request, Responses())
+        for now in (100.0, 100.0 + PING_SECONDS - 0.1, 100.0 + PING_SECONDS):
+            response.look(now)
+            streamed.append(response.outbox is not None)
+        try:
+            return await response.finish(b"{}")
+        finally:
+            response.close()
+
+    async with (
+        RawTestServer(handle) as server,
+        ClientSession() as http,
+        http.post(server.make_url("/")) as answer,
+    ):
+        assert answer.content_type == "text/event-stream"
+        assert await answer.text() == "event: message\ndata: {}\n\n"
+    assert streamed == [False, False, True]

@@ -61,12 +61,12 @@ class App:
         """Answers one request, whatever happens."""
         connection = head_is_complete(request)
         try:
-            handler = self._admit(request)
-            if isinstance(handler, web.Response):
-                return handler
+            refused = self._refuse(request)
+            if refused is not None:
+                return refused
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
-            return await handler(request)
+            return await self._routes[request.path][request.method](request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
         except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
@@ -75,8 +75,8 @@ class App:
         finally:
             request_is_done(request, connection)
 
-    def _admit(self, request: web.Request) -> Handler | web.Response:
-        """Who serves a request, or why nobody does."""
+    def _refuse(self, request: web.Request) -> web.Response | None:
+        """Why nobody serves a request; None when there is a route for it and no guard refuses."""
         for guard in self._public:
             if refused := guard.refuse(request):
                 return refused
@@ -84,13 +84,12 @@ class App:
         methods = self._routes.get(path)
         if methods is None:
             return web.Response(status=404, text="Not Found")
-        handler = methods.get(request.method)
-        if handler is None:
+        if request.method not in methods:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
         for guard in self._open if path == "/health" else self._private:
             if refused := guard.refuse(request):
                 return refused
-        return handler
+        return None
 
 
 async def _continue(request: web.Request) -> None:

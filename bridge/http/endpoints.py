@@ -94,7 +94,7 @@ class Front:
         if refused is not None:
             return refused
         data = await self.bodies.read(http)
-        if isinstance(data, web.Response):
+        if not isinstance(data, bytes):
             return data
         body = jsonrpc.parse(data)
         if isinstance(body, jsonrpc.Fault):

@@ -50,7 +50,7 @@ class StreamableHttp:
             session = self._session(http, kernel, body.id if isinstance(body, jsonrpc.Request) else None)
         except FullError:
             return full()
-        if isinstance(session, web.Response):
+        if not isinstance(session, Session):
             return session
         if isinstance(body, jsonrpc.Batch):
             return await self._batch(http, session, body)

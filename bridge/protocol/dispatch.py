@@ -68,13 +68,17 @@ class Dispatch:
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: bytes | None = None
         self.early: Any = None
-        self._progress_token = _progress_token(params)
+        self._params = params
         self._push = push
         self._ask = ask
         self._hang_up = hang_up
         self._cancel_requested: anyio.Event | None = None
-        close = None if hang_up is None else self._close_stream
-        self.message_metadata = ServerMessageMetadata(request_context=self, close_sse_stream=close)
+
+    @property
+    def message_metadata(self) -> ServerMessageMetadata:
+        """For the SDK. (Not kept: a circle would keep the whole request until a collection.)"""
+        close = None if self._hang_up is None else self._close_stream
+        return ServerMessageMetadata(request_context=self, close_sse_stream=close)
 
     @property
     def cancel_requested(self) -> anyio.Event:
@@ -97,9 +101,10 @@ class Dispatch:
         self, done: float, total: float | None, message: str | None, meta: dict[str, Any] | None = None
     ) -> None:
         """Progress, if the client wants any; never waits."""
-        if self._progress_token is None:
+        token = _progress_token(self._params)
+        if token is None:
             return
-        params: dict[str, Any] = {"progressToken": self._progress_token, "progress": done}
+        params: dict[str, Any] = {"progressToken": token, "progress": done}
         if total is not None:
             params["total"] = total
         if message is not None:

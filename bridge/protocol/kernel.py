@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from mcp.server.connection import Connection
@@ -85,7 +86,7 @@ class Peer:
     @property
     def expects_priming(self) -> bool:
         """Whether the client understands an empty event at the begin of a stream."""
-        return is_version_at_least(self.version, _PRIMING_VERSION)
+        return _expects_priming(self.version)
 
     @property
     def initialized(self) -> bool:
@@ -258,6 +259,11 @@ class Kernel:
             return None
         rejection = validate_mcp_param_headers(schema, arguments, headers)
         return None if rejection is None else _rejection(rejection)
+
+
+@lru_cache(maxsize=16)
+def _expects_priming(version: str) -> bool:
+    return is_version_at_least(version, _PRIMING_VERSION)
 
 
 def _rejection(verdict: InboundLadderRejection) -> Rejection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 from typing import Any
@@ -13,6 +14,8 @@ from aiohttp.test_utils import RawTestServer
 
 from bridge.http.events import PING_SECONDS
 from bridge.http.response import COPIED_BYTES, DeferredResponse, Responses
+from bridge.protocol.dispatch import Dispatch
+from bridge.protocol.exchange import Exchange
 from tests.support.memory import ToolContext
 from tests.support.served import TOKEN, Served, served
 
@@ -109,3 +112,27 @@ async def test_a_long_silence_becomes_a_stream() -> None:
         assert answer.content_type == "text/event-stream"
         assert await answer.text() == "event: message\ndata: {}\n\n"
     assert streamed == [False, False, True]
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+async def test_a_call_leaves_nothing_to_collect(stateless: bool) -> None:
+    """With its last reader a request goes, body and all; no circle holds it until a collection."""
+    async with served() as bridge:
+        bridge.editor.add_tool("repeat", repeat)
+        session = await bridge.initialize()
+        params = {"name": "nvim_repeat", "arguments": {"times": 3}}
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(3):
+                if stateless:
+                    await (await bridge.post_stateless("tools/call", params)).read()
+                else:
+                    await bridge.ask(session, "tools/call", params)
+            await bridge.http.get(bridge.url + "/health")  # aiohttp's loop holds the last one until the next
+            left = [
+                each for each in gc.get_objects() if isinstance(each, DeferredResponse | Dispatch | Exchange)
+            ]
+        finally:
+            gc.enable()
+        assert left == []

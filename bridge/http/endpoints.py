@@ -6,13 +6,13 @@ Receives: guarded requests. Sends: answers. Does not know about: routes, MCP met
 from __future__ import annotations
 
 import asyncio
-import hmac
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from .. import jsonrpc
+from ..instances.proof import prove
 from ..protocol.loader import Loader
 from ..sessions.ids import SessionIds
 from ..sessions.outbox import EventIds
@@ -22,6 +22,7 @@ from .body import Bodies, not_acceptable, wrong_content_type
 from .context import Context
 from .guards import refusal
 from .guards.token import TokenGuard
+from .listener import served_port
 from .response import Responses, json_response
 from .sse import SESSION_QUERY, Sse
 from .stateless import Stateless
@@ -132,9 +133,8 @@ class Front:
         if nonce is not None:
             if len(nonce) > MAX_NONCE:
                 return refusal(400, f"nonce is longer than {MAX_NONCE} characters")
-            status["proof"] = hmac.new(
-                self._context.token.value.encode(), nonce.encode(), "sha256"
-            ).hexdigest()
+            if (port := served_port(http)) is not None:
+                status["proof"] = prove(self._context.token.value, port, nonce)
         if "Authorization" in http.headers:
             if refused := self._token.refuse(http):
                 return refused

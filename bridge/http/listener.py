@@ -138,6 +138,13 @@ def is_connected(request: web.Request) -> bool:
     return not (isinstance(protocol, _Connection) and protocol.half_closed)
 
 
+def served_port(request: web.Request) -> int | None:
+    """The port that a request came to, also while two are served; None = its connection is gone."""
+    transport = request.transport
+    name = None if transport is None else transport.get_extra_info("sockname")
+    return None if name is None else int(name[1])
+
+
 def scope_of(request: web.Request) -> dict[str, Any]:
     """A place to keep things as long as the request's connection stands."""
     protocol = request.transport.get_protocol() if request.transport is not None else None

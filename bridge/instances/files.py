@@ -7,7 +7,6 @@ Does not know about: what follows from the answer.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import json
 import os
@@ -17,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from .proof import prove
 
 ANSWER_WITHIN = 1.0
 """Seconds for the holder's proof; a bridge that is just starting needs a third of one."""
@@ -74,14 +75,13 @@ async def holder_of(host: str, port: int, folder: str | None, own_token: str) ->
     tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
     nonce = secrets.token_hex(16)
     proof = await ask_proof(host, port, nonce)
-    return "ours" if proof is not None and proves(proof, nonce, tokens) else "stranger"
+    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "stranger"
 
 
-def proves(proof: str, nonce: str, tokens: Iterable[str]) -> bool:
-    """Tells whether `proof` is the HMAC of `nonce` under one of `tokens`."""
+def proves(proof: str, port: int, nonce: str, tokens: Iterable[str]) -> bool:
+    """Tells whether `proof` shows that who serves `port` knows one of `tokens`."""
     given = proof.encode("utf-8", "replace")
-    good = (hmac.new(t.encode(), nonce.encode(), hashlib.sha256).hexdigest() for t in tokens)
-    return any(hmac.compare_digest(g.encode(), given) for g in good)
+    return any(hmac.compare_digest(prove(token, port, nonce).encode(), given) for token in tokens)
 
 
 async def ask_proof(host: str, port: int, nonce: str) -> str | None:

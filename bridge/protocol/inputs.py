@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import secrets
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any
@@ -36,6 +37,8 @@ from .request import Caller, Context, is_stateless
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """A person types, a model thinks: they take as long as they take."""
 
+_KEY_LABEL = b"mcp-tools.nvim request state 1"
+
 
 class InputRequiredError(Exception):
     """Ends a leg through any handler; `Legs` makes the result of it."""
@@ -56,7 +59,9 @@ class Legs:
 
     def __init__(self, token: str, boot: str, seconds: float) -> None:
         self._boot = boot
-        key = hmac.new(token.encode(), b"mcp-tools.nvim request state", "sha256").digest()
+        # As for session ids; but clients, who all know the token, must not make it, and nobody misses it
+        # afterwards: a call ends with the process that runs it.
+        key = hmac.digest(_KEY_LABEL, secrets.token_bytes(32) + token.encode(), "sha256")
         holder = hashlib.sha256(token.encode()).hexdigest()
         security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: holder)
         self._seal = RequestStateBoundary(security, default_audience="mcp-tools.nvim")

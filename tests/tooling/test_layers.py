@@ -18,7 +18,7 @@ BRIDGE = ROOT / "bridge"
 LAYERS = {
     "__main__": "process",
     "process": "http sessions calls editor instances",
-    "http": "sessions protocol calls editor",
+    "http": "sessions protocol calls editor instances",
     "sessions": "protocol calls",
     "python_tools": "client",
     "protocol": "calls editor",

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from aiohttp import web
 
+from ..listener import served_port
 from . import names_loopback, port_of, refusal
 
 
@@ -63,8 +64,4 @@ class OriginGuard:
     @staticmethod
     def _is_own(origin: str, request: web.Request) -> bool:
         host = origin.removeprefix("http://")
-        if host == origin or not names_loopback(host) or request.transport is None:
-            return False
-        # The connection's own port: right also while two ports are served.
-        served: int = request.transport.get_extra_info("sockname")[1]
-        return (port_of(host) or 80) == served
+        return host != origin and names_loopback(host) and (port_of(host) or 80) == served_port(request)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,13 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bridge.instances.files import holder_of, read_all
+from bridge.instances.proof import prove
 
-Answer = Callable[[str], bytes]
+Answer = Callable[[str, int], bytes]
 
 
-def proof_of(token: str) -> Answer:
-    def answer(nonce: str) -> bytes:
-        proof = hmac.new(token.encode(), nonce.encode(), hashlib.sha256).hexdigest()
+def proof_of(token: str, other_port: int | None = None) -> Answer:
+    def answer(nonce: str, port: int) -> bytes:
+        proof = prove(token, other_port or port, nonce)
         body = json.dumps({"status": "ok", "proof": proof}).encode()
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
@@ -41,7 +40,7 @@ class Holder:
             self.heard = await reader.readuntil(b"\r\n\r\n")
             if answer is not None:
                 query = urlsplit(self.heard.split()[1].decode()).query
-                writer.write(answer(parse_qs(query)["nonce"][0]))
+                writer.write(answer(parse_qs(query)["nonce"][0], self.port))
                 writer.close()
             else:
                 await reader.read()
@@ -96,13 +95,14 @@ async def test_an_editor_of_this_project_needs_no_file_yet(
     "answer",
     [
         proof_of("guessed"),
-        lambda nonce: b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}',
-        lambda nonce: b'HTTP/1.1 200 OK\r\n\r\n{"proof":7}',
-        lambda nonce: b"HTTP/1.1 404 Not Found\r\n\r\n",
-        lambda nonce: b"SSH-2.0-OpenSSH\r\n",
-        lambda nonce: b"\xff\xfe" * 100_000,
-        lambda nonce: b"HTTP/1.1 200 OK\r\n\r\n[1]",
-        lambda nonce: 'HTTP/1.1 200 OK\r\n\r\n{"proof":"é"}'.encode(),
+        proof_of("mine", other_port=1),  # passed on from another bridge of this project
+        lambda *_: b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}',
+        lambda *_: b'HTTP/1.1 200 OK\r\n\r\n{"proof":7}',
+        lambda *_: b"HTTP/1.1 404 Not Found\r\n\r\n",
+        lambda *_: b"SSH-2.0-OpenSSH\r\n",
+        lambda *_: b"\xff\xfe" * 100_000,
+        lambda *_: b"HTTP/1.1 200 OK\r\n\r\n[1]",
+        lambda *_: 'HTTP/1.1 200 OK\r\n\r\n{"proof":"é"}'.encode(),
     ],
 )
 async def test_whoever_has_no_proof_is_a_stranger(

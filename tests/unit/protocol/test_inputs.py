@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from bridge.errors import Code
 from tests.support.memory import FailError, ToolContext
-from tests.support.served import STATELESS, Served, events, eventually, next_event, served
+from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
 
 ELICIT = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": {"type": "object"}}}
 ROOTS = {"method": "roots/list"}
@@ -116,6 +121,38 @@ async def test_states_that_open_nothing(bridge: Served) -> None:
     assert all(error == errors[0] for error in errors)
     assert errors[0]["code"] == -32602
     assert errors[0]["message"] == "Invalid or expired requestState"
+    assert bridge.editor.heard == []
+
+
+@pytest.mark.parametrize("known", ["a proof", "the token", "the token as key"])
+async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
+    """Neither what anybody can ask /health for nor what every client knows seals a state."""
+    label, token = b"mcp-tools.nvim request state", TOKEN.encode()
+    async with bridge.http.get(bridge.url + "/health", params={"nonce": label.decode()}) as response:
+        proof = (await response.json())["proof"]
+    key = {
+        "a proof": bytes.fromhex(proof),
+        "the token": hmac.digest(label + b" 1", token, "sha256"),
+        "the token as key": hmac.digest(token, label, "sha256"),
+    }[known]
+    params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
+    async with await bridge.post_stateless("tools/call", params) as response:
+        assert (await response.json())["result"]["resultType"] == "input_required"
+    call = next(iter(bridge.editor.calls))
+    holder = hashlib.sha256(token).hexdigest()
+    security = RequestStateSecurity(keys=[key], ttl=600, bind_principal=lambda _: holder)
+    boundary = RequestStateBoundary(security, default_audience="mcp-tools.nvim")
+
+    async def asks(context: Any) -> dict[str, Any]:
+        inside = {"boot": bridge.context.hello.boot, "task": call, "seq": 1}
+        return {"resultType": "input_required", "requestState": json.dumps(inside)}
+
+    forged: Any = await boundary(SimpleNamespace(method="tools/call", params=params), asks)  # type: ignore[arg-type]
+    params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "accept"}}
+    params["requestState"] = forged["requestState"]
+    async with await bridge.post_stateless("tools/call", params) as response:
+        error = (await response.json())["error"]
+    assert (error["code"], error["message"]) == (-32602, "Invalid or expired requestState")
     assert bridge.editor.heard == []
 
 

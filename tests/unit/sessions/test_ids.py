@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bridge.instances.proof import prove
+from bridge.protocol import inputs
 from bridge.sessions import ids as session_ids
 from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
 from bridge.sessions.tombstones import MAX_TOMBSTONES, Tombstones
@@ -66,10 +68,14 @@ def test_forged_ids() -> None:
         assert ids.open(text) is None, text
 
 
-def test_the_key_is_no_proof_of_health() -> None:
+def test_no_proof_is_a_key() -> None:
     """Whoever lets the bridge prove itself for chosen nonces learns no key."""
-    label, token = session_ids._KEY_LABEL, b"token"
-    assert hmac.digest(label, token, "sha256") != hmac.digest(token, label, "sha256")
+    labels = [session_ids._KEY_LABEL, inputs._KEY_LABEL, b"mcp-tools.nvim request state"]
+    keys = {hmac.digest(label, b"token", "sha256") for label in labels}
+    for nonce in ["", *(label.decode() for label in labels)]:
+        proof = bytes.fromhex(prove("token", 1, nonce))
+        assert proof not in keys
+        assert proof not in {hmac.digest(b"token", text, "sha256") for text in (*labels, nonce.encode())}
 
 
 def test_ids_expire() -> None:

@@ -331,7 +331,8 @@ async def test_health(bridge: Served) -> None:
         async with http.get(bridge.url + "/health") as response:
             assert await response.json() == {"status": "ok"}
         async with http.get(bridge.url + "/health?nonce=a%20b") as response:
-            proof = hmac.new(TOKEN.encode(), b"a b", "sha256").hexdigest()
+            text = f"mcp-tools.nvim health proof 1\0{bridge.port}\0a b"
+            proof = hmac.new(TOKEN.encode(), text.encode(), "sha256").hexdigest()
             assert await response.json() == {"status": "ok", "proof": proof}
         async with http.get(bridge.url + "/health?nonce=" + "n" * 257) as response:
             assert response.status == 400

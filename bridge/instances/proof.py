@@ -3,8 +3,8 @@
 Receives: a token, a port, a nonce. Sends: the proof. Does not know about: who asks, HTTP.
 
 Anybody may ask for any number of proofs, so a proof must be nothing else: it has a label of its own, and keys
-are made the other way round, the label being the key and the token the message. And who passes the question on
-to another bridge of this user gets a proof for that one's port.
+are made the other way round, the label being the key and the token the message. And who passes the question
+on to another bridge of this user gets a proof for that one's port.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Assembly:
         self.announcer = Announcer(broadcast)
         self.listen = ListenHandler(self.announcer.bus)
         self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
-        self.tools = Tools(editor, calls)
+        self.tools = Tools(editor, calls, settings.tool_prefix)
         self.resources = Resources(editor, calls, settings.limits)
         self.prompts = Prompts(editor, calls)
         self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen)

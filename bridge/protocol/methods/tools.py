@@ -27,10 +27,11 @@ from ..tool_results import tool_result
 
 
 class Tools:
-    """See the head of this file."""
+    """See the head of this file; `prefix` stands before the names of tools in lists."""
 
-    def __init__(self, editor: Editor, calls: Calls) -> None:
+    def __init__(self, editor: Editor, calls: Calls, prefix: str) -> None:
         self.pages = Pages(editor, "tools", "tools")
+        self._prefix = prefix
         self._calls = calls
         self._schemas: dict[str, dict[str, Any]] = {}
         self._schemas_of: Definitions | None = None
@@ -58,4 +59,5 @@ class Tools:
             self._schemas = {}
             if definitions is not None and "x-mcp-header" in definitions.text:
                 self._schemas = {item["name"]: item.get("inputSchema", {}) for item in definitions.items}
-        return self._schemas.get(name)
+        # As the editor finds it: by the listed name, else by the bare one.
+        return self._schemas.get(name) or self._schemas.get(self._prefix + name)

@@ -85,13 +85,15 @@ async def test_parameter_headers(bridge: Served) -> None:
     schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"], inputSchema=schema)
     params = {"name": "nvim_routed", "arguments": {"region": "eu"}}
-    for headers, code in [
-        ({}, -32020),
-        ({"Mcp_Param_Region": "us"}, -32020),
-        ({"Mcp_Param_Region": "eu"}, None),
-    ]:
-        async with await bridge.post_stateless("tools/call", params, **headers) as response:
-            assert ((await response.json()).get("error") or {}).get("code") == code
+    for name in ("nvim_routed", "routed"):  # a tool answers to its bare name as well
+        for headers, code in [
+            ({}, -32020),
+            ({"Mcp_Param_Region": "us"}, -32020),
+            ({"Mcp_Param_Region": "eu"}, None),
+        ]:
+            given = params | {"name": name}
+            async with await bridge.post_stateless("tools/call", given, **headers) as response:
+                assert ((await response.json()).get("error") or {}).get("code") == code, name
     bridge.editor.remove("tools", "routed")
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"])
     async with await bridge.post_stateless("tools/call", params) as response:

@@ -95,7 +95,7 @@ class Session:
         self._about_to_run: set[jsonrpc.RequestId] = set()
         self._streams: deque[tuple[float, Outbox]] = deque(maxlen=KEPT_STREAMS)
         self._open: set[Response] = set()
-        self._asked: dict[jsonrpc.RequestId, asyncio.Future[jsonrpc.Answer]] = {}
+        self._asked: dict[str, asyncio.Future[jsonrpc.Answer]] = {}
         self._ask_ids = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -180,7 +180,7 @@ class Session:
         """Takes what needs no answer. Cancels and answers that come too late are normal and ignored."""
         self.last_heard = time.monotonic()
         if isinstance(message, jsonrpc.Answer):
-            asked = self._asked.get(message.id)
+            asked = self._asked.get(str(message.id))  # some clients answer a number's id with its text
             if asked is not None and not asked.done():
                 asked.set_result(message)
             return
@@ -208,7 +208,7 @@ class Session:
         """
         id_ = next(self._ask_ids)
         asked: asyncio.Future[jsonrpc.Answer] = asyncio.get_running_loop().create_future()
-        self._asked[id_] = asked
+        self._asked[str(id_)] = asked
         push(jsonrpc.dumps(jsonrpc.request(id_, method, params)))
         try:
             async with asyncio.timeout(seconds):
@@ -217,7 +217,7 @@ class Session:
             push(jsonrpc.dumps(jsonrpc.notification("notifications/cancelled", {"requestId": id_})))
             raise
         finally:
-            del self._asked[id_]
+            del self._asked[str(id_)]
 
     @property
     def asked(self) -> bool:

@@ -37,8 +37,12 @@ def answer_to(question: dict[str, Any], **content: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": question["id"], **content}
 
 
-async def test_questions_come_over_the_stream_of_the_call(bridge: Served) -> None:
-    """All of them at once; results and errors go back to the tool, and the answer ends the stream."""
+@pytest.mark.parametrize("id_as", [int, str])
+async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as: type[int | str]) -> None:
+    """All of them at once; results and errors go back to the tool, and the answer ends the stream.
+
+    A client that spells the id of a question as text is understood.
+    """
     session = await bridge.initialize(capabilities=BOTH)
     async with await bridge.post(bridge.call_message("both"), session) as response:
         stream = events(response)
@@ -50,6 +54,7 @@ async def test_questions_come_over_the_stream_of_the_call(bridge: Served) -> Non
         assert questions["elicitation/create"]["params"] == ELICIT["params"]
         refusal = answer_to(questions["roots/list"], error={"code": -1, "message": "no"})
         accepted = answer_to(questions["elicitation/create"], result={"action": "accept"})
+        accepted["id"] = id_as(accepted["id"])
         for message in (refusal, accepted, accepted):  # what is answered already is ignored
             async with await bridge.post(message, session) as sent:
                 assert sent.status == 202

@@ -18,6 +18,9 @@ from mcp.shared.transport_context import TransportContext
 
 from .. import jsonrpc
 
+MAX_TOKEN = 1024
+"""Characters of a progress token, or bits: each progress repeats it, so who sends a longer one gets none."""
+
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
 
@@ -174,4 +177,8 @@ async def _ask(
 def _progress_token(params: Mapping[str, Any] | None) -> str | int | None:
     meta = params.get("_meta") if params else None
     token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+    if isinstance(token, str):
+        return token if len(token) <= MAX_TOKEN else None
+    if isinstance(token, int) and not isinstance(token, bool):
+        return token if token.bit_length() <= MAX_TOKEN else None
+    return None

@@ -18,8 +18,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridge.calls.runner import Calls
 from bridge.errors import Code
-from bridge.model import Limits, Outcome, Settings, ToolError
+from bridge.model import Kind, Limits, Outcome, Settings, ToolError
+from bridge.model import Listing as ListingReply
 from bridge.protocol.definitions import CursorError, Definitions, Listing, ListingError, page
+from bridge.protocol.dispatch import Dispatch
 from bridge.protocol.server import Assembly
 from bridge.protocol.tool_results import tool_result
 from tests.support.http import http_client
@@ -321,6 +323,49 @@ async def test_a_silent_editor() -> None:
     with pytest.raises(ListingError) as caught:
         await Listing(editor, "resources").refresh()
     assert caught.value.code == Code.EDITOR_GONE
+
+
+class Held(MemoryEditor):
+    """Its lists come when the test says so."""
+
+    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[ListingReply]:
+        self.held: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
+        return self.held
+
+
+async def test_a_change_while_a_list_is_on_its_way() -> None:
+    """What changed after the editor's answer was written is asked for; what was in it is not."""
+    editor = Held(Settings())
+    listing = Listing(editor, "tools")
+    asked = asyncio.create_task(listing.refresh())
+    await eventually(lambda: hasattr(editor, "held"))
+    editor.held.set_result(ListingReply(1, "[]"))
+    editor.add_tool("late", fail)  # heard of before who asked goes on
+    await asked
+    assert listing.stale
+    first = editor.held
+    asked = asyncio.create_task(listing.ensure())
+    await eventually(lambda: editor.held is not first)
+    editor.held.set_result(ListingReply(2, "[]"))
+    await asked
+    assert not listing.stale
+
+
+@pytest.mark.parametrize(
+    ("token", "repeated"),
+    [("t" * 1024, True), ("t" * 1025, False), (2**64, True), (2**1024, False)],
+    ids=["text", "long text", "number", "long number"],
+)
+async def test_a_progress_token_is_repeated_if_it_is_short(token: str | int, repeated: bool) -> None:
+    """A client that sends a huge one gets its answer, and no progress."""
+    pushed: list[bytes] = []
+
+    def push(data: bytes, *, droppable: bool = False) -> None:
+        pushed.append(data)
+
+    dispatch = Dispatch(1, {"_meta": {"progressToken": token}}, push)
+    dispatch.send_progress(1, 2, None)
+    assert len(pushed) == repeated
 
 
 async def test_errors_outside_calls_name_their_code() -> None:

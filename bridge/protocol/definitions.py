@@ -63,6 +63,7 @@ class Listing:
         self._deadline = deadline
         self.current: Definitions | None = None
         self.stale = True
+        self._changes = 0
         editor.on_changed(self._on_changed)
 
     async def refresh(self) -> Definitions:
@@ -71,7 +72,7 @@ class Listing:
         Raises:
             ListingError: the editor gave no answer and nothing is kept.
         """
-        held = self.current
+        held, changes = self.current, self._changes
         try:
             async with asyncio.timeout(self._deadline):
                 listing = await self._editor.list(self._kind, held.revision if held else None)
@@ -83,7 +84,7 @@ class Listing:
             raise ListingError(
                 Code.EDITOR_BLOCKED, "Neovim does not answer; look for a prompt in it"
             ) from failure
-        self.stale = False
+        self.stale = self._changes != changes  # it may have changed since the editor answered
         if listing.json is not None:
             self.current = held = self._read(listing.revision, listing.json)
         if held is None:
@@ -101,6 +102,7 @@ class Listing:
     def _on_changed(self, kind: str, revision: int) -> None:
         if kind == self._kind:
             self.stale = True
+            self._changes += 1
 
     def _read(self, revision: int, text: str) -> Definitions:
         if not text.isascii():

@@ -25,6 +25,13 @@ end
 ---@param text string
 ---@return string
 local function quote(text)
+  if #text >= LONG then
+    -- A pattern takes 12 ns a character, this one. What it escapes more or otherwise is quoted below.
+    local encoded = vim.json.encode(text)
+    if #encoded == #text + 2 then
+      return encoded
+    end
+  end
   return text:find('[%z\1-\31"\\]') and '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"' or '"' .. text .. '"'
 end
 

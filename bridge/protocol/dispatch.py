@@ -53,7 +53,8 @@ class Dispatch:
 
     Attributes:
         scope: what lives as long as the client's connection, where the client has no session.
-        encoded: set by a handler that has the result as JSON text already; used instead of the returned dict.
+        encoded: set by a handler that has the result as JSON text already, in parts; used instead of the
+            returned dict.
         early: what the handler has to make a result of, because its work is done already.
     """
 
@@ -69,7 +70,7 @@ class Dispatch:
         self.request_id = request_id
         self.scope = scope
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
-        self.encoded: bytes | None = None
+        self.encoded: tuple[bytes, ...] | None = None
         self.early: Any = None
         self._params = params
         self._push = push

@@ -61,7 +61,7 @@ class Exchange:
         try:
             result = await serve(dispatch)
             if dispatch.encoded is not None:
-                return jsonrpc.result_of_encoded(id_, dispatch.encoded)
+                return jsonrpc.result_of_encoded(id_, *dispatch.encoded)
             return jsonrpc.dumps(jsonrpc.result(id_, result))
         except asyncio.CancelledError:
             if self._reason is None:

@@ -81,20 +81,20 @@ class FastPath:
             return False
         return True
 
-    def _encode(self, outcome: Outcome, version: str) -> bytes | None:
+    def _encode(self, outcome: Outcome, version: str) -> tuple[bytes, ...] | None:
         if outcome.error is not None or outcome.kind not in ("text", "json"):
             return None
         frame = self._frames.get(version) or self._add_frame(version)
         text = outcome.text
         if not outcome.structured:
-            return frame.before + jsonrpc.dumps(text) + frame.after
+            return frame.before, jsonrpc.dumps(text), frame.after
         if text[:1] != "{":
             return None  # versions differ in what they allow
         try:
             value = jsonrpc.dumps(jsonrpc.loads(text))
         except ValueError:
             return None
-        return frame.before_typed + jsonrpc.dumps(text) + frame.between + value + frame.after_typed
+        return frame.before_typed, jsonrpc.dumps(text), frame.between, value, frame.after_typed
 
     def _add_frame(self, version: str) -> _Frame:
         text, value = jsonrpc.dumps(_TEXT), jsonrpc.dumps(_VALUE)

@@ -66,7 +66,7 @@ class Pages:
             result = await call_next(ctx)
             self._cached[key] = (result, jsonrpc.dumps(result))
         result, encoded = self._cached[key]
-        dispatch_of(ctx).encoded = encoded
+        dispatch_of(ctx).encoded = (encoded,)
         return result
 
     def filters(self, params: Mapping[str, Any] | None) -> bool:

@@ -17,7 +17,7 @@ STAGES = [
     "bridge/http/guards/token.py",
     "bridge/http/streamable.py",
     "bridge/sessions/registry.py",
-    "bridge/protocol/methods/tools.py",
+    "bridge/protocol/fast_path.py",
     "bridge/calls/runner.py",
     "bridge/editor/rpc.py",
     "lua/mcp-tools/wire/init.lua",

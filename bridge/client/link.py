@@ -24,7 +24,7 @@ from ..editor.decode import fault_text
 from ..editor.modes import refusal
 from ..editor.nvim import NvimEditor
 from ..errors import Code, EditorError, LuaError, NoAnswerError, StartError
-from ..instances.choose import Place
+from ..instances.choose import Place, shown
 from ..model import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
 from .values import answer_of
 
@@ -106,7 +106,8 @@ async def connect(place: Place) -> Link | ToolError:
         editor = await NvimEditor.open(place.address)
     except (StartError, ValueError, OverflowError) as fault:
         why = str(fault.__cause__ or fault) or "no answer"
-        return ToolError(Code.EDITOR_GONE, f"no Neovim listens at {place.address} ({place.origin}): {why}")
+        text = f"no Neovim listens at {shown(place.address)} ({place.origin}): {why}"
+        return ToolError(Code.EDITOR_GONE, text)
     try:
         hello = await _hello(editor, place.address)
     except BaseException:

@@ -49,6 +49,11 @@ def find(address: str | None = None, home: str | None = None) -> Place | ToolErr
     return choose(here, [one for folder in folders for one in files.read_all(folder)])
 
 
+def shown(name: str | Path) -> str:
+    """A name that can be printed, also where its bytes are no text."""
+    return str(name).encode(errors="backslashreplace").decode()
+
+
 def choose(here: Path, found: list[Instance]) -> Place | ToolError:
     """The editor whose project is the nearest above `here`."""
     live = [instance for instance in found if instance.socket and _is_alive(instance.pid)]
@@ -56,19 +61,23 @@ def choose(here: Path, found: list[Instance]) -> Place | ToolError:
     nearest = max((len(instance.root) for instance in above), default=0)
     chosen = [instance for instance in above if len(instance.root) == nearest]
     if len(chosen) == 1:
-        return Place(chosen[0].socket, f"the editor of {chosen[0].root}")
+        return Place(chosen[0].socket, f"the editor of {shown(chosen[0].root)}")
     if chosen:
         chosen.sort(key=lambda instance: -instance.focused_at)
-        text = f"{len(chosen)} Neovims have {chosen[0].root} open; `socket` says which one: {_names(chosen)}"
+        root, names = shown(chosen[0].root), _names(chosen)
+        text = f"{len(chosen)} Neovims have {root} open; `socket` says which one: {names}"
         return ToolError(Code.VALIDATION_ERROR, text, (FieldError("socket", "which one is not clear"),))
-    text = f"no Neovim with a running bridge has {here} open"
+    text = f"no Neovim with a running bridge has {shown(here)} open"
     if live:
         text += f"; there are {_names(live)}"
     return ToolError(Code.EDITOR_GONE, text + ". Name one by `socket` (its v:servername)")
 
 
 def _holds(root: str, here: Path) -> bool:
-    return bool(root) and here.resolve().is_relative_to(Path(root).resolve())
+    try:
+        return bool(root) and here.resolve().is_relative_to(Path(root).resolve())
+    except (OSError, ValueError):
+        return False  # a note that names no folder
 
 
 def _names(found: list[Instance]) -> str:
@@ -76,11 +85,16 @@ def _names(found: list[Instance]) -> str:
 
 
 def _name(instance: Instance) -> str:
-    focused = time.strftime("%H:%M:%S", time.localtime(instance.focused_at))
-    return f"{instance.socket} (process {instance.pid}, {instance.root}, last focused {focused})"
+    known = f"{shown(instance.socket)} (process {instance.pid}, {shown(instance.root)}"
+    try:
+        return f"{known}, last focused {time.strftime('%H:%M:%S', time.localtime(instance.focused_at))})"
+    except (OSError, OverflowError, ValueError):
+        return f"{known})"  # beyond the calendar
 
 
 def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False  # a group
     if os.name == "nt":
         return True  # there `kill` is no question
     try:

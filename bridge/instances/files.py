@@ -1,27 +1,22 @@
-"""Who holds a port: another editor of this user, or a stranger. Never tells anyone a token to find out.
+"""Instance files: which editors of this user there are, and where each of them and its bridge listen.
 
-Receives a port and the folder of instance files; asks the holder for a proof that only a bridge can give.
-Does not know about: what follows from the answer.
+Receives a folder. Sends the instances noted there, without those that somebody else may have written.
+Does not know about: which editor is meant, whether one still lives.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 import json
+import math
 import os
-import secrets
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from .proof import prove
-
-ANSWER_WITHIN = 1.0
-"""Seconds for the holder's proof; a bridge that is just starting needs a third of one."""
-ANSWER_MAX = 64 * 1024
+MAX_BYTES = 64 * 1024
+"""An editor's note has a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ def own_folders(environ: Mapping[str, str]) -> list[str]:
     An editor has one place; one that was started elsewhere (by a service, say) may have the other.
     """
     runtime = environ.get("XDG_RUNTIME_DIR")
-    folders = [str(Path(runtime) / "mcp-tools")] if runtime and _private(Path(runtime)) else []
+    folders = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_folder(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
     if os.name == "nt":
         state = Path(environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA") or "~/AppData/Local")
@@ -57,96 +52,64 @@ def own_folders(environ: Mapping[str, str]) -> list[str]:
 
 def read_all(folder: str | None) -> list[Instance]:
     """All instances named in `folder`; files that others could have written are left out."""
-    if not folder or not _private(Path(folder)):
+    if not folder or not _is_own_folder(Path(folder)):
         return []
-    found = [_read(path) for path in sorted(Path(folder).glob("*.json")) if _private(path)]
+    found = [_read(path) for path in sorted(Path(folder).glob("*.json"))]
     return [instance for instance in found if instance is not None]
 
 
-async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "stranger"]:
-    """Tells who listens on `port`.
+def table_of(data: bytes) -> dict[str, Any]:
+    """The JSON object that `data` is; {} for what is half written, foreign or nested without end.
 
-    Args:
-        host: where.
-        port: the port that is taken.
-        folder: of instance files.
-        own_token: of this project; an editor of the same project that is just starting has no file yet.
+    Bytes that are no UTF-8 stay what they are: a folder's name may hold some.
     """
-    tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
-    nonce = secrets.token_hex(16)
-    proof = await ask_proof(host, port, nonce)
-    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "stranger"
-
-
-def proves(proof: str, port: int, nonce: str, tokens: Iterable[str]) -> bool:
-    """Tells whether `proof` shows that who serves `port` knows one of `tokens`."""
-    given = proof.encode("utf-8", "replace")
-    return any(hmac.compare_digest(prove(token, port, nonce).encode(), given) for token in tokens)
-
-
-async def ask_proof(host: str, port: int, nonce: str) -> str | None:
-    """The `proof` that whoever listens there gives for `nonce`; None = no bridge."""
     try:
-        async with asyncio.timeout(ANSWER_WITHIN):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                name = f"[{host}]" if ":" in host else host
-                request = (
-                    f"GET /health?nonce={nonce} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n"
-                )
-                writer.write(request.encode())
-                answer = await _read_to_end(reader)
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        return None
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if b" 200 " not in head.partition(b"\r\n")[0]:
-        return None
-    values = _table(body)
-    proof = values.get("proof")
-    return proof if isinstance(proof, str) else None
+        values = json.loads(os.fsdecode(data))
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
-async def _read_to_end(reader: asyncio.StreamReader) -> bytes:
-    answer = b""
-    while len(answer) <= ANSWER_MAX:
-        part = await reader.read(ANSWER_MAX)
-        if not part:
-            break
-        answer += part
-    return answer
-
-
-def _private(path: Path) -> bool:
+def _private(about: os.stat_result) -> bool:
     """Ours alone: owned by this user and not writable by others."""
-    try:
-        about = path.stat(follow_symlinks=False)
-    except OSError:
-        return False
     if os.name == "nt":
         return True
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _read(path: Path) -> Instance | None:
+def _is_own_folder(path: Path) -> bool:
     try:
-        values = _table(path.read_bytes())
-    except OSError:
-        return None
+        return _private(path.stat(follow_symlinks=False))
+    except (OSError, ValueError):
+        return False
+
+
+def _read(path: Path) -> Instance | None:
+    values = table_of(_bytes_of(path))
     pid, port, token = values.get("pid"), values.get("port"), values.get("token")
     if not isinstance(pid, int) or not isinstance(port, int) or not isinstance(token, str) or not token:
         return None
     texts = {k: v for k in ("root", "cwd", "socket", "url", "boot") if isinstance(v := values.get(k), str)}
-    focused = values.get("focused_at")
-    return Instance(
-        pid, port, token, focused_at=focused if isinstance(focused, int | float) else 0.0, **texts
-    )
+    return Instance(pid, port, token, focused_at=_seconds(values.get("focused_at")), **texts)
 
 
-def _table(data: bytes) -> dict[str, Any]:
+def _bytes_of(path: Path) -> bytes:
+    """What is in a file that is ours; nothing of any other, of a link, or of what is no file at all."""
+    # A pipe would hold up whoever opens it, so it is not waited for; what was opened is judged, not its name.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
-        values = json.loads(data)
-    except ValueError:
-        return {}  # half written or foreign
-    return values if isinstance(values, dict) else {}
+        with open(os.open(path, flags), "rb") as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode) or not _private(about) or about.st_size > MAX_BYTES:
+                return b""
+            return file.read(MAX_BYTES)
+    except OSError:
+        return b""
+
+
+def _seconds(value: Any) -> float:
+    try:
+        seconds = float(value) if isinstance(value, int | float) else 0.0
+    except OverflowError:
+        return 0.0
+    return seconds if math.isfinite(seconds) else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bridge.instances.files import holder_of, read_all
-from bridge.instances.proof import prove
+from bridge.instances.files import read_all
+from bridge.instances.proof import holder_of, prove
 
 Answer = Callable[[str, int], bytes]
 
@@ -102,6 +103,7 @@ async def test_an_editor_of_this_project_needs_no_file_yet(
         lambda *_: b"SSH-2.0-OpenSSH\r\n",
         lambda *_: b"\xff\xfe" * 100_000,
         lambda *_: b"HTTP/1.1 200 OK\r\n\r\n[1]",
+        lambda *_: b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 60_000,
         lambda *_: 'HTTP/1.1 200 OK\r\n\r\n{"proof":"é"}'.encode(),
     ],
 )
@@ -144,3 +146,27 @@ def test_only_private_whole_files_count(tmp_path: Path) -> None:
     tmp_path.chmod(0o770)
     assert read_all(str(tmp_path)) == []
     assert read_all(None) == read_all(str(tmp_path / "absent")) == []
+
+
+def test_odd_files_are_left_out_at_once(tmp_path: Path) -> None:
+    """What is no regular file, too large or nested without end holds nobody up and hides no other file."""
+    os.mkfifo(tmp_path / "1.json", 0o600)
+    (tmp_path / "2.json").mkdir()
+    for name, text in (("3.json", "[" * 60_000), ("4.json", '{"pid": ' + "9" * 5_000 + "}")):
+        write(tmp_path, name).write_text(text)
+    write(tmp_path, "5.json", port=6, root="x" * 100_000)
+    write(tmp_path, "6.json", port=7, focused_at=float("nan"))
+    write(tmp_path, "7.json", port=8, focused_at=float("inf"))
+    write(tmp_path, "8.json", port=9, focused_at=10**400)
+    write(tmp_path, "9.json", port=10)
+    begun = monotonic()
+    assert [(i.port, i.focused_at) for i in read_all(str(tmp_path))] == [(7, 0), (8, 0), (9, 0), (10, 0)]
+    assert monotonic() - begun < 2
+
+
+def test_a_folder_that_is_no_utf_8(tmp_path: Path) -> None:
+    """Its bytes stand in the file as the editor has them, and name the same folder."""
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    path = write(tmp_path, "1.json")
+    path.write_bytes(b'{"pid": 1, "port": 5, "token": "t", "root": "%s"}' % folder)
+    assert [os.fsencode(instance.root) for instance in read_all(str(tmp_path))] == [folder]

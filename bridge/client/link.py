@@ -14,7 +14,6 @@ import platform
 import secrets
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..editor.nvim import NvimEditor
 from ..errors import Code, EditorError, LuaError, NoAnswerError, StartError
 from ..instances.choose import Place, shown
 from ..model import CallRequest, ClientInfo, Hello, HelloInfo, Progress, ToolError, Versions
+from .options import CallOptions
 from .values import answer_of
 
 LAST_WORDS = 0.3
@@ -42,15 +42,6 @@ SESSION = f"python-{secrets.token_hex(6)}"
 logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True, slots=True)
-class Callbacks:
-    """What a program wants to hear of a call; see `bridge.client.call_tool`."""
-
-    progress: Callable[[dict[str, Any]], Any] | None = None
-    log: Callable[[str, Any], Any] | None = None
-    elicit: Callable[[str, dict[str, Any]], Any] | None = None
-
-
 class Link:
     """See the head of this file; make one with `connect`."""
 
@@ -63,25 +54,19 @@ class Link:
         """Is the editor gone?"""
         return self._editor.closed.done()
 
-    async def call(
-        self,
-        name: str,
-        arguments: dict[str, Any],
-        timeout: int | None,  # noqa: ASYNC109 - the editor's
-        callbacks: Callbacks,
-    ) -> dict[str, Any]:
+    async def call(self, name: str, arguments: dict[str, Any], options: CallOptions) -> dict[str, Any]:
         """Runs one call to its end. Cancelling this cancels the tool; what a callback raises does, too."""
         request = CallRequest(
             name,
             arguments,
             ClientInfo(_program(), __version__),
             session=SESSION,
-            capabilities=None if callbacks.elicit is None else {"elicitation": {}},
+            capabilities=None if options.get("on_elicit") is None else {"elicitation": {}},
             host="python",
-            timeout=timeout,
+            timeout=options.get("timeout"),
         )
-        watch = _Watch(callbacks)
-        ask = None if callbacks.elicit is None else watch.ask
+        watch = _Watch(options)
+        ask = None if options.get("on_elicit") is None else watch.ask
         watch.task = asyncio.get_running_loop().create_task(self._calls.run(request, watch, ask))
         self._calls.cancel_reason(watch.task, "client")
         try:
@@ -158,24 +143,26 @@ class _Watch:
         fault: what a callback raised.
     """
 
-    def __init__(self, callbacks: Callbacks) -> None:
+    def __init__(self, options: CallOptions) -> None:
         self.task: asyncio.Task[Any]
         self.fault: Exception | None = None
-        self._callbacks = callbacks
+        self._on_progress = options.get("on_progress")
+        self._on_log = options.get("on_log")
+        self._on_elicit = options.get("on_elicit")
         self._seq = 0
 
     def progress(self, p: Progress) -> None:
-        if p.seq <= self._seq or self._callbacks.progress is None:
+        if p.seq <= self._seq or self._on_progress is None:
             return  # a sign of life, for clients that would hang up
         self._seq = p.seq
         news = {"done": p.done, "total": p.total, "message": p.message}
         if p.state is not None:
             news["state"] = p.state
-        self._tell(self._callbacks.progress, news)
+        self._tell(self._on_progress, news)
 
     def log(self, level: str, data: Any) -> None:
-        if self._callbacks.log is not None:
-            self._tell(self._callbacks.log, level, data)
+        if self._on_log is not None:
+            self._tell(self._on_log, level, data)
 
     async def ask(self, requests: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -185,10 +172,10 @@ class _Watch:
             return {}
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request["method"] != "elicitation/create" or self._callbacks.elicit is None:
+        if request["method"] != "elicitation/create" or self._on_elicit is None:
             return {"error": {"code": -32601, "message": "a program can only be asked to fill in a form"}}
         params = request["params"]
-        content = self._callbacks.elicit(params["message"], params["requestedSchema"])
+        content = self._on_elicit(params["message"], params["requestedSchema"])
         if inspect.isawaitable(content):
             content = await content
         if content is None:

@@ -58,23 +58,6 @@ class Portal:
             raise
         return tasks[0].result()
 
-    def call_back(self, post: Post, callback: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """`callback` as a coroutine function that has it run by the thread that waits."""
-
-        async def ask(*values: Any) -> Any:
-            answer: Future[Any] = Future()
-
-            def errand() -> None:
-                try:
-                    answer.set_result(callback(*values))
-                except Exception as fault:  # noqa: BLE001 - boundary: goes to whoever asked
-                    answer.set_exception(fault)
-
-            post(errand)
-            return await asyncio.wrap_future(answer)
-
-        return ask
-
     def close(self) -> None:
         """Ends what runs, the loop and its thread."""
         self.run(lambda _: _cancel_the_others())
@@ -89,6 +72,26 @@ async def _cancel_the_others() -> None:
         task.cancel()
     if others:
         await asyncio.wait(others)
+
+
+def call_back(post: Post, callback: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """`callback` as a coroutine function that has it run by the thread that waits."""
+
+    async def ask(*values: Any) -> Any:
+        answer: Future[Any] = Future()
+
+        def errand() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return  # withdrawn; from here on it cannot be any more, only nobody may take the answer
+            try:
+                answer.set_result(callback(*values))
+            except Exception as fault:  # noqa: BLE001 - boundary: goes to whoever asked
+                answer.set_exception(fault)
+
+        post(errand)
+        return await asyncio.wrap_future(answer)
+
+    return ask
 
 
 async def unless(event: threading.Event, work: Coroutine[Any, Any, T], otherwise: T) -> T:

@@ -14,6 +14,7 @@ from ..calls.arguments import number_faults
 from ..calls.outcomes import error_details
 from ..errors import Code
 from ..model import Outcome, ToolError
+from .options import CallOptions
 
 CANCELLED = ToolError(Code.CANCELLED, "the tool that called it was cancelled")
 """For a caller that has no more use for it."""
@@ -32,6 +33,29 @@ def plain(arguments: Any) -> dict[str, Any]:
         raise TypeError(f"arguments must be a dict, not {type(arguments).__name__}")
     copy: dict[str, Any] = _plain(arguments, "", MAX_LEVELS)
     return copy
+
+
+def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallOptions) -> dict[str, Any]:
+    """The arguments of a call in one, once all that a program gave is what it must be.
+
+    Raises:
+        TypeError: something is of a wrong type, or an argument is given twice.
+        ValueError: a value that cannot be.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a tool must be a string, not {type(name).__name__}")
+    timeout: Any = options.get("timeout")
+    if timeout is not None and (not isinstance(timeout, int) or isinstance(timeout, bool)):
+        raise TypeError(f"timeout must be a whole number of ms, not {timeout!r}")
+    if timeout is not None and not 0 <= timeout < 2**31:
+        raise ValueError(f"timeout is {timeout}: it must be from 0 to {2**31 - 1} ms")
+    for option in ("on_progress", "on_log", "on_elicit"):
+        if (callback := options.get(option)) is not None and not callable(callback):
+            raise TypeError(f"{option} must be a function, not {type(callback).__name__}")
+    given = plain({} if arguments is None else arguments)
+    if twice := given.keys() & more.keys():
+        raise TypeError(f"given twice: {', '.join(sorted(twice))}")
+    return {**given, **plain(more)}
 
 
 def argument_error(arguments: dict[str, Any]) -> ToolError | None:

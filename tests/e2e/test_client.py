@@ -207,6 +207,28 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
         await call_tool_async("who", socket=socket, on_elicit=lambda message, schema: 1 // 0)
 
 
+async def test_a_question_that_is_withdrawn(nvim: Nvim) -> None:
+    """While somebody thinks about the answer the tool ends: the result is what counts."""
+    await nvim.lua(
+        "require('mcp-tools').register({ name = 'hasty', description = 'hasty', needs_approval = false,"
+        " execute = function(ctx) Seen.ctx = ctx; ctx:elicit('?', { type = 'object' }, function() end) end })"
+    )
+    asked, ended = threading.Event(), threading.Event()
+
+    def answer(message: str, schema: dict[str, Any]) -> None:
+        asked.set()
+        assert ended.wait(5)
+
+    call = asyncio.create_task(
+        asyncio.to_thread(call_tool, "hasty", socket=str(nvim.socket), on_elicit=answer)
+    )
+    assert await asyncio.to_thread(asked.wait, 5)
+    await nvim.lua("Seen.ctx('without it')")
+    await nvim.wait_for("return pending() == 0")
+    ended.set()
+    assert await call == text("without it")
+
+
 async def test_approval(spawn_nvim: Spawn) -> None:
     """The person at the editor is asked as for any client, and told which program it is."""
     nvim = await editor(spawn_nvim, "{ ui = { approval = 'select' } }")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import pydoc
+import sys
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from bridge.client import call_tool, call_tool_async
+import bridge.client
+from bridge.client import AsyncClient, Client, call_tool, call_tool_async
 from bridge.client.values import argument_error, plain
+from tests.support import processes
+from tests.support.nvim import ROOT
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,8 @@ from bridge.client.values import argument_error, plain
         ({"timeout": -1}, ValueError),
         ({"socket": ""}, ValueError),
         ({"socket": 7}, TypeError),
+        ({"on_elicit": {"answer": 1}}, TypeError),
+        ({"on_progress": "print"}, TypeError),
         ({"arguments": {"value": 1}, "value": 2}, TypeError),
     ],
 )
@@ -36,6 +43,34 @@ async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None
         call_tool(*positional, **given)
     with pytest.raises(error):
         await call_tool_async(*positional, **given)
+
+
+def test_without_msgpack() -> None:
+    """Who lacks the one package hears how to get it, before anything else; the manual needs it not."""
+    program = f"import sys; sys.path.append({str(ROOT)!r}); import pydoc, bridge.client as client\n"
+    for code, expected in (
+        ("client.call_tool('echo')", 1),
+        ("import asyncio; asyncio.run(client.call_tool_async('echo'))", 1),
+        ("print(pydoc.plain(pydoc.render_doc(client)))", 0),
+    ):
+        done = processes.run([sys.executable, "-I", "-S", "-c", program + code], timeout=20)
+        assert done.returncode == expected, done.stderr
+        if expected:
+            last = done.stderr.splitlines()[-1]
+            assert "pip install msgpack" in last
+            assert last.startswith("ImportError: ")
+            assert "During handling" not in done.stderr
+
+
+def test_the_manual() -> None:
+    """Every call says what it takes, and what each option means stands there once."""
+    for function in (call_tool, call_tool_async, Client.call_tool, AsyncClient.call_tool):
+        shown = pydoc.plain(pydoc.render_doc(function))
+        for option in ("arguments", "timeout", "on_progress", "on_log", "on_elicit"):
+            assert f"{option}: " in shown.partition("\n\n")[2], function
+    for function in (call_tool, call_tool_async):
+        assert "socket: " in pydoc.plain(pydoc.render_doc(function)).partition("\n\n")[2]
+    assert pydoc.plain(pydoc.render_doc(bridge.client)).count("ms that the tool may take") == 1
 
 
 def test_endless_arguments() -> None:

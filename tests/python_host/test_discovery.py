@@ -278,6 +278,17 @@ async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
     assert "did not end within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
 
 
+@pytest.mark.slow
+async def test_output_without_end(editor: Editor, plugin: Path) -> None:
+    """A module that prints for ever is given up long before its time, and fills nothing."""
+    (plugin / "mcp_tools" / "floods.py").write_text("while True: print('x' * 1_000_000)\n")
+    write(plugin, "mcp_tools/later.py", "later")
+
+    nvim = await editor(init="require('mcp-tools.python.reader').TIMEOUT = 15000")
+    assert await looked(nvim) == ["later"]
+    assert "ended by signal" in (await nvim.lua(FAILURES))["floods.py"]
+
+
 async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_path: Path) -> None:
     """A program that an import starts, and output without end, hold nothing up and outlive nothing."""
     (plugin / "mcp_tools" / "starts.py").write_text(STARTS.format(marker=tmp_path / "pid"))

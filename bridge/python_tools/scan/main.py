@@ -62,7 +62,7 @@ def own_output() -> TextIO:
 
 def main(argument: str) -> None:
     """Scan what the argument names; what modules start ends with that."""
-    supervise.run(lambda: read(argument))
+    supervise.supervised(lambda: read(argument))
 
 
 def read(argument: str) -> None:

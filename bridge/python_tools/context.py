@@ -44,7 +44,7 @@ class Line(Protocol):
         """Run Lua in the editor."""
 
 
-class Call:
+class BaseContext:
     """What both kinds of context have.
 
     Attributes:
@@ -76,7 +76,7 @@ class Call:
         self._line.log(level, data)
 
 
-class Context(Call):
+class Context(BaseContext):
     """The context of a plain function; its questions wait for the answer."""
 
     def elicit(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Context(Call):
         return wait(self._line.lua(code, args))
 
 
-class AsyncContext(Call):
+class AsyncContext(BaseContext):
     """The context of an `async` function."""
 
     async def elicit(self, message: str, schema: Mapping[str, Any]) -> dict[str, Any]:

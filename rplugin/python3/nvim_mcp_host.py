@@ -20,8 +20,8 @@ READY = "pcall(require('mcp-tools.python.host').ready, ...)"
 POST = "require('mcp-tools.call.remote').receive(...)"
 
 
-class Editor:
-    """The editor as bridge/python_tools/host/host.py wants it (`host.Editor`)."""
+class PynvimWire:
+    """The editor as bridge/python_tools/host/news.py wants it (`news.Wire`)."""
 
     def __init__(self, nvim):
         self.nvim = nvim
@@ -37,30 +37,25 @@ class Editor:
 
         self._soon(send)
 
-    def lua(self, code, args, answer):
-        """Run Lua and put what it returns into `answer`, from any thread."""
+    def lua(self, code, args, done):
+        """Run Lua and tell `done` what came of it, from any thread."""
 
-        def run():
+        def ask():
             try:
                 value = self.nvim.exec_lua(code, *args)
             except Exception as error:  # noqa: BLE001 (whatever Lua raised is the tool's to see)
-                self._settle(answer.set_exception, RuntimeError(str(error)))
+                done(None, RuntimeError(str(error)))
             else:
-                self._settle(answer.set_result, value)
+                done(value, None)
 
         # Requests need a greenlet, which async_call makes.
-        self._soon(lambda: self.nvim.async_call(run))
+        self._soon(lambda: self.nvim.async_call(ask))
 
     def _soon(self, function):
         try:
             self.nvim.loop.call_soon_threadsafe(function)
         except RuntimeError:
             pass  # the loop has ended, and this process with it
-
-    @staticmethod
-    def _settle(setter, value):
-        if not getattr(setter, "__self__", None).done():
-            setter(value)
 
 
 @pynvim.plugin
@@ -73,7 +68,7 @@ class McpToolsHost:
         from mcp_tools_nvim.python_tools.host.serve import end_when_told
 
         end_when_told(nvim.loop)
-        self.host = Host(Editor(nvim), nvim.loop)
+        self.host = Host(PynvimWire(nvim), nvim.loop)
         info = {
             "pid": os.getpid(),
             "python": sys.version.split()[0],

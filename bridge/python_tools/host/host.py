@@ -2,7 +2,7 @@
 
 Receives: `remote_call`, `remote_cancel`, `remote_answer` from the editor, on the loop's thread.
 Sends: `remote_result`, `remote_progress`, `remote_log`, `remote_ask` to the editor.
-Does not know about: pynvim (an `Editor` is handed in), MCP, what was approved.
+Does not know about: pynvim (a `Wire` is handed in), MCP, what was approved.
 
 Plain functions run in threads, `async` ones on the loop. Whatever a function does after its call has ended
 is dropped by the editor; that it has ended at all is told, so that one that never does is known.
@@ -14,29 +14,18 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from ...client import ambient
 from ...errors import Code
 from .. import errors, modules, parameters, results
 from ..context import AsyncContext, Context
 from ..errors import ToolError
-from .news import News
+from .news import News, Wire
 from .threads import BusyError, Threads
-
-
-class Editor(Protocol):
-    """The seam to Neovim; every method may be called from any thread and never raises."""
-
-    def post(self, verb: str, *args: Any) -> None:
-        """Call a verb of the wire; nothing comes back."""
-
-    def lua(self, code: str, args: tuple[Any, ...], answer: Future[Any]) -> None:
-        """Run Lua, and put what it returns into `answer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +88,8 @@ def prepare(module: ModuleType, name: str) -> Tool:
 class Host:
     """The calls of one process."""
 
-    def __init__(self, editor: Editor, loop: asyncio.AbstractEventLoop) -> None:
-        self.editor = editor
+    def __init__(self, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
+        self.wire = wire
         self.loop = loop
         self.threads = Threads()
         self.modules = Modules()
@@ -119,7 +108,7 @@ class Host:
     def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
         """Begin a call."""
         running = Running(
-            call_id, given if isinstance(given, dict) else {}, info, News(call_id, self.editor, self.loop)
+            call_id, given if isinstance(given, dict) else {}, info, News(call_id, self.wire, self.loop)
         )
         self.calls[call_id] = running
         key = (target["key"], target["name"])
@@ -189,7 +178,7 @@ class Host:
         """The end of a call: the last thing that is told of it."""
         if self.calls.pop(running.id, None):
             running.news.close()
-            self.editor.post("remote_result", running.id, dict(outcome))
+            self.wire.post("remote_result", running.id, dict(outcome))
 
     def cancel(self, call_id: str, reason: str) -> None:
         """A call has ended without its tool: tell the tool."""

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
+from functools import partial
 from typing import Any, Protocol
 
 from ...errors import Code
@@ -29,22 +30,22 @@ LOGS = 100
 """Log messages per second; a loop that logs must not hold up the editor."""
 
 
-class Editor(Protocol):
-    """The part of the editor's seam that is used here."""
+class Wire(Protocol):
+    """The seam to Neovim; every method may be called from any thread and never raises."""
 
     def post(self, verb: str, *args: Any) -> None:
-        """Call a verb of the wire."""
+        """Call a verb of the wire; nothing comes back."""
 
-    def lua(self, code: str, args: tuple[Any, ...], answer: Future[Any]) -> None:
-        """Run Lua."""
+    def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
+        """Run Lua; `done` gets what it returns, or what it raised, whether or not somebody still waits."""
 
 
 class News:
     """The line of one call (`context.Line`)."""
 
-    def __init__(self, call_id: str, editor: Editor, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, call_id: str, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:
         self.id = call_id
-        self._editor = editor
+        self._wire = wire
         self._loop = loop
         self._lock = threading.Lock()
         self._open = True
@@ -72,7 +73,7 @@ class News:
             else:
                 self._next_progress, later = now + INTERVAL, None
         if later is None:
-            self._editor.post("remote_progress", self.id, done, total, message)
+            self._wire.post("remote_progress", self.id, done, total, message)
         else:
             self._soon(lambda: self._loop.call_later(later, self._flush))
 
@@ -82,7 +83,7 @@ class News:
             self._next_progress = time.monotonic() + INTERVAL
             if waiting is None or not self._open:
                 return
-        self._editor.post("remote_progress", self.id, *waiting)
+        self._wire.post("remote_progress", self.id, *waiting)
 
     def log(self, level: str, data: Any) -> None:
         """Goes out, unless there were too many; what is too long is cut."""
@@ -101,8 +102,8 @@ class News:
             self._log_tokens -= 1
             dropped, self._dropped = self._dropped, 0
         if dropped:
-            self._editor.post("remote_log", self.id, "warning", f'"{dropped} log messages were dropped"')
-        self._editor.post("remote_log", self.id, level, text)
+            self._wire.post("remote_log", self.id, "warning", f'"{dropped} log messages were dropped"')
+        self._wire.post("remote_log", self.id, level, text)
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Future[Any]:
         """Ask the client; the future ends with the call at the latest."""
@@ -116,19 +117,16 @@ class News:
         if not self._open:
             answer.cancel()
             return answer
-        self._editor.post("remote_ask", self.id, ask, text)
+        self._wire.post("remote_ask", self.id, ask, text)
         return answer
 
     def answer(self, ask: int, answer: Any, error: Any) -> None:
         """The client's answer, or why there is none."""
         with self._lock:
             future = self._answers.pop(ask, None)
-        if future is None:
-            return
-        if error:
-            settle(future.set_exception, ToolError(error["message"], error.get("code", Code.TOOL_ERROR)))
-        else:
-            settle(future.set_result, answer)
+        if future is not None:
+            fault = ToolError(error["message"], error.get("code", Code.TOOL_ERROR)) if error else None
+            settle(future, answer, fault)
 
     def lua(self, code: str, args: tuple[Any, ...]) -> Future[Any]:
         """Run Lua in the editor; the future ends with the call at the latest."""
@@ -139,7 +137,7 @@ class News:
         if not self._open:
             answer.cancel()
             return answer
-        self._editor.lua(code, args, answer)
+        self._wire.lua(code, args, partial(settle, answer))
         return answer
 
     def close(self) -> None:
@@ -157,9 +155,12 @@ class News:
             pass  # the loop has ended, and this process with it
 
 
-def settle(setter: Callable[[Any], None], value: Any) -> None:
-    """Put something into a future that may have been cancelled meanwhile."""
+def settle(future: Future[Any], value: Any, error: Exception | None) -> None:
+    """Put something into a future that may be cancelled at any moment."""
     try:
-        setter(value)
+        if error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
     except InvalidStateError:
-        pass
+        pass  # the call has ended: nobody waits for it

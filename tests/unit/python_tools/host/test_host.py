@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from bridge.python_tools import modules
 from bridge.python_tools.host.host import Host
+from bridge.python_tools.host.news import settle
 from bridge.python_tools.host.threads import BusyError, Threads
 
 SOURCE = '''
@@ -65,7 +67,7 @@ def ask(ctx: Context) -> str:
 '''
 
 
-class Editor:
+class MemoryWire:
     """Notes what it is told."""
 
     def __init__(self) -> None:
@@ -77,8 +79,8 @@ class Editor:
             self.told.append((verb, *args))
             self.news.notify_all()
 
-    def lua(self, code: str, args: tuple[Any, ...], answer: Future[Any]) -> None:
-        answer.set_result([code, *args])
+    def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
+        done([code, *args], None)
 
     async def heard(self, verb: str, call: str, count: int = 1) -> tuple[Any, ...]:
         """The `count`th message of a kind on a call."""
@@ -100,15 +102,15 @@ class Bench:
     def __init__(self, path: Path) -> None:
         path.write_text(SOURCE)
         self.path = str(path)
-        self.editor = Editor()
-        self.host = Host(self.editor, asyncio.get_running_loop())
+        self.wire = MemoryWire()
+        self.host = Host(self.wire, asyncio.get_running_loop())
 
     def call(self, call: str, name: str, args: dict[str, Any] | None = None) -> None:
         target = {"key": self.path, "name": name, "source": {"path": self.path}}
         self.host.handle("remote_call", call, target, args or {}, {"limit": 1000})
 
     async def result(self, call: str) -> dict[str, Any]:
-        (outcome,) = await self.editor.heard("remote_result", call)
+        (outcome,) = await self.wire.heard("remote_result", call)
         found: dict[str, Any] = outcome
         return found
 
@@ -139,21 +141,21 @@ async def test_news_are_bounded_and_end_with_the_call(bench: Bench) -> None:
     assert await bench.result("a") == {"kind": "text", "text": "done"}
     await asyncio.sleep(0.1)  # longer than what was held back may wait
 
-    steps = [step[0] for step in bench.editor.of("remote_progress", "a")]
+    steps = [step[0] for step in bench.wire.of("remote_progress", "a")]
     assert 1 <= len(steps) < 200
     assert steps == sorted(steps)
-    assert len(bench.editor.of("remote_log", "a")) < 500
-    assert bench.editor.told[-1][0] == "remote_result"
+    assert len(bench.wire.of("remote_log", "a")) < 500
+    assert bench.wire.told[-1][0] == "remote_result"
 
 
 async def test_a_cancel_is_heard(bench: Bench) -> None:
     """The function that waits learns why; one that goes on all the same tells its end, too."""
     for name, text in (("wait", "client"), ("swallow", "went on")):
         bench.call(name, name)
-        await bench.editor.heard("remote_progress", name)
+        await bench.wire.heard("remote_progress", name)
         bench.host.handle("remote_cancel", name, "client")
         assert (await bench.result(name))["text"] == text
-        assert len(bench.editor.of("remote_result", name)) == 1
+        assert len(bench.wire.of("remote_result", name)) == 1
 
 
 async def test_a_cancel_that_comes_first(bench: Bench) -> None:
@@ -173,20 +175,38 @@ async def test_a_cancel_that_comes_first(bench: Bench) -> None:
 async def test_answers(bench: Bench) -> None:
     """An answer reaches the function that asked; an error is raised in it; none comes after a cancel."""
     bench.call("a", "ask")
-    await bench.editor.heard("remote_ask", "a")
+    await bench.wire.heard("remote_ask", "a")
     bench.host.handle("remote_answer", "a", 1, {"action": "decline"}, None)
     assert (await bench.result("a"))["text"] == "decline"
     bench.call("b", "ask")
-    await bench.editor.heard("remote_ask", "b")
+    await bench.wire.heard("remote_ask", "b")
     bench.host.handle("remote_answer", "b", 1, None, {"code": "capability_missing", "message": "no"})
     assert (await bench.result("b"))["code"] == "capability_missing"
     bench.call("c", "ask")
-    await bench.editor.heard("remote_ask", "c")
+    await bench.wire.heard("remote_ask", "c")
     bench.host.handle("remote_cancel", "c", "timeout")
     assert (await bench.result("c"))["code"] == "cancelled"
     bench.host.handle("remote_answer", "c", 1, {}, None)
     bench.host.handle("remote_answer", "nowhere", 1, {}, None)
     bench.host.handle("remote_cancel", "nowhere", "client")
+
+
+@pytest.mark.parametrize("error", [None, ValueError("late")])
+def test_an_answer_in_the_moment_of_the_end(error: Exception | None) -> None:
+    """A call may end between any two steps of its answer; that is no fault of either."""
+
+    class Ending(Future[Any]):
+        def set_result(self, result: Any) -> None:
+            self.cancel()
+            super().set_result(result)
+
+        def set_exception(self, exception: BaseException | None) -> None:
+            self.cancel()
+            super().set_exception(exception)
+
+    answer = Ending()
+    settle(answer, 1, error)
+    assert answer.cancelled()
 
 
 async def test_what_is_not_there(bench: Bench) -> None:

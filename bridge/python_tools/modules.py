@@ -7,6 +7,7 @@ must have).
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import itertools
@@ -20,6 +21,13 @@ from typing import Any
 from .decorator import MARK
 
 numbers = itertools.count(1)
+
+FAULTS = "__mcp_tool_faults__"
+"""What kept marked functions from being made, in the names of their module."""
+GUARD = f"""
+try: pass
+except Exception as __mcp_tool_error__: {FAULTS}.append((%r, %d, __mcp_tool_error__))
+"""
 
 
 class UntrustedError(Exception):
@@ -74,13 +82,30 @@ def run_file(path: str, sha256: str | None) -> ModuleType:
         raise ImportError(f"cannot load {path}")
     module = importlib.util.module_from_spec(spec)
     module.__file__ = path
+    setattr(module, FAULTS, [])
     sys.modules[name] = module  # dataclasses and type hints look their module up
     try:
-        exec(compile(data, path, "exec"), module.__dict__)  # noqa: S102 (it is what an import does)
+        tree = ast.parse(data, path)
+        tree.body = [guarded(each) for each in tree.body]
+        exec(compile(tree, path, "exec"), module.__dict__)  # noqa: S102 (it is what an import does)
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+def guarded(statement: ast.stmt) -> ast.stmt:
+    """A marked function that cannot be made (its default, its hint, the mark itself) takes no other along."""
+    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return statement
+    decorators = [each.func if isinstance(each, ast.Call) else each for each in statement.decorator_list]
+    if not any(ast.unparse(each).rpartition(".")[2] == "mcp_tool" for each in decorators):
+        return statement
+    line = statement.decorator_list[0].lineno
+    (guard,) = ast.parse(GUARD % (statement.name, line)).body
+    assert isinstance(guard, ast.Try)  # noqa: S101 (that is what stands above)
+    guard.body = [statement]
+    return guard
 
 
 def load(source: Source) -> ModuleType:
@@ -113,8 +138,13 @@ def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:
 
 
 def overlooked(module: ModuleType) -> list[str]:
-    """What is wrong with marks that make no tool: on methods, below other decorators, with a name twice."""
-    faults: list[str] = []
+    """What is wrong with marks that make no tool: on what cannot be one, on methods, below other decorators,
+    with a name twice.
+    """
+    faults = [
+        at_line(line, f"tool '{name}': {type(error).__name__}: {error}")
+        for name, line, error in getattr(module, FAULTS, ())
+    ]
     tools = tools_of(module)
     for attribute, value in vars(module).items():
         mine = getattr(value, "__module__", None) == module.__name__
@@ -131,6 +161,11 @@ def overlooked(module: ModuleType) -> list[str]:
         elif is_marked(value) and tools.get(getattr(value, MARK).name, value) is not value:
             faults.append(f"tool '{getattr(value, MARK).name}': {attribute}() is not the first of that name")
     return faults
+
+
+def at_line(line: int, text: str) -> str:
+    """A fault with its place, in a form that the editor finds it in."""
+    return f"line {line}: {text}"
 
 
 def is_marked(value: object) -> bool:

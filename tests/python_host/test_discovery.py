@@ -109,6 +109,42 @@ def unwritable():
 """
 
 
+BAD_ONES = '''
+from __future__ import annotations
+from mcp_tools_nvim import python_tools
+from mcp_tools_nvim.python_tools import mcp_tool
+
+@mcp_tool(annotations={"read_only": True})
+def before() -> str:
+    """Stands before."""
+    return __doc__ or "none"
+
+@mcp_tool
+def steps():
+    """Is a generator."""
+    yield 1
+
+@python_tools.mcp_tool
+def stars(*args: int) -> None:
+    """Takes what has no name."""
+
+@mcp_tool
+def defaults(x: int = nowhere) -> None:
+    """Has a default that is not there."""
+
+@mcp_tool
+def hints(x: Nowhere) -> None:
+    """Has a hint that is not there."""
+
+"""No docstring of the module."""
+
+@mcp_tool(annotations={"read_only": True})
+async def after() -> str:
+    """Stands after."""
+    return "after"
+'''
+
+
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
     """A plugin's folder, which is on the runtimepath."""
@@ -265,6 +301,59 @@ async def test_marks_that_make_no_tool(editor: Editor, plugin: Path) -> None:
         "bytes",
         "A",
     ]
+
+
+async def test_a_bad_function_takes_no_other_along(editor: Editor, plugin: Path) -> None:
+    """What makes a function no tool is named with its line; the other tools of its file are there."""
+    (plugin / "mcp_tools" / "mixed.py").write_text(BAD_ONES)
+    nvim = await editor()
+    assert await looked(nvim) == ["after", "before"]
+    tools = Caller(nvim, None)
+    assert (await tools.call("before")).value == "none"
+    assert (await tools.call("after")).value == "after"
+    found = await nvim.lua(
+        "return vim.tbl_map(function(f) return f.error end, require('mcp-tools.discovery').failures())"
+    )
+    for words in (
+        "line 11: tool 'steps': TypeError: steps: a generator",
+        "line 16: tool 'stars': TypeError: stars: *args",
+        "line 20: tool 'defaults': NameError: name 'nowhere'",
+        "line 24: tool 'hints': name 'Nowhere' is not defined",
+    ):
+        assert any(words in fault for fault in found), found
+
+
+async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Path) -> None:
+    """`:w` of a broken file gives one notification with file and line, each time; a good one gives none."""
+    path = write(plugin, "mcp_tools/one.py", "one")
+    broken = write(plugin, "mcp_tools/silent.py", "silent").with_name("broken.py")
+    broken.write_text("def nobody_has_this_open(:\n")
+    nvim = await editor(init="_G.told = {}; vim.notify = function(text) table.insert(told, text) end")
+    await looked(nvim)
+    await nvim.lua("vim.cmd.edit(...)", str(path))
+    await nvim.lua("require('mcp-tools.discovery').on_look(function() _G.looked = true end)")
+
+    async def told(*lines: str) -> list[str]:
+        await nvim.lua(
+            "_G.told, _G.looked = {}, false; vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines
+        )
+        await nvim.lua("vim.cmd.write()")
+        await nvim.wait_for("return _G.looked", timeout=20_000)
+        await nvim.lua("vim.wait(0)")  # what was scheduled has run
+        texts: list[str] = await nvim.lua("return told")
+        return texts
+
+    good = TOOL.format(name="one", says="x").splitlines()
+    assert await told(*good, "def f(:") == [f"[mcp-tools] {path}:8: SyntaxError: invalid syntax"]
+    assert await told(*good, "", "def f(:") == [f"[mcp-tools] {path}:9: SyntaxError: invalid syntax"]
+    assert "one" in await nvim.lua(LIST)
+    assert await told(*good) == []
+    assert await told(*good, "raise LookupError('no', 1)") == [
+        f"[mcp-tools] {path}:8: LookupError: ('no', 1)"
+    ]
+    said = await told(*good, "@mcp_tool", "def two(): ...", "@mcp_tool", "def three(): ...")
+    wrong = "tool 'two': needs a docstring or description="
+    assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import traceback
+from types import ModuleType
 from typing import Any, TextIO
 
 from .. import modules
@@ -21,7 +22,7 @@ from . import supervise
 from .schema import definition
 
 
-def described(module: Any) -> tuple[list[dict[str, Any]], list[str]]:
+def described(module: ModuleType) -> tuple[list[dict[str, Any]], list[str]]:
     """Definitions of the tools of a module, and what is wrong with the others."""
     definitions: list[dict[str, Any]] = []
     faults = modules.overlooked(module)
@@ -32,8 +33,23 @@ def described(module: Any) -> tuple[list[dict[str, Any]], list[str]]:
             definitions.append(made)
         except Exception as error:  # noqa: BLE001 (a person's hints and defaults may raise anything)
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            faults.append(text if text.startswith("tool '") else f"tool '{name}': {text}")
+            text = text if text.startswith("tool '") else f"tool '{name}': {text}"
+            faults.append(modules.at_line(function.__code__.co_firstlineno, text))
     return definitions, faults
+
+
+def described_error(error: BaseException, path: str | None) -> str:
+    """An exception in a line, with the line of the source that it comes from."""
+    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1].strip()
+    file, line = path, None
+    if isinstance(error, SyntaxError):
+        file, line = error.filename, error.lineno
+    else:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        line = frames[-1].lineno if frames else None
+    if not line:
+        return text
+    return modules.at_line(line, text) if file == path else f"{file}:{line}: {text}"
 
 
 def scan(fields: dict[str, Any]) -> dict[str, Any]:
@@ -47,7 +63,7 @@ def scan(fields: dict[str, Any]) -> dict[str, Any]:
     except modules.UntrustedError as error:
         found["error"] = str(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (a module may raise anything when it is imported)
-        found["error"] = "".join(traceback.format_exception_only(error)).strip()
+        found["error"] = described_error(error, fields.get("path"))
         found["trace"] = traceback.format_exc()
     found["ms"] = round((time.perf_counter() - begin) * 1000)
     return found

@@ -7,6 +7,7 @@
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
 local Holder = require('mcp-tools.registry.holder')
+local buffers = require('mcp-tools.editor.buffers')
 local cache = require('mcp-tools.python.cache')
 local command = require('mcp-tools.python.command')
 local config = require('mcp-tools.config')
@@ -14,6 +15,7 @@ local host = require('mcp-tools.python.host')
 local install = require('mcp-tools.bridge.install')
 local log = require('mcp-tools.log')
 local module_files = require('mcp-tools.python.modules')
+local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 
 local M = {}
@@ -126,6 +128,19 @@ local function settle(registry, sources, ttl)
   return unread
 end
 
+--- Tells whoever has a module open what is wrong with it, once for each time that it was written.
+---@param path string?
+---@param faults string[]
+local function tell(path, faults)
+  if #faults == 0 or not path or not buffers.of_path(path) then
+    return
+  end
+  local line, text = faults[1]:match('^line (%d+): (.*)$')
+  local place = vim.fn.fnamemodify(path, ':~:.') .. (line and ':' .. line or '')
+  local more = #faults > 1 and (' (and %d more: :checkhealth mcp-tools)'):format(#faults - 1) or ''
+  notify.error(('%s: %s%s'):format(place, text or faults[1], more))
+end
+
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python.Source[] those that were read: of two tools with one name the first stays
 ---@param results table<string, mcp-tools.python.Scanned>
@@ -145,6 +160,9 @@ local function take(registry, sources, results)
       module.failed = not result.path
       if result.path or not before then
         apply(registry, module)
+      end
+      if not before or before.stamp ~= stamp then
+        tell(path, vim.list_extend(vim.list_slice(result.faults), module.refused))
       end
     end
   end

@@ -332,6 +332,12 @@ return {
       .. ' runtimepath. They are looked for in `python3/` folders on the runtimepath, too.',
   },
   {
+    path = 'python.packages',
+    type = 'string',
+    description = 'Requirements file, as pip reads it, of packages that tools need: `:McpTools install` adds them to the'
+      .. " plugin's own environment. A relative path starts at the folder of your configuration.",
+  },
+  {
     path = 'mounts',
     planned = true,
     type = 'map',

@@ -172,6 +172,23 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     assert not environment.folder(home.make("data")).exists()
 
 
+async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
+    """Health names packages that are not installed as their file says; `:McpTools install` is told of them."""
+    environment.pretend(home, environment.lock_hash())
+    file, log, path = tmp_path / "tools.txt", tmp_path / "log", tmp_path / "path"
+    file.write_text("mcpt-nowhere\n")
+    path.mkdir()
+    program(path / "python3", f'#!/bin/sh\necho "$*" >>{log}\n')
+    setup = f"mcp_tools.setup({{ python = {{ packages = [[{file}]] }}, bridge = {{ autostart = false }} }})"
+    nvim = await spawn_nvim(init_lua=INIT + setup, env={"PATH": str(path)})
+
+    report = " ".join((await nvim.lua(HEALTH)).split())
+    assert f"WARNING the packages of {file} are not installed" in report
+    await nvim.request("nvim_command", "McpTools install")
+    await nvim.wait_for("return not require('mcp-tools.bridge.install').is_running()")
+    assert log.read_text().splitlines()[-1].endswith(f" --packages {file}")
+
+
 @pytest.mark.slow
 async def test_a_command_of_ones_own(spawn_nvim: Spawn, tmp_path: Path) -> None:
     """`bridge.command` is run as it is, with its arguments, and no environment is asked for."""

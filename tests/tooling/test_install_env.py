@@ -18,37 +18,52 @@ PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "install-env"
 STAMP = ".lock-hash"
 
 
+def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
+    """A package of one module that holds a number."""
+    module, info = f"mcpt_{name}", f"mcpt_{name}-{version}.dist-info"
+    requires = f"Requires-Dist: {needs}\n" if needs else ""
+    files = {
+        f"{module}.py": "VALUE = 42\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcpt-{name}\nVersion: {version}\n{requires}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    folder.mkdir(exist_ok=True)
+    path = folder / f"mcpt_{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+        record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+        archive.writestr(f"{info}/RECORD", record)
+    return path
+
+
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
     """A lock of one tiny package, in a wheel that lies beside it."""
-    info = "mcpt_probe-1.0.dist-info"
-    files = {
-        "mcpt_probe.py": "VALUE = 42\n",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: mcpt-probe\nVersion: 1.0\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
     wheels = tmp_path / "wheels"
-    wheels.mkdir()
-    wheel = wheels / "mcpt_probe-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-        record = "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"])
-        archive.writestr(f"{info}/RECORD", record)
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    digest = hashlib.sha256(wheel(wheels, "probe", "1.0").read_bytes()).hexdigest()
     path = tmp_path / "probe.lock"
     path.write_text(f"--no-index\n--find-links {wheels}\nmcpt-probe==1.0 --hash=sha256:{digest}\n")
+    return path
+
+
+@pytest.fixture
+def packages(tmp_path: Path, lock: Path) -> Path:
+    """What a person wants beside that: a package that needs the locked one."""
+    wheel(tmp_path / "wheels", "extra", "1.0", "mcpt-probe")
+    path = tmp_path / "requirements.txt"
+    path.write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\nmcpt-extra\n")
     return path
 
 
 def run(folder: Path, lock: Path, *args: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"PATH": path} if path else {})}
     command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock), *args]
-    return processes.run(command, env=environment, timeout=50)
+    return processes.run(command, env=environment, timeout=100)
 
 
-def value_in(folder: Path) -> str:
-    program = [folder / "bin" / "python", "-c", "import mcpt_probe; print(mcpt_probe.VALUE)"]
+def value_in(folder: Path, name: str = "probe") -> str:
+    program = [folder / "bin" / "python", "-c", f"import mcpt_{name}; print(mcpt_{name}.VALUE)"]
     return processes.run(program, check=True).stdout.strip()
 
 
@@ -74,6 +89,45 @@ def test_installs_once(tmp_path: Path, lock: Path, path: str) -> None:
     assert (folder / STAMP).read_text().strip() == hashlib.sha256(lock.read_bytes()).hexdigest()
     assert run(folder, lock, path=path).stdout.splitlines() == [f"up to date: {folder}"]
     assert run(folder, lock, "--check").returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_packages_beside_the_lock(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
+    """A person's packages are added once, again when their file has changed; without it they stay."""
+    folder = tmp_path / "data" / "venv"
+    wanted = ("--packages", str(packages))
+    assert run(folder, lock, path=path).returncode == 0
+    assert run(folder, lock, *wanted, "--check").returncode == 1
+    done = run(folder, lock, *wanted, path=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (value_in(folder), value_in(folder, "extra")) == ("42", "42")
+    digest = hashlib.sha256(packages.read_bytes()).hexdigest()
+    assert (folder / ".packages-hash").read_text().strip() == digest
+    assert run(folder, lock, *wanted, path=path).stdout.splitlines() == [f"up to date: {folder}"]
+    assert run(folder, lock, path=path).stdout.splitlines() == [f"up to date: {folder}"]
+    packages.write_text(packages.read_text().replace("mcpt-extra", "# nothing any more"))
+    assert run(folder, lock, *wanted, "--check").returncode == 1
+    assert run(folder, lock, *wanted, path=path).returncode == 0
+    with pytest.raises(subprocess.CalledProcessError):
+        value_in(folder, "extra")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_packages_that_do_not_fit(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
+    """They never change what the lock says: a file that would, or is not there, is named; nothing changes."""
+    folder = tmp_path / "venv"
+    assert run(folder, lock, "--packages", str(packages), path=path).returncode == 0
+    wheel(tmp_path / "wheels", "probe", "2.0")
+    bad = tmp_path / "bad.txt"
+    bad.write_text(packages.read_text().replace("mcpt-extra", "mcpt-probe==2.0"))
+    failed = run(folder, lock, "--packages", str(bad), path=path)
+    assert failed.returncode == 1
+    assert failed.stderr.startswith(f"install-env: {bad}: ")
+    assert (value_in(folder), value_in(folder, "extra")) == ("42", "42")
+    failed = run(folder, lock, "--packages", str(tmp_path / "absent.txt"), path=path)
+    assert failed.stderr == f"install-env: {tmp_path / 'absent.txt'}: No such file or directory\n"
 
 
 @pytest.mark.slow

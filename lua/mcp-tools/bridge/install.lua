@@ -99,6 +99,7 @@ local function find_command(opts, cb)
     if opts.force then
       table.insert(command, '--force')
     end
+    vim.list_extend(command, interpreter.packages_file() and { '--packages', interpreter.packages_file() } or {})
     cb(command)
   end)
 end

@@ -82,6 +82,49 @@ function M.environment_fault()
   end
 end
 
+--- The file of the option `python.packages`; a relative one lies in the folder of the person's configuration.
+---@return string? path nil as well where the private environment is not the one that runs tools
+function M.packages_file()
+  local name = config.get('python.packages')
+  if name == nil or config.get('bridge.python') ~= nil then
+    return nil
+  end
+  if name:match('^~/') then
+    return uv.os_homedir() .. name:sub(2)
+  elseif name:match('^/') or name:match('^%a:[/\\]') then
+    return name
+  end
+  return vim.fs.joinpath(vim.fn.stdpath('config') --[[@as string]], name)
+end
+
+--- What keeps the packages of a person from being there as their file says; the bridge does without them.
+---@return mcp-tools.bridge.PythonFault?
+function M.packages_fault()
+  local name, python, file = config.get('python.packages'), config.get('bridge.python'), M.packages_file()
+  if name ~= nil and python ~= nil then
+    return {
+      message = 'python.packages is not used, as bridge.python names the Python',
+      advice = ('Install them there: %s -m pip install -r %s'):format(python, name),
+    }
+  elseif not file then
+    return nil
+  end
+  local text = read_now(file)
+  local stamp = read_now(vim.fs.joinpath(M.environment_dir(), '.packages-hash'))
+  if not text then
+    return {
+      message = ('python.packages: %s cannot be read'):format(file),
+      advice = 'Write that file, or leave the option out',
+    }
+  elseif not stamp then
+    return vim.tbl_extend('error', { message = ('the packages of %s are not installed'):format(file) }, INSTALL)
+  elseif vim.trim(stamp) ~= vim.fn.sha256(text) then
+    return vim.tbl_extend('error', {
+      message = ('%s has changed since its packages were installed'):format(file),
+    }, INSTALL)
+  end
+end
+
 local probed = {} ---@type table<string, string> interpreter → version
 
 --- Asks an interpreter for its version, without waiting for it.

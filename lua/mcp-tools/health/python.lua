@@ -66,6 +66,10 @@ function M.check()
     health[#modules > 0 and 'error' or 'info'](('they cannot run: %s'):format(fault.message), fault.advice)
   else
     health.info('they run by ' .. program())
+    local lacking = interpreter.packages_fault()
+    if lacking then
+      health.warn(lacking.message, lacking.advice)
+    end
   end
   STATES[status.state](status)
   if status.last_error then

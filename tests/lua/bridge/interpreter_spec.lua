@@ -48,6 +48,39 @@ describe('python', function()
     t.eq(true, fault.needs_install)
   end)
 
+  it('asks for it when the packages of a person are not those of their file', function()
+    local dir, file = make_environment(), vim.fn.tempname()
+    t.eq(nil, interpreter.packages_fault())
+    config.setup({ python = { packages = file } })
+    t.matches(vim.pesc(file) .. ' cannot be read', interpreter.packages_fault().message)
+    vim.fn.writefile({ 'one' }, file)
+    t.matches('are not installed', interpreter.packages_fault().message)
+    t.eq('Run :McpTools install', interpreter.packages_fault().advice)
+    vim.fn.writefile({ vim.fn.sha256('one\n') }, dir .. '/.packages-hash')
+    t.eq(nil, interpreter.packages_fault())
+    vim.fn.writefile({ 'two' }, file)
+    t.matches('has changed since', interpreter.packages_fault().message)
+    t.eq(nil, interpreter.environment_fault())
+  end)
+
+  it('finds their file where it is named', function()
+    for name, path in pairs({
+      ['tools.txt'] = vim.fn.stdpath('config') .. '/tools.txt',
+      ['~/tools.txt'] = vim.uv.os_homedir() .. '/tools.txt',
+      ['/a/$HOME/tools.txt'] = '/a/$HOME/tools.txt',
+    }) do
+      config.setup({ python = { packages = name } })
+      t.eq(path, interpreter.packages_file())
+    end
+  end)
+
+  it('leaves another Python to its owner', function()
+    config.setup({ python = { packages = '/tools.txt' }, bridge = { python = '/py' } })
+    t.matches('is not used', interpreter.packages_fault().message)
+    t.matches('/py %-m pip install %-r /tools.txt', interpreter.packages_fault().advice)
+    t.eq(nil, interpreter.packages_file())
+  end)
+
   it('asks for it when the environment belongs to another lock', function()
     make_environment(('0'):rep(64))
     local _, fault = resolve()

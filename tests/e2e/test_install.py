@@ -173,7 +173,7 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
 
 
 async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
-    """Health names packages that are not installed as their file says; `:McpTools install` is told of them."""
+    """Health names packages that are not installed; `:McpTools install` is told where they are listed."""
     environment.pretend(home, environment.lock_hash())
     file, log, path = tmp_path / "tools.txt", tmp_path / "log", tmp_path / "path"
     file.write_text("mcpt-nowhere\n")

@@ -109,35 +109,21 @@ class News:
         """Ask the client; the future ends with the call at the latest."""
         request = {"answer": {"method": method, "params": dict(params)}}
         text = results.to_json(request)
-        answer: Future[Any] = Future()
-        with self._lock:
-            ask = next(self._asks)
-            if self._open:
-                self._answers[ask] = answer
-        if not self._open:
-            answer.cancel()
-            return answer
-        self._wire.post("remote_ask", self.id, ask, text)
+        ask, answer = self._asked()
+        if not answer.cancelled():
+            self._wire.post("remote_ask", self.id, ask, text)
         return answer
 
     def answer(self, ask: int, answer: Any, error: Any) -> None:
         """The client's answer, or why there is none."""
-        with self._lock:
-            future = self._answers.pop(ask, None)
-        if future is not None:
-            fault = ToolError(error["message"], error.get("code", Code.TOOL_ERROR)) if error else None
-            settle(future, answer, fault)
+        fault = ToolError(error["message"], error.get("code", Code.TOOL_ERROR)) if error else None
+        self._settle(ask, answer, fault)
 
     def lua(self, code: str, args: tuple[Any, ...]) -> Future[Any]:
         """Run Lua in the editor; the future ends with the call at the latest."""
-        answer: Future[Any] = Future()
-        with self._lock:
-            if self._open:
-                self._answers[next(self._asks)] = answer
-        if not self._open:
-            answer.cancel()
-            return answer
-        self._wire.lua(code, args, partial(settle, answer))
+        ask, answer = self._asked()
+        if not answer.cancelled():
+            self._wire.lua(code, args, partial(self._settle, ask))
         return answer
 
     def close(self) -> None:
@@ -147,6 +133,22 @@ class News:
             waiting, self._answers = list(self._answers.values()), {}
         for future in waiting:
             future.cancel()
+
+    def _asked(self) -> tuple[int, Future[Any]]:
+        answer: Future[Any] = Future()
+        with self._lock:
+            ask = next(self._asks)
+            if self._open:
+                self._answers[ask] = answer
+            else:
+                answer.cancel()
+        return ask, answer
+
+    def _settle(self, ask: int, value: Any, error: Exception | None) -> None:
+        with self._lock:
+            future = self._answers.pop(ask, None)
+        if future is not None:
+            settle(future, value, error)
 
     def _soon(self, function: Callable[[], object]) -> None:
         try:

@@ -25,9 +25,9 @@ from ..results import to_json
 from . import docstring
 
 REF = "#/$defs/"
+MAX_INLINED = 500
+"""Values in a definition that is written out where it is used."""
 NO_DATA = (inspect.Parameter.empty, Any, None, type(None), Block, Result)
-
-
 DATA = ("default", "enum", "const", "examples")
 """Keywords whose values are data and no schemas."""
 
@@ -40,18 +40,18 @@ class Schemas(GenerateJsonSchema):
         return False
 
 
-def inlined(schema: Any, definitions: dict[str, Any]) -> Any:
-    """A schema with its `$ref` replaced by what they name, except where that would not end; no titles."""
+def inlined(schema: Any, small: dict[str, Any]) -> Any:
+    """A schema with its `$ref` to `small` definitions replaced by what they name; no titles."""
     if isinstance(schema, list):
-        return [inlined(item, definitions) for item in schema]
+        return [inlined(item, small) for item in schema]
     if not isinstance(schema, dict):
         return schema
     name = str(schema.get("$ref", "")).removeprefix(REF)
-    if name in definitions and not is_recursive(name, definitions):
+    if name in small:
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        return inlined(definitions[name] | beside, definitions)
+        return inlined(small[name] | beside, small)
     return {
-        key: value if key in DATA else inlined(value, definitions)
+        key: value if key in DATA else inlined(value, small)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str))
     }
@@ -80,17 +80,42 @@ def reachable(names: set[str], definitions: dict[str, Any]) -> set[str]:
     return found
 
 
-def is_recursive(name: str, definitions: dict[str, Any]) -> bool:
-    """Does a definition lead back to itself?"""
-    return name in reachable(references(definitions[name]), definitions)
+def small_ones(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Those that may stand wherever they are used: not within themselves, nor so large that what holds two
+    of them, which two may hold in turn, grows without bound.
+    """
+    sizes: dict[str, int] = {}
+
+    def size_of(schema: Any) -> int:
+        if isinstance(schema, list):
+            return 1 + sum(map(size_of, schema))
+        if not isinstance(schema, dict):
+            return 1
+        name = str(schema.get("$ref", "")).removeprefix(REF)
+        return 1 + sum(map(size_of, schema.values())) + (size_named(name) if is_small(name) else 0)
+
+    def size_named(name: str) -> int:
+        if name not in sizes:
+            sizes[name] = size_of(definitions[name])
+        return sizes[name]
+
+    def is_small(name: str) -> bool:
+        within_itself = name not in definitions or name in reachable(
+            references(definitions[name]), definitions
+        )
+        return not within_itself and size_named(name) <= MAX_INLINED
+
+    return {name: schema for name, schema in definitions.items() if is_small(name)}
 
 
 def with_definitions(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """The schema with the definitions that it still needs."""
-    schema = inlined(schema, definitions)
-    needed = reachable(references(schema), definitions)
+    small = small_ones(definitions)
+    schema = inlined(schema, small)
+    whole = {name: inlined(each, small) for name, each in definitions.items() if name not in small}
+    needed = reachable(references(schema), whole)
     if needed:
-        schema["$defs"] = {name: inlined(definitions[name], definitions) for name in sorted(needed)}
+        schema["$defs"] = {name: whole[name] for name in sorted(needed)}
     return schema
 
 

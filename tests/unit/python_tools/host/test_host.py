@@ -17,7 +17,7 @@ from bridge.python_tools.host.news import settle
 from bridge.python_tools.host.threads import BusyError, Threads
 
 SOURCE = '''
-import asyncio, threading
+import asyncio, gc, threading, weakref
 from bridge.python_tools import AsyncContext, Context, mcp_tool
 
 COUNT = [0]
@@ -61,10 +61,23 @@ async def swallow(ctx: AsyncContext) -> str:
     return ""
 
 @mcp_tool
+def look_often(ctx: Context) -> int:
+    """Asks the editor again and again, and keeps nothing of what it gets."""
+    kept = []
+    for _ in range(100):
+        kept.append(weakref.ref(ctx.lua("return 1")))
+    gc.collect()
+    return sum(each() is not None for each in kept)
+
+@mcp_tool
 def ask(ctx: Context) -> str:
     """Asks."""
     return ctx.elicit("?", {"type": "object"})["action"]
 '''
+
+
+class Said(list[Any]):
+    """What Lua returned; unlike a list it can be referred to weakly."""
 
 
 class MemoryWire:
@@ -80,7 +93,7 @@ class MemoryWire:
             self.news.notify_all()
 
     def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
-        done([code, *args], None)
+        done(Said([code, *args]), None)
 
     async def heard(self, verb: str, call: str, count: int = 1) -> tuple[Any, ...]:
         """The `count`th message of a kind on a call."""
@@ -207,6 +220,12 @@ def test_an_answer_in_the_moment_of_the_end(error: Exception | None) -> None:
     answer = Ending()
     settle(answer, 1, error)
     assert answer.cancelled()
+
+
+async def test_answers_of_the_editor_are_not_kept(bench: Bench) -> None:
+    """A call that looks at the editor again and again holds nothing of what it was told before."""
+    bench.call("1", "look_often")
+    assert await bench.result("1") == {"kind": "json", "text": "0"}
 
 
 async def test_what_is_not_there(bench: Bench) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional
 
@@ -39,6 +40,11 @@ class Box:
 class Tree:
     name: str
     children: list[Tree]
+
+
+@dataclass
+class Garden:
+    tree: Tree
 
 
 def properties(function: Any) -> dict[str, Any]:
@@ -157,6 +163,16 @@ def test_objects_are_written_out() -> None:
         jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
 
 
+def test_what_holds_something_endless_is_written_out() -> None:
+    """Only what contains itself is referred to, not what stands around it."""
+
+    def tool(garden: Garden) -> None: ...
+
+    schema = definition(mcp_tool(description="d")(tool))["input_schema"]
+    assert schema["properties"]["garden"]["properties"] == {"tree": {"$ref": "#/$defs/Tree"}}
+    assert list(schema["$defs"]) == ["Tree"]
+
+
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
@@ -199,6 +215,26 @@ def test_the_context_is_no_argument() -> None:
     assert list(properties(by_hint)) == ["n"]
     assert list(properties(by_async_hint)) == ["n"]
     assert list(properties(text_called_ctx)) == ["ctx", "n"]
+
+
+def test_what_would_double_with_each_step_is_referred_to() -> None:
+    """A type of two, of two, of two …; what is small stands where it is used all the same."""
+    pair: Any = Point
+    for level in range(24):
+        pair = make_dataclass(f"Pair{level}", [("left", pair), ("right", pair)])
+
+    def tool(tree: Any, point: Any) -> None: ...
+
+    tool.__annotations__ = {"tree": pair, "point": Point}
+    schema = definition(mcp_tool(description="d")(tool))["input_schema"]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert len(json.dumps(schema)) < 100_000
+    assert list(schema["properties"]["point"]["properties"]) == ["x", "label"]
+    deep = {"x": 1.0}
+    for _ in range(3):
+        deep = {"left": deep, "right": deep}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"tree": deep, "point": {"x": 1}}, schema)
 
 
 def test_what_cannot_be_a_tool_says_why() -> None:

@@ -298,6 +298,7 @@ async def test_status_and_health_show_the_host(shared: Bridge) -> None:
 
 async def test_no_secret_in_the_environment(shared: Bridge, way: Way) -> None:
     """A tool gets neither the token nor the address of the editor; it knows its call and the project."""
+    await shared.nvim.lua("vim.cmd.messages('clear')")  # denials of other tests were told
     async with caller(shared, way) as tools:
         known = (await tools.call("py_context")).value
         assert known["env"] == []

@@ -230,8 +230,9 @@ local function tell_integrations(integrations)
   end
   if #on > 0 then
     table.sort(on)
-    local text = 'integrations (%s) are not there yet: give the client what endpoint() tells (:h mcp-tools-clients)'
-    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')))
+    local text = 'integrations (%s) are not there yet'
+    local remedy = 'Use `:McpTools endpoint`'
+    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end
 

@@ -92,7 +92,7 @@ async def person_bridge(nvim_version: str, keep: Keep) -> Bridge:
     return bridge
 
 
-# At a terminal ------------------------------------------------------------------------------------------------------
+# At a terminal --------------------------------------------------------------------------------------
 
 SCREEN_INIT = """
 _G.mcp_tools = require('mcp-tools')

@@ -84,7 +84,7 @@ async def test_log(idle: Terminal) -> None:
     await idle.nvim.lua("require('mcp-tools.notify').warn(...)", text)
     await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
     await idle.command("McpTools log")
-    await idle.shows("mcp-tools://log", "WARN", "and their end")
+    await idle.shows("mcp-tools://log", "WARN", "their end")
 
 
 async def test_cancel(idle: Terminal) -> None:

@@ -29,7 +29,7 @@ return {
       if #lines == 0 then
         lines = { 'No call was noted yet: ' .. audit.path() }
       end
-      scratch.show('audit', lines, { at_end = true, wrap = true })
+      scratch.show('audit', lines, { at_end = true })
     end)
   end,
 }

@@ -82,6 +82,6 @@ return {
     end
     add(lines, 'note', status.note)
     add(lines, 'log', log.path())
-    scratch.show('status', lines, { wrap = true })
+    scratch.show('status', lines)
   end,
 }

@@ -120,7 +120,7 @@ local function show()
   add_questions(lines)
   add_silenced(lines)
   vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
-  scratch.show('trust', lines, { wrap = true })
+  scratch.show('trust', lines)
 end
 
 local function unsilence()

@@ -122,6 +122,7 @@ end
 ---@return mcp-tools.CallView
 function M.new(name, hints)
   local events = {} ---@type string[]
+  local buffer ---@type integer?
   local logged = {} ---@type string[]
   local title = 'mcp-tools call ' .. sanitize.line(name) .. ': '
   local view = {}
@@ -131,18 +132,22 @@ function M.new(name, hints)
   ---@param opts? mcp-tools.ScratchOpts
   local function show(lines, state, opts)
     opts = vim.tbl_extend('error', { stay = true, title = title .. state }, opts or {})
-    scratch.show('call ' .. name, lines, opts)
+    buffer = scratch.show('call ' .. name, lines, opts)
   end
 
   ---@param line string
   local function add(line)
     table.insert(events, line)
-    show(events, 'it runs; :McpTools cancel ends it', { at_end = true })
+    if buffer then -- what has taken its place meanwhile stays, until there is a result
+      scratch.update(buffer, events, { at_end = true })
+    else
+      show(events, 'it runs; :McpTools cancel ends it', { at_end = true })
+    end
   end
 
   --- It has not ended at once.
   function view.waits()
-    show(#events > 0 and events or { '…' }, 'it runs; :McpTools cancel ends it', { at_end = true })
+    show({ '…' }, 'it runs; :McpTools cancel ends it')
   end
 
   function view.progress(progress)

@@ -98,8 +98,9 @@ end
 --- Shows other lines where `buffer` is seen; the cursor and what is in view stay.
 ---@param buffer integer as `show` gave it
 ---@param lines string[]
+---@param opts? { at_end: boolean? } go to the last line
 ---@return boolean seen false when it is seen nowhere any more
-function M.update(buffer, lines)
+function M.update(buffer, lines, opts)
   local windows = vim.api.nvim_buf_is_valid(buffer) and vim.fn.win_findbuf(buffer) or {}
   lines = single_lines(lines)
   if #windows > 0 and not vim.deep_equal(lines, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
@@ -107,6 +108,9 @@ function M.update(buffer, lines)
     local shared = shared_window()
     if shared and vim.api.nvim_win_get_buf(shared) == buffer then
       fit(shared)
+    end
+    for _, window in ipairs(opts and opts.at_end and windows or {}) do
+      vim.api.nvim_win_set_cursor(window, { #lines, 0 })
     end
   end
   return #windows > 0

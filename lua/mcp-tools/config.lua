@@ -230,15 +230,16 @@ local function tell_integrations(integrations)
   end
   if #on > 0 then
     table.sort(on)
-    local text = 'integrations (%s) are not there yet: give the client what endpoint() tells (:h mcp-tools-clients)'
-    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')))
+    local text = 'integrations (%s) are not there yet'
+    local remedy = 'Use `:McpTools endpoint`'
+    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end
 
 --- Checks `opts` and merges them over what was set before. Raises one error that lists every fault; then nothing has
 --- changed. Unknown keys are named in a warning and left out.
 ---@param opts? table
-function M.setup(opts)
+function M.change(opts)
   opts = opts == nil and {} or opts
   if type(opts) ~= 'table' then
     error(('mcp-tools: setup() takes a table, got %s'):format(type(opts)), 0)
@@ -250,12 +251,18 @@ function M.setup(opts)
     error('mcp-tools: setup() was given options that do not fit:\n  ' .. table.concat(faults, '\n  '), 0)
   end
   use(merge(values, opts, ''))
-  was_setup = true
   if #unknown > 0 then
     table.sort(unknown)
     require('mcp-tools.notify').warn('setup(): unknown options left out: ' .. table.concat(unknown, ', '))
   end
   tell_integrations(opts.integrations)
+end
+
+--- The person's own options: `change`, and from now on the bridge may start by itself.
+---@param opts? table
+function M.setup(opts)
+  M.change(opts)
+  was_setup = true
 end
 
 --- The value at a dotted path (`config.get('bridge.port')`); nil when there is none. Without a path: all options.

@@ -99,7 +99,7 @@ local function switch(what, on)
   elseif name then
     selection.switch(kind, name, on, names_of(members))
   else
-    config.setup({ [kind] = on })
+    config.change({ [kind] = on })
   end
   return names_of(vim.tbl_filter(function(item)
     return item.on == on

@@ -7,7 +7,7 @@ local M = {}
 
 local told = {} ---@type table<string, string>
 
-local MORE = '… (:McpTools log)'
+local MORE = '… (:messages)'
 local HIGHLIGHT = { info = 'Normal', warn = 'WarningMsg', error = 'ErrorMsg' }
 
 --- Whether messages go to the message line, as they do while no notification plugin has taken the place.
@@ -17,17 +17,44 @@ local function is_builtin()
   return source:find('^@vim/') ~= nil or source == '?' -- 0.12 has its own Lua without the names of files
 end
 
+--- Whether nobody's keys are at stake: no screen, or one whose owner draws messages as it likes.
+---@return boolean
+local function has_room()
+  return vim.iter(vim.api.nvim_list_uis()):all(function(ui)
+    return ui.ext_messages == true
+  end)
+end
+
+--- Puts lines into `:messages`, each whole. `:echomsg` is what cuts for the screen alone, when it may.
+---@param level 'info'|'warn'|'error'
+---@param lines string[]
+local function keep(level, lines)
+  local shortmess = vim.o.shortmess
+  if not shortmess:find('T', 1, true) then
+    vim.cmd('noautocmd set shortmess+=T')
+  end
+  for _, line in ipairs(lines) do
+    vim.cmd(('echohl %s | echomsg %s | echohl None | redraw'):format(HIGHLIGHT[level], vim.fn.string(line)))
+  end
+  if vim.o.shortmess ~= shortmess then
+    vim.cmd('noautocmd set shortmess-=T')
+  end
+end
+
 --- One line that fits: a longer message, or two at once, would wait for a key, and keep the bridge waiting with it.
---- The whole text is in the log.
+--- The whole text is in `:messages`.
 ---@param level 'info'|'warn'|'error'
 ---@param text string
 local function echo(level, text)
-  local line = text:match('[^\n]*')
-  if line ~= text or vim.fn.strdisplaywidth(line) > vim.v.echospace then
-    line = vim.fn.strcharpart(line, 0, math.max(0, vim.v.echospace - #MORE)) .. MORE
-  end
+  local lines = vim.split(vim.trim(text), '\n', { plain = true })
   vim.cmd.redraw()
-  vim.api.nvim_echo({ { line, HIGHLIGHT[level] } }, true, {})
+  if has_room() or (#lines == 1 and vim.fn.strdisplaywidth(text) <= vim.v.echospace) then
+    vim.api.nvim_echo({ { text, HIGHLIGHT[level] } }, true, {})
+    return
+  end
+  keep(level, lines)
+  local line = vim.fn.strcharpart(lines[1], 0, math.max(0, vim.v.echospace - vim.fn.strdisplaywidth(MORE)))
+  vim.api.nvim_echo({ { line .. MORE, HIGHLIGHT[level] } }, false, {})
 end
 
 ---@param level 'info'|'warn'|'error'
@@ -53,26 +80,38 @@ local function send(level, message)
   end)
 end
 
+--- What mends it comes first: a narrow screen cuts the end.
+---@param message string
+---@param remedy? string what the person can do
+---@return string
+local function ordered(message, remedy)
+  return remedy and ('%s: %s'):format(remedy, message) or message
+end
+
 ---@param message string
 function M.info(message)
   send('info', message)
 end
 
 ---@param message string
-function M.warn(message)
-  send('warn', message)
+---@param remedy? string what the person can do
+function M.warn(message, remedy)
+  send('warn', ordered(message, remedy))
 end
 
 ---@param message string
-function M.error(message)
-  send('error', message)
+---@param remedy? string what the person can do
+function M.error(message, remedy)
+  send('error', ordered(message, remedy))
 end
 
 --- Says the same thing about the same matter only once; `forget(key)` makes it sayable again.
 ---@param key string
 ---@param level 'info'|'warn'|'error'
 ---@param message string
-function M.once(key, level, message)
+---@param remedy? string what the person can do
+function M.once(key, level, message, remedy)
+  message = ordered(message, remedy)
   if told[key] ~= message then
     told[key] = message
     send(level, message)

@@ -7,8 +7,11 @@ another, `common_bridge` and `common_tools` live as long as the session, and so 
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,11 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support import nvim as editors
+from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
 from tests.support.nvim import Home, Nvim
 from tests.support.shared import Keep
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture(params=["sessions", "stateless", pytest.param("sse", marks=pytest.mark.slow)])
@@ -85,3 +90,55 @@ async def person_bridge(nvim_version: str, keep: Keep) -> Bridge:
     if not await bridge.nvim.request("nvim_list_uis"):
         await bridge.nvim.attach_ui()
     return bridge
+
+
+# At a terminal --------------------------------------------------------------------------------------
+
+SCREEN_INIT = """
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ tools = {{ 'test' }}, bridge = {{ python = [[{python}]], autostart = {autostart} }} }})
+mcp_tools.register({{
+  name = 'risky',
+  description = 'Changes something.',
+  annotations = {{ destructive = true }},
+  execute = function(ctx)
+    _G.ran = (_G.ran or 0) + 1
+    ctx('it ran')
+  end,
+}})
+"""
+
+Open = Callable[..., AbstractAsyncContextManager[Terminal]]
+
+
+@pytest.fixture
+def open_terminal(nvim_program: Path, home: Home) -> Open:
+    """Open a terminal with Neovim and the test tools in it: `async with open_terminal(…) as terminal`.
+
+    `init` is more of the person's init.lua; other options are those of `terminal.opened`.
+    """
+
+    @contextlib.asynccontextmanager
+    async def opened(*, autostart: bool = False, init: str = "", **options: Any) -> AsyncIterator[Terminal]:
+        first = SCREEN_INIT.format(python=sys.executable, autostart="true" if autostart else "false")
+        async with terminal.opened(nvim_program, home, init_lua=first + init, **options) as screen:
+            yield screen
+            # Such a question holds the editor, and whoever waits for it.
+            assert "Press ENTER" not in await screen.screen()
+
+    return opened
+
+
+@pytest.fixture
+async def idle(open_terminal: Open) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has no bridge."""
+    async with open_terminal() as screen:
+        yield screen
+
+
+@pytest.fixture
+async def served(open_terminal: Open) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has started its bridge by itself."""
+    async with open_terminal(autostart=True) as screen:
+        await screen.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        yield screen

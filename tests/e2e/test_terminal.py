@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,52 +16,6 @@ from tests.support.results import error_of, text_of
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
-
-INIT = """
-_G.mcp_tools = require('mcp-tools')
-mcp_tools.setup({{ tools = {{ 'test' }}, bridge = {{ python = [[{python}]], autostart = {autostart} }} }})
-mcp_tools.register({{
-  name = 'risky',
-  description = 'Changes something.',
-  annotations = {{ destructive = true }},
-  execute = function(ctx)
-    _G.ran = (_G.ran or 0) + 1
-    ctx('it ran')
-  end,
-}})
-"""
-
-Open = Callable[..., AbstractAsyncContextManager[Terminal]]
-
-
-@pytest.fixture
-def open_terminal(nvim_program: Path, home: Home) -> Open:
-    """Open a terminal with Neovim and the test tools in it: `async with open_terminal(…) as terminal`."""
-
-    @contextlib.asynccontextmanager
-    async def opened(*, autostart: bool = False) -> AsyncIterator[Terminal]:
-        init = INIT.format(python=sys.executable, autostart="true" if autostart else "false")
-        async with terminal.opened(nvim_program, home, init_lua=init) as screen:
-            yield screen
-            # Such a question holds the editor, and whoever waits for it.
-            assert "Press ENTER" not in await screen.screen()
-
-    return opened
-
-
-@pytest.fixture
-async def idle(open_terminal: Open) -> AsyncIterator[Terminal]:
-    """A terminal whose Neovim has no bridge."""
-    async with open_terminal() as screen:
-        yield screen
-
-
-@pytest.fixture
-async def served(open_terminal: Open) -> AsyncIterator[Terminal]:
-    """A terminal whose Neovim has started its bridge by itself."""
-    async with open_terminal(autostart=True) as screen:
-        await screen.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
-        yield screen
 
 
 @pytest.mark.slow
@@ -130,15 +79,12 @@ async def test_names_and_completion(idle: Terminal) -> None:
 
 @pytest.mark.slow
 async def test_log(idle: Terminal) -> None:
-    """The log opens at its end, with what was too long for the message line."""
+    """The log opens at its end, and its lines are whole."""
     text = "words that do not fit into one line, " * 3 + "and their end"
     await idle.nvim.lua("require('mcp-tools.notify').warn(...)", text)
-    await idle.shows("… (:McpTools log)")
     await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
     await idle.command("McpTools log")
-    await idle.shows("mcp-tools://log", "WARN")
-    await idle.type("$")
-    await idle.shows("and their end")
+    await idle.shows("mcp-tools://log", "WARN", "their end")
 
 
 async def test_cancel(idle: Terminal) -> None:

@@ -56,7 +56,7 @@ function Attachment:attach(channel, hello, project)
   local text = 'port %d is held by a program that is not ours, so clients may have sent it the token: '
     .. 'a new token was made and the bridge listens on %d'
   self.note = text:format(hello.wanted_port, hello.port)
-  notify.warn(self.note .. '. Clients with a fixed configuration need the new token')
+  notify.warn(self.note, 'Give clients the new token (:McpTools endpoint)')
   return project.token
 end
 

@@ -100,11 +100,12 @@ supervisor = Supervisor.new({
     on_state[state]()
   end,
   on_give_up = function(err)
-    fault = fault or launch.fault(err)
-    -- What mends it comes first where that is one command: a narrow screen cuts the end.
-    local text = fault.needs_install and ('%s: %s'):format(fault.advice, err)
-      or ('the bridge does not run: %s. %s'):format(err, fault.advice)
-    notify.once('bridge', 'error', text)
+    if fault then
+      notify.once('bridge', 'error', err, fault.advice)
+    else
+      fault = launch.fault(err)
+      notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
+    end
     if fault.needs_install then
       await_install.await(built)
     end

@@ -111,6 +111,8 @@ M.TRANSITIONS = {
 ---@field asked integer how many questions were open so far (q)
 ---@field withdrawn integer? `seq` of the last one that was taken back (q)
 ---@field latest mcp-tools.Progress?
+---@field hint string? what may be wrong with its handler, for the timeout (i)
+---@field trace string? of what its handler threw; never for clients (i)
 ---@field cancel_reason string? why the tool was told to stop
 ---@field outcome mcp-tools.Outcome?
 ---@field private timer mcp-tools.Timer? of its time
@@ -285,7 +287,8 @@ function Call:time_out(ms)
   self.cancel_reason = 'timeout'
   local text = 'no result within %d ms (the tool was told to stop); its timeout can be raised in its definition or by'
     .. ' the option bridge.tool_timeout'
-  self:finish('time_out', { error = errors.new('timeout', text:format(ms)) })
+  text = text:format(ms) .. (self.hint and '; ' .. self.hint or '')
+  self:finish('time_out', { error = errors.new('timeout', text) })
 end
 
 --- Remembers a hook for a cancel or timeout; runs it at once when that has happened already.

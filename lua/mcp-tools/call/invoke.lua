@@ -8,6 +8,7 @@ local Ctx = require('mcp-tools.call.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local running = require('mcp-tools.call.running')
+local unanswered = require('mcp-tools.call.unanswered')
 
 local uv = vim.uv
 
@@ -17,7 +18,12 @@ local M = {}
 ---@param value any
 ---@return string
 local function first_line(value)
-  local text = type(value) == 'string' and value or vim.inspect(value)
+  local text = value
+  if type(value) == 'table' and type(rawget(value, 'message')) == 'string' then
+    text = rawget(value, 'message')
+  elseif type(value) ~= 'string' then
+    text = vim.inspect(value, { newline = ' ', indent = '' })
+  end
   return (vim.split(text, '\n', { plain = true })[1]:gsub('^[^:]*:%d+: ', ''))
 end
 
@@ -38,6 +44,7 @@ local function payload_of(call, result)
     return payload, err
   end
   log.error('call %s (%s): its result cannot be read: %s', call.id, call.name, payload.trace)
+  call.trace = payload.trace
   local text = 'Tool execution error: its result cannot be read: '
   return nil, errors.new('execution_error', text .. first_line(payload.value))
 end
@@ -62,11 +69,12 @@ local function settle(call, result, err)
   call:finish('fail', { error = err })
 end
 
---- The tool threw: the client gets the message, the log the traceback.
+--- The tool threw: the client gets the message, the log and who calls it by hand the traceback.
 ---@param call mcp-tools.Call
 ---@param thrown { value: any, trace: string }
 local function threw(call, thrown)
   log.error('call %s (%s) threw: %s', call.id, call.name, thrown.trace)
+  call.trace = thrown.trace
   if call:ended() then
     return
   end
@@ -90,7 +98,10 @@ local function drive(call, ctx)
     end
     local ok, value = coroutine.resume(co, ...)
     if not ok then
-      threw(call, { value = value, trace = debug.traceback(co, tostring(value)) })
+      threw(
+        call,
+        { value = value, trace = debug.traceback(co, type(value) == 'string' and value or vim.inspect(value)) }
+      )
     elseif coroutine.status(co) == 'dead' then
       if not (call:ended() and value == nil) then -- `return ctx:fail(…)` has settled already
         settle(call, value)
@@ -135,9 +146,11 @@ function M.start(call, state)
   elseif definition.style == 'run' then
     drive(call, ctx)
   else
-    local ok, thrown = running.within(call, xpcall, definition.handler, trace, ctx, call.args)
+    local ok, value, message = running.within(call, xpcall, definition.handler, trace, ctx, call.args)
     if not ok then
-      threw(call, thrown)
+      threw(call, value)
+    elseif (value ~= nil or message ~= nil) and not call:ended() then
+      unanswered.look(call, ctx, value, message)
     end
   end
   if call.deadline and call.state == 'running' then

@@ -53,9 +53,9 @@ function M.within(call, fn, ...)
   local place = here()
   local before = calls[place]
   calls[place] = call
-  local one, two = fn(...)
+  local one, two, three = fn(...)
   calls[place] = before
-  return one, two
+  return one, two, three
 end
 
 return M

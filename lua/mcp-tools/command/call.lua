@@ -1,33 +1,12 @@
--- Metatables of content values say nothing to a reader.
-local function plain(item, path)
-  if path[#path] ~= vim.inspect.METATABLE then
-    return item
-  end
-end
-
+local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
-local mcp_tools = require('mcp-tools')
 local notify = require('mcp-tools.notify')
-local scratch = require('mcp-tools.ui.scratch')
----@param value any
----@return string[] lines, string? filetype
-local function shown(value)
-  if value == nil then
-    return { '(no result)' }
-  elseif type(value) == 'string' then
-    return { value }
-  end
-  return { vim.inspect(value, { process = plain }) }, 'lua'
-end
+local person = require('mcp-tools.hosts.person')
+local suggest = require('mcp-tools.util.suggest')
 
----@param err mcp-tools.Error
----@return string[]
-local function failure(err)
-  local lines = { ('Error (%s): %s'):format(err.code, err.message) }
-  for _, fault in ipairs(err.errors or {}) do
-    table.insert(lines, ('  %s: %s'):format(fault.field, fault.message))
-  end
-  return lines
+---@return mcp-tools.Registry
+local function registry()
+  return core.get().registry
 end
 
 ---@param text string
@@ -45,41 +24,65 @@ local function decode(text)
   return decoded
 end
 
+---@return string[] bare names
+local function names()
+  return vim.tbl_map(function(tool)
+    return tool.name
+  end, registry():list('tools'))
+end
+
+--- The tool that may have been meant.
+---@param name string
+---@return string[]
+local function unknown_tool(name)
+  local prefix = registry().prefix()
+  local bare = prefix ~= '' and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
+  local near = suggest(bare, names())
+  return { near and ('did you mean %s?'):format(near) or ':McpTools tools lists what there is' }
+end
+
+--- Arguments that the tool does not know: it may take them all the same, and ignore them.
+---@param definition mcp-tools.Definition
+---@param args table
+---@return string[]
+local function unknown_arguments(definition, args)
+  local schema, hints = definition.input_schema, {}
+  if schema.additionalProperties or schema.patternProperties then
+    return hints -- it takes what it does not name
+  end
+  local known = schema.properties or {}
+  local candidates = vim.tbl_filter(function(name)
+    return args[name] == nil
+  end, vim.tbl_keys(known))
+  for name in vim.spairs(args) do
+    if not known[name] then
+      local near = suggest(name, candidates)
+      local hint = near and (', did you mean %s?'):format(near) or ''
+      table.insert(hints, ('the tool has no argument %s%s'):format(name, hint))
+    end
+  end
+  return hints
+end
+
 ---@type mcp-tools.Subcommand
 return {
-  description = 'TOOL [JSON]: run a tool and show its result',
+  description = 'TOOL [JSON]: run a tool; its progress, questions and result are shown as its client would get them, '
+    .. 'and what it throws with its traceback',
   run = function(rest)
     local name, text = rest:match('^(%S+)%s*(.*)$')
     if not name then
       return notify.error('which tool? :McpTools call TOOL [JSON]')
     end
-    local function show(lines, opts)
-      scratch.show('call ' .. name, lines, vim.tbl_extend('error', { wrap = true }, opts or {}))
-    end
     local args, fault = decode(text)
     if not args then
-      return show({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
+      return call_view.new(name, {}).refuse({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
     end
-    local typed = true -- the person has just pressed Enter and waits
-    mcp_tools.call(name, args, { host = 'command' }, function(result, err)
-      local lines, filetype
-      if err then
-        lines = failure(err)
-      else
-        lines, filetype = shown(result)
-      end
-      if typed then
-        return show(lines, { filetype = filetype })
-      end
-      vim.schedule(function()
-        show(lines, { filetype = filetype, stay = true })
-      end)
-    end)
-    typed = false
+    local definition = registry():find_tool(name)
+    local hints = definition and unknown_arguments(definition, args) or unknown_tool(name)
+    local view = call_view.new(name, hints)
+    if not person.call(name, args, view):ended() then
+      view.waits()
+    end
   end,
-  complete = function()
-    return vim.tbl_map(function(tool)
-      return tool.name
-    end, core.get().registry:list('tools'))
-  end,
+  complete = names,
 }

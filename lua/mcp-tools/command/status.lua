@@ -3,6 +3,9 @@ local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.ui.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
+local timer = require('mcp-tools.util.timer')
+
+local REFRESH = 1000 -- ms
 
 ---@param lines string[]
 ---@param label string
@@ -61,27 +64,43 @@ local function python_text()
   return ('%s%s, calls: %d'):format(status.state, status.pid and ', process ' .. status.pid or '', status.calls)
 end
 
+---@return string[]
+local function lines_now()
+  local status = bridge.status()
+  local restarts = status.tries > 0 and (' (restarted %d×)'):format(status.tries) or ''
+  local lines = { 'bridge: ' .. status.state .. restarts }
+  add(lines, 'endpoint', status.url)
+  add(lines, 'port', port_text(status))
+  add(lines, 'project', status.root)
+  add(lines, 'process', status.pid and tostring(status.pid))
+  add(lines, 'tools', tostring(#core.get().registry:list('tools')))
+  add(lines, 'clients', client_text(status.sessions))
+  add(lines, 'python host', python_text())
+  add_calls(lines)
+  add(lines, 'last error', status.last_error)
+  if status.state == 'failed' and status.fault then
+    add(lines, 'to do', status.fault.advice)
+  end
+  add(lines, 'note', status.note)
+  add(lines, 'log', log.path())
+  return lines
+end
+
+local refresh ---@type mcp-tools.Timer? while the window is open
+
 ---@type mcp-tools.Subcommand
 return {
-  description = 'show the bridge, its clients, the process of tools in Python and the calls in flight',
+  description = 'show the bridge, its clients, the process of tools in Python and the calls in flight; as long as the'
+    .. ' window is open it shows how they are now',
   run = function()
-    local status = bridge.status()
-    local lines =
-      { 'bridge: ' .. status.state .. (status.tries > 0 and (' (restarted %d×)'):format(status.tries) or '') }
-    add(lines, 'endpoint', status.url)
-    add(lines, 'port', port_text(status))
-    add(lines, 'project', status.root)
-    add(lines, 'process', status.pid and tostring(status.pid))
-    add(lines, 'tools', tostring(#core.get().registry:list('tools')))
-    add(lines, 'clients', client_text(status.sessions))
-    add(lines, 'python host', python_text())
-    add_calls(lines)
-    add(lines, 'last error', status.last_error)
-    if status.state == 'failed' and status.fault then
-      add(lines, 'to do', status.fault.advice)
+    local buffer = scratch.show('status', lines_now())
+    if refresh then
+      refresh:stop()
     end
-    add(lines, 'note', status.note)
-    add(lines, 'log', log.path())
-    scratch.show('status', lines)
+    refresh = timer.every(REFRESH, function()
+      if not scratch.update(buffer, lines_now()) then
+        refresh:stop()
+      end
+    end)
   end,
 }

@@ -112,8 +112,8 @@ local function tell_loaded(done, name)
     if not first then
       return notify.info(done)
     end
-    local more = #failures > 1 and (' and %d more; :checkhealth mcp-tools'):format(#failures - 1) or ''
-    notify.error(('could not be loaded: %s: %s%s'):format(first.source, first.error:match('[^\n]*'), more))
+    local text = ('could not be loaded: %s: %s'):format(first.source, first.error:match('[^\n]*'))
+    notify.error(text, #failures > 1 and (':checkhealth mcp-tools names %d more'):format(#failures - 1) or nil)
   end
 end
 

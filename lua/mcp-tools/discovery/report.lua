@@ -32,12 +32,13 @@ end
 ---@return mcp-tools.Offered
 local function offered(entry)
   local source = entry.source or {}
+  local notes = vim.list_extend(vim.list_slice(entry.typos), entry.lint)
   return {
     name = entry.key or entry.name,
     origin = source.origin,
     group = source.group,
     file = source.found_in or source.file,
-    notes = #entry.lint > 0 and entry.lint or nil,
+    notes = #notes > 0 and notes or nil,
   }
 end
 

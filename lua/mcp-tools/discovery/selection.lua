@@ -114,7 +114,7 @@ function M.switch(kind, name, on, members)
       change[member] = on
     end
   end
-  config.setup({ [kind] = change })
+  config.change({ [kind] = change })
 end
 
 return M

@@ -12,12 +12,24 @@ local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
+--- The buffers in view where the cursor is, and where it was before, in this tab page and the last one.
+---@return integer[]
+local function visited()
+  local list = { vim.api.nvim_get_current_buf(), vim.fn.winbufnr(vim.fn.winnr('#')) }
+  local tab = vim.fn.tabpagenr('#')
+  if tab > 0 then
+    table.insert(list, vim.fn.tabpagebuflist(tab)[vim.fn.tabpagewinnr(tab)])
+  end
+  return list
+end
+
 --- The buffer that the person looks at, or looked at last when the cursor is in a terminal, float or tool window.
 ---@return integer? bufnr
 function M.current()
-  local here = vim.api.nvim_get_current_buf()
-  if buffer.is_text(here) then
-    return here
+  for _, bufnr in ipairs(visited()) do
+    if bufnr > 0 and buffer.is_text(bufnr) then
+      return bufnr
+    end
   end
   local infos = vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })
   table.sort(infos, function(a, b)

@@ -43,14 +43,20 @@ local function current()
   return cwd()
 end
 
---- Finds a root: the nearest folder with a marker (`roots.markers`) above `dir`, else the working folder.
+--- The nearest folder with a marker (`roots.markers`), from `dir` upwards.
+---@param dir string
+---@return string?
+function M.marked(dir)
+  local markers = config.get('roots.markers')
+  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = real(dir), limit = 1 })[1]
+  return found and vim.fs.dirname(found) or nil
+end
+
+--- Finds a root: the nearest folder with a marker above `dir`, else the working folder.
 ---@param dir? string default: the current file's folder
 ---@return string
 function M.find(dir)
-  local markers = config.get('roots.markers')
-  local start = real(dir or current())
-  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = start, limit = 1 })[1]
-  return found and vim.fs.dirname(found) or real(dir or cwd())
+  return M.marked(dir or current()) or real(dir or cwd())
 end
 
 --- Root of the project that this editor stands for: that of the start of its bridge (or of the first one that somebody

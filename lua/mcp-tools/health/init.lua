@@ -120,11 +120,47 @@ local report_state = {
   end,
 }
 
+--- The file that the person was in last, when it belongs to another project than the bridge.
+---@param root string
+---@return string? path, string? other its project, when it has one
+local function stranger(root)
+  local current = require('mcp-tools.editor.buffers').current()
+  local path = current and vim.api.nvim_buf_get_name(current) or ''
+  if path == '' then
+    return nil
+  end
+  local project = require('mcp-tools.files.project')
+  local paths = require('mcp-tools.files.paths')
+  local there = project.marked(vim.fs.dirname(path))
+  if there and there ~= root then
+    return path, there
+  elseif not paths.inside((paths.resolve(path)), root) then
+    return path
+  end
+end
+
+---@param root string
+local function report_project(root)
+  local path, other = stranger(root)
+  if not other and not require('mcp-tools.files.paths').is_project(root) then
+    local moves = 'Go to a file of a project, `:McpTools stop`, `:McpTools start`; or start Neovim in one'
+    return health.warn(('%s is no project: tools ask before they touch any file'):format(root), moves)
+  end
+  health.info('project: ' .. root)
+  if path then
+    local where = other and ('in another project, ' .. other) or 'outside of it'
+    health.warn(('the current file, %s, lies %s: tools ask before they touch it'):format(path, where), {
+      "To work on it with tools: go to it, `:McpTools stop`, `:McpTools start`; port and token are that project's then",
+      'To work on both: open it in a Neovim of its own',
+    })
+  end
+end
+
 local function bridge()
   local status = bridge_status()
   report_state[status.state](status)
   if status.root then
-    health.info('project: ' .. status.root)
+    report_project(status.root)
   end
   report_versions(status.versions)
   if status.state ~= 'failed' and status.state ~= 'waiting' and status.last_error then

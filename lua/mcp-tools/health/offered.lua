@@ -26,6 +26,17 @@ local function notes_of(tool)
   return notes
 end
 
+--- What is mistyped in a definition.
+---@param what string
+---@param entry table normalised definition
+local function report_typos(what, entry)
+  local file = (entry.source or {}).file
+  local advice = file and ('Correct it in ' .. file) or 'Correct it where it is registered'
+  for _, typo in ipairs(entry.typos) do
+    health.warn(('%s %s: %s'):format(what, entry.key or entry.name, typo), advice)
+  end
+end
+
 --- Tools by group, and what is to be noted of their definitions.
 function M.tools()
   local groups, notes, count = {}, {}, 0
@@ -46,6 +57,9 @@ function M.tools()
       'no bundled tools are on',
       count == 0 and 'Write `require("mcp-tools").setup({ tools = "recommended" })`' or nil
     )
+  end
+  for _, tool in ipairs(core.get().registry:list('tools')) do
+    report_typos('tool', tool)
   end
   for _, note in ipairs(notes) do
     health.info(note)
@@ -73,6 +87,9 @@ function M.resources_and_prompts()
       end
     end
     health[#names > 0 and 'ok' or 'info'](('%s (%d): %s'):format(row.heading, #names, table.concat(names, ', ')))
+    for _, entry in ipairs(core.get().registry:list(row.kind)) do
+      report_typos(row.what, entry)
+    end
   end
   for _, note in ipairs(notes) do
     health.info(note)

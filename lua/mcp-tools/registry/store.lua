@@ -93,6 +93,10 @@ local function note(what, normalised, old, source)
   for _, text in ipairs(vim.list_extend(vim.list_slice(normalised.repairs), normalised.lint)) do
     log.info('%s: %s', what, text)
   end
+  if #normalised.typos > 0 then
+    -- Start-up cost: of mistakes alone.
+    require('mcp-tools.notify').once(what, 'warn', ('%s: %s'):format(what, table.concat(normalised.typos, '; ')))
+  end
   normalised.source = source or { origin = 'registered' }
   normalised.source.file = normalised.source.file or file_of(normalised.handler)
 end

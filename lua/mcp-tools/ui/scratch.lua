@@ -10,8 +10,8 @@ local PREFIX = 'mcp-tools://'
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
 ---@field at_end? boolean cursor on the last line
----@field wrap? boolean long lines are wrapped
 ---@field stay? boolean leave the cursor where it is: the person may be typing
+---@field title? string stands above the lines
 
 ---@param lines string[]
 ---@return string[]
@@ -55,6 +55,16 @@ local function shared_window()
   end
 end
 
+--- Gives the window the height of its lines.
+---@param window integer
+local function fit(window)
+  -- Where it was moved beside the others, or is alone, its height would change that of the command line.
+  if vim.fn.winlayout()[1] == 'col' then
+    local height = vim.api.nvim_win_text_height(window, {}).all + (vim.wo[window].winbar ~= '' and 1 or 0)
+    vim.api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
+  end
+end
+
 ---@param buffer integer
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
@@ -70,14 +80,40 @@ local function window_of(buffer, opts)
   if not opts.stay then
     vim.api.nvim_set_current_win(window)
   end
-  vim.wo[window][0].wrap = opts.wrap or false
-  vim.wo[window][0].linebreak = opts.wrap or false
-  -- Where it was moved beside the others, or is alone, its height would change that of the command line.
-  if vim.fn.winlayout()[1] == 'col' then
-    local height = vim.api.nvim_win_text_height(window, {}).all
-    vim.api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
-  end
+  vim.wo[window][0].wrap, vim.wo[window][0].linebreak = true, true
+  vim.wo[window][0].breakindent, vim.wo[window][0].breakindentopt = true, 'shift:4'
+  vim.wo[window][0].winbar = opts.title and opts.title:gsub('%%', '%%%%') or ''
+  fit(window)
   return window
+end
+
+---@param buffer integer
+---@param lines string[]
+local function write(buffer, lines)
+  vim.bo[buffer].modifiable = true
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.bo[buffer].modifiable = false
+end
+
+--- Shows other lines where `buffer` is seen; the cursor and what is in view stay.
+---@param buffer integer as `show` gave it
+---@param lines string[]
+---@param opts? { at_end: boolean? } go to the last line
+---@return boolean seen false when it is seen nowhere any more
+function M.update(buffer, lines, opts)
+  local windows = vim.api.nvim_buf_is_valid(buffer) and vim.fn.win_findbuf(buffer) or {}
+  lines = single_lines(lines)
+  if #windows > 0 and not vim.deep_equal(lines, vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) then
+    write(buffer, lines)
+    local shared = shared_window()
+    if shared and vim.api.nvim_win_get_buf(shared) == buffer then
+      fit(shared)
+    end
+    for _, window in ipairs(opts and opts.at_end and windows or {}) do
+      vim.api.nvim_win_set_cursor(window, { #lines, 0 })
+    end
+  end
+  return #windows > 0
 end
 
 --- Shows `lines` under `name`.
@@ -89,11 +125,9 @@ function M.show(name, lines, opts)
   opts = opts or {}
   lines = single_lines(lines)
   local buffer = buffer_of(name)
-  vim.bo[buffer].modifiable = true
-  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
-  vim.bo[buffer].modifiable = false
-  if opts.filetype then
-    vim.bo[buffer].filetype = opts.filetype
+  write(buffer, lines)
+  if vim.bo[buffer].filetype ~= (opts.filetype or '') then
+    vim.bo[buffer].filetype = opts.filetype or ''
   end
   local window = window_of(buffer, opts)
   vim.api.nvim_win_set_cursor(window, { opts.at_end and #lines or 1, 0 })

@@ -30,7 +30,8 @@ local MAX_LENGTH = 64
 --- The candidate closest to `word`; nil when none is near enough to be what was meant.
 ---@param word string
 ---@param candidates string[]
----@return string?
+---@return string? near
+---@return integer? edits that lie between
 return function(word, candidates)
   if #word > MAX_LENGTH then
     return nil
@@ -45,6 +46,6 @@ return function(word, candidates)
   end
   -- More than about half of the letters changed is a different word, not a slip.
   if best and best_distance <= math.max(2, math.floor(#word / 2)) then
-    return best
+    return best, best_distance
   end
 end

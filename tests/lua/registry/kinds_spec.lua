@@ -17,7 +17,7 @@ package.loaded.song_definition = {
     if not def.play then
       return nil, ("song '%s': play: is required"):format(tostring(def.title))
     end
-    return { key = def.title, name = def.title, handler = def.play, lint = {}, repairs = {} }
+    return { key = def.title, name = def.title, handler = def.play, lint = {}, typos = {}, repairs = {} }
   end,
   published = function(def)
     return { title = def.name }

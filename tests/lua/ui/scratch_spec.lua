@@ -1,7 +1,8 @@
 local scratch = require('mcp-tools.ui.scratch')
 local t = require('helpers')
 
-local OPTIONS = { 'number', 'relativenumber', 'winfixheight', 'wrap', 'linebreak' }
+local OPTIONS =
+  { 'number', 'relativenumber', 'winfixheight', 'wrap', 'linebreak', 'breakindent', 'breakindentopt', 'winbar' }
 
 local function values(scope)
   local out = {}
@@ -13,11 +14,12 @@ end
 
 describe('the window at the bottom', function()
   it("leaves the person's options as they are, for this window and those to come", function()
-    vim.o.number, vim.o.relativenumber, vim.o.wrap, vim.o.linebreak = true, true, false, true
+    vim.o.number, vim.o.relativenumber, vim.o.wrap, vim.o.linebreak = true, true, false, false
     local here, everywhere = values('local'), values('global')
-    for _, wrap in ipairs({ true, false }) do
-      scratch.show('test', { 'a line' }, { wrap = wrap })
-      t.eq({ false, wrap }, { vim.wo.number, vim.wo.wrap })
+    for _, title in ipairs({ 'above it', false }) do
+      scratch.show('test', { 'a line' }, { title = title or nil })
+      t.eq({ false, true }, { vim.wo.number, vim.wo.wrap })
+      t.eq(title or '', vim.wo.winbar)
       t.eq(everywhere, values('global'))
       vim.cmd.close()
       t.eq(here, values('local'))
@@ -25,9 +27,21 @@ describe('the window at the bottom', function()
       t.eq(here, values('local'))
       vim.cmd('bwipeout!')
     end
-    scratch.show('test', { 'a line' }, { wrap = true })
+    scratch.show('test', { 'a line' })
     vim.cmd.edit(vim.fn.tempname())
     t.eq(true, vim.wo.number)
     vim.cmd('%bwipeout!')
+  end)
+
+  it('shows other lines in place, for as long as it is seen', function()
+    local buffer = scratch.show('test', { 'one', 'two', 'three' })
+    vim.api.nvim_win_set_cursor(0, { 2, 1 })
+    t.eq(true, scratch.update(buffer, { 'four', 'five', 'six', 'seven' }))
+    t.eq({ 2, 1 }, vim.api.nvim_win_get_cursor(0))
+    t.eq(4, vim.api.nvim_win_get_height(0))
+    t.eq('six', vim.api.nvim_buf_get_lines(buffer, 2, 3, false)[1])
+    t.eq(false, vim.bo[buffer].modifiable)
+    vim.cmd.close()
+    t.eq(false, scratch.update(buffer, { 'eight' }))
   end)
 end)

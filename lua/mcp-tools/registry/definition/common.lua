@@ -1,7 +1,8 @@
 --- What definitions of tools, resources and prompts have in common: how their fields are looked at.
 ---
 --- Receives: a definition, and the rules of its kind.
---- Sends: faults (it cannot be used) and lint (it can, but should be changed), and the one text that names all faults.
+--- Sends: faults (it cannot be used), typos (it can, but something is not what was meant) and lint (it can, but should
+--- be changed), and the one text that names all faults.
 --- Does not know about: any kind's own fields.
 
 local schema_faults = require('mcp-tools.schema.faults')
@@ -15,11 +16,12 @@ local MAX_DESCRIPTION = 4096
 
 ---@class mcp-tools.Findings
 ---@field faults mcp-tools.Fault[]
+---@field typos mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
 
 ---@return mcp-tools.Findings
 function M.findings()
-  return { faults = {}, lint = {} }
+  return { faults = {}, typos = {}, lint = {} }
 end
 
 ---@param list mcp-tools.Fault[]
@@ -88,9 +90,35 @@ end
 --- The nearest of some names, as a hint; nil when none is near.
 ---@param word string
 ---@param candidates string[]
----@return string?
+---@return string? near
+---@return integer? edits
 function M.suggest(word, candidates)
   return require('mcp-tools.util.suggest')(word, candidates) -- start-up cost: of mistakes alone
+end
+
+--- What a word must be a slip of: it is so near to it that nothing else can have been meant.
+---@param word string
+---@param candidates string[]
+---@return string?
+function M.slip(word, candidates)
+  if #word < 3 then
+    return nil
+  end
+  local near, edits = M.suggest(word, candidates)
+  return near and edits <= (#word < 5 and 1 or 2) and near or nil
+end
+
+--- Notes a name that nobody knows.
+---@param out mcp-tools.Findings
+---@param field string where it stands
+---@param name any
+---@param text string what it is
+---@param candidates string[]
+---@param places? table<string, string> candidates that stand elsewhere → where
+function M.unknown(out, field, name, text, candidates, places)
+  local near = M.suggest(tostring(name), candidates)
+  local hint = near and (', did you mean %s?'):format(places and places[near] or near) or ''
+  M.note(M.slip(tostring(name), candidates) and out.typos or out.lint, field, text .. hint)
 end
 
 --- Looks at every field by its rule.
@@ -98,7 +126,8 @@ end
 ---@param rules table<string, fun(v: any): string?>
 ---@param required string[]
 ---@param out mcp-tools.Findings
-function M.check_fields(def, rules, required, out)
+---@param places? table<string, string> names that belong elsewhere → where
+function M.check_fields(def, rules, required, out, places)
   for _, field in ipairs(required) do
     if def[field] == nil then
       M.note(out.faults, field, 'is required')
@@ -112,8 +141,8 @@ function M.check_fields(def, rules, required, out)
         M.note(out.faults, field, message)
       end
     else
-      local near = M.suggest(tostring(field), vim.tbl_keys(rules))
-      M.note(out.lint, tostring(field), 'unknown field' .. (near and (', did you mean %s?'):format(near) or ''))
+      local candidates = vim.list_extend(vim.tbl_keys(rules), vim.tbl_keys(places or {}))
+      M.unknown(out, tostring(field), field, 'unknown field', candidates, places)
     end
   end
   if type(def.description) == 'string' and #def.description > MAX_DESCRIPTION then

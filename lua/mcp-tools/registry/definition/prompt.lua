@@ -23,6 +23,7 @@ local MAX_NAME = 40
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
+---@field typos string[]
 ---@field repairs string[]
 
 ---@class mcp-tools.PromptArgument
@@ -70,9 +71,7 @@ local function take_arg(name, arg, field, out)
     if message then
       common.note(out.faults, field .. '.' .. key, message)
     elseif not rule then
-      local near = common.suggest(tostring(key), vim.tbl_keys(ARG_RULES))
-      local hint = near and (', did you mean %s?'):format(near) or ''
-      common.note(out.lint, field .. '.' .. tostring(key), 'unknown field' .. hint)
+      common.unknown(out, field .. '.' .. tostring(key), key, 'unknown field', vim.tbl_keys(ARG_RULES))
     end
   end
   return {
@@ -150,6 +149,7 @@ function M.normalise(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.get,
     lint = common.lines(out.lint),
+    typos = common.lines(out.typos),
     repairs = {},
   }
 end

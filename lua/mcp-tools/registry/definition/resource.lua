@@ -30,6 +30,7 @@ local M = {}
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field lint string[]
+---@field typos string[]
 ---@field repairs string[]
 
 local RULES = {
@@ -183,6 +184,7 @@ function M.normalise(def)
     style = def.run and 'run' or 'execute',
     handler = def.run or def.read,
     lint = common.lines(out.lint),
+    typos = common.lines(out.typos),
     repairs = {},
   }
 end

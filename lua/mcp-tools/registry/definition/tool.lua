@@ -2,12 +2,14 @@
 ---
 --- Receives: a definition as a plugin or a bundled file wrote it; it is never changed.
 --- Sends: a normalised definition, or one text with every fault; and what clients see of it.
---- Does not know about: the registry, calls, channels. It logs nothing: `lint` and `repairs` are for the caller.
+--- Does not know about: the registry, calls, channels. It logs nothing: `typos`, `lint` and `repairs` are for
+--- the caller.
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
 local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
+local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
 local schema_faults = require('mcp-tools.schema.faults')
@@ -35,6 +37,7 @@ local M = {}
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
+---@field typos string[] what is not what was meant
 ---@field repairs string[] what was changed before publishing
 
 --- A path below another.
@@ -68,6 +71,7 @@ end
 ---@class mcp-tools.Intake
 ---@field faults mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
+---@field typos mcp-tools.Fault[]
 ---@field repairs mcp-tools.Fault[]
 ---@field unchecked mcp-tools.Unchecked[]
 
@@ -94,6 +98,9 @@ local function take_schema(intake, field, raw)
   end
   add_all(intake.repairs, field, repairs)
   add_all(intake.lint, field, validator:misfits())
+  keyword_typos(raw, function(path, message)
+    add_all(intake.typos, field, { { field = path, message = message } })
+  end)
   for _, gap in ipairs(validator.unchecked) do
     table.insert(intake.unchecked, { path = place(field, gap.path), keyword = gap.keyword, why = gap.why })
   end
@@ -144,7 +151,7 @@ function M.normalise(def)
   def = common.given(def)
   local checked = tool_fields.check(def)
   ---@type mcp-tools.Intake
-  local intake = { faults = checked.faults, lint = checked.lint, repairs = {}, unchecked = {} }
+  local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
   local input, check = take_arguments(intake, def)
   local output, check_output
   if type(def.output_schema) == 'table' then
@@ -173,6 +180,7 @@ function M.normalise(def)
     check_output = check_output,
     unchecked = intake.unchecked,
     lint = common.lines(intake.lint),
+    typos = common.lines(intake.typos),
     repairs = common.lines(intake.repairs),
   }
 end

@@ -1,7 +1,7 @@
 --- The fields of a tool definition: what each must be.
 ---
 --- Receives: a definition as a plugin wrote it.
---- Sends: faults (the definition cannot be used) and lint (it can, but should be changed), as `{field, message}`.
+--- Sends: findings (registry/definition/common.lua), as `{field, message}`.
 --- Does not know about: what stands inside schemas (registry/definition/tool.lua asks schema/init.lua).
 
 local common = require('mcp-tools.registry.definition.common')
@@ -19,6 +19,12 @@ M.HINTS = {
   idempotent = 'idempotentHint',
   open_world = 'openWorldHint',
 }
+
+--- The hints stand in `annotations`, and are often written beside it.
+local PLACES = {}
+for name in pairs(M.HINTS) do
+  PLACES[name] = ('annotations = { %s = … }'):format(name)
+end
 
 --- What each field must be: a function that says why a value is wrong.
 ---@type table<string, fun(v: any): string?>
@@ -72,8 +78,7 @@ local function check_annotations(annotations, out)
         common.note(out.faults, field, message)
       end
     else
-      local near = common.suggest(tostring(key), vim.tbl_keys(M.HINTS))
-      common.note(out.lint, field, 'unknown, not published' .. (near and (', did you mean %s?'):format(near) or ''))
+      common.unknown(out, field, key, 'unknown, not published', vim.tbl_keys(M.HINTS))
     end
   end
 end
@@ -83,7 +88,7 @@ end
 ---@return mcp-tools.Findings
 function M.check(def)
   local out = common.findings()
-  common.check_fields(def, RULES, { 'name', 'description' }, out)
+  common.check_fields(def, RULES, { 'name', 'description' }, out, PLACES)
   check_name(def.name, out)
   if def.args ~= nil and def.input_schema ~= nil then
     common.note(out.faults, 'input_schema', 'stands beside args; give one of the two')

@@ -105,7 +105,7 @@ describe('a resource definition', function()
   it('is linted for what it has beside', function()
     t.eq(
       { 'mimetype: unknown field, did you mean mime_type?' },
-      normalised({ mimetype = 'a/b', description = 'x' }).lint
+      normalised({ mimetype = 'a/b', description = 'x' }).typos
     )
   end)
 end)

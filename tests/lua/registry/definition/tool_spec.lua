@@ -112,12 +112,16 @@ end)
 
 describe('lint', function()
   it('accepts odd names and unknown fields, and says so', function()
-    local lint = normalise({ name = 'my.tool', argz = {}, annotations = { readonly = true } }).lint
+    local odd = normalise({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
+    t.eq({
+      'tags: unknown field, did you mean args?',
+      'name: has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools',
+      'annotations.mine: unknown, not published',
+    }, odd.lint)
     t.eq({
       'argz: unknown field, did you mean args?',
-      'name: has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools',
       'annotations.readonly: unknown, not published, did you mean read_only?',
-    }, lint)
+    }, odd.typos)
     t.eq({}, normalise({ name = ('a'):rep(40) }).lint)
     t.eq({ 'name: longer than 40 characters' }, normalise({ name = ('a'):rep(41) }).lint)
   end)

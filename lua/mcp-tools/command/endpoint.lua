@@ -1,0 +1,57 @@
+local bridge = require('mcp-tools.bridge')
+local notify = require('mcp-tools.notify')
+local scratch = require('mcp-tools.ui.scratch')
+
+local TITLE = 'y yanks what the cursor is on; whoever has the token can call your tools'
+
+-- As most clients have it in their configuration.
+local JSON = [[
+{
+  "mcpServers": {
+    "nvim-tools": {
+      "type": "http",
+      "url": "%s",
+      "headers": { "Authorization": "Bearer %s" }
+    }
+  }
+}]]
+
+---@param register string
+---@param what string
+---@param text string
+local function yank(register, what, text)
+  vim.fn.setreg(register, text)
+  notify.info(('register %s has the %s'):format(register, what))
+end
+
+---@param endpoint { url: string, token: string }
+local function show(endpoint)
+  local header, json = 'Authorization: Bearer ' .. endpoint.token, JSON:format(endpoint.url, endpoint.token)
+  local lines = { endpoint.url, header, '', unpack(vim.split(json, '\n')) }
+  local buffer = scratch.show('endpoint', lines, { title = TITLE })
+  vim.keymap.set('n', 'y', function()
+    local line = vim.api.nvim_win_get_cursor(0)[1]
+    local part = ({ { 'URL', endpoint.url }, { 'header', header } })[line] or { 'JSON', json }
+    yank(vim.v.register, part[1], part[2])
+  end, { buffer = buffer, nowait = true, desc = 'yank the URL, the header or the JSON' })
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = '[REGISTER]: show what a client needs: URL, header with the token, and both as JSON; with a register,'
+    .. ' yank the JSON into it',
+  run = function(rest)
+    local endpoint = bridge.endpoint()
+    if not endpoint then
+      local starts = bridge.status().state == 'starting'
+      return notify.error('the bridge does not run', starts and 'Try again in a moment' or ':McpTools start')
+    elseif rest == '' then
+      return show(endpoint)
+    end
+    local register = rest:match('^"?([%a"*+])$')
+    if not register then
+      return notify.error(('endpoint %s? :McpTools endpoint [REGISTER], such as +'):format(rest))
+    end
+    yank(register, 'JSON', JSON:format(endpoint.url, endpoint.token))
+  end,
+}

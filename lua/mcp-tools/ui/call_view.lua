@@ -1,0 +1,195 @@
+-- A call that the person makes by hand, in the window at the bottom: what it does while it runs, then what it gave, as
+-- its client would get it. Receives events of the call, and hints on what was typed. Sends lines; the cursor stays.
+-- Does not know about how calls run.
+
+local json = require('mcp-tools.util.json')
+local json_pretty = require('mcp-tools.util.json_pretty')
+local sanitize = require('mcp-tools.ui.sanitize')
+local scratch = require('mcp-tools.ui.scratch')
+
+local M = {}
+
+-- More than that nobody reads in a window, and a line of megabytes holds up the editor.
+local MAX_SHOWN = 1024 * 1024
+
+---@param value any
+---@return string
+local function compact(value)
+  local text = type(value) == 'string' and value or json.encode(value) or vim.inspect(value)
+  return sanitize.line(text)
+end
+
+---@param text string
+---@return string
+local function bounded(text)
+  if #text <= MAX_SHOWN then
+    return text
+  end
+  return ('%s\n… and %d bytes more'):format(text:sub(1, MAX_SHOWN), #text - MAX_SHOWN)
+end
+
+---@param text string
+---@return string
+local function pretty(text)
+  return #text <= MAX_SHOWN and json_pretty(text) or bounded(text)
+end
+
+--- A block of content, in MCP's form.
+---@param block table
+---@return string
+local function block_text(block)
+  if block.type == 'text' then
+    return bounded(block.text)
+  elseif block.data then
+    return ('[%s %s, %d bytes]'):format(block.type, block.mimeType, #vim.base64.decode(block.data))
+  elseif block.type == 'resource' then
+    local resource = block.resource
+    local what = resource.blob and ('%d bytes'):format(#vim.base64.decode(resource.blob)) or resource.text
+    return ('[resource %s]\n%s'):format(resource.uri, bounded(what))
+  end
+  return ('[%s %s]'):format(block.type, block.uri or '')
+end
+
+---@param payload mcp-tools.Payload
+---@return string text, string? filetype
+local function result_text(payload)
+  if payload.kind == 'empty' then
+    return '(no result)'
+  elseif payload.kind == 'text' then
+    return bounded(payload.text)
+  elseif payload.kind == 'json' then
+    return pretty(payload.text), 'json'
+  end
+  local result = vim.json.decode(payload.text, { luanil = { object = true } })
+  local parts = vim.tbl_map(block_text, result.content or {})
+  if result.isError then
+    table.insert(parts, 1, 'The tool calls this an error:')
+  end
+  if result.structuredContent then
+    table.insert(parts, pretty((assert(json.encode(result.structuredContent)))))
+  end
+  return #parts > 0 and table.concat(parts, '\n') or '(no result)'
+end
+
+--- What its author needs: the lines of the traceback that are theirs.
+---@param trace string
+---@return string
+local function own_part(trace)
+  local lines = {}
+  for line in vim.gsplit(trace, '\n', { plain = true }) do
+    if line:find("in function 'xpcall'", 1, true) then
+      break
+    end
+    table.insert(lines, line)
+  end
+  return table.concat(lines, '\n')
+end
+
+---@param call mcp-tools.Call
+---@return string
+local function error_text(call)
+  local err = call.outcome.error
+  local lines = { ('Error (%s): %s'):format(err.code, err.message) }
+  for _, fault in ipairs(err.errors or {}) do
+    table.insert(lines, ('  %s: %s'):format(fault.field, fault.message))
+  end
+  if call.trace then
+    table.insert(lines, own_part(call.trace))
+  end
+  return table.concat(lines, '\n')
+end
+
+---@param call mcp-tools.Call
+---@return string
+local function end_text(call)
+  local ms = ((call.ended_at or call.created_at) - (call.started_at or call.created_at)) / 1e6
+  return ('%s in %s'):format(
+    call.outcome.state:gsub('_', ' '),
+    ms < 1000 and ('%.0f ms'):format(ms) or ('%.1f s'):format(ms / 1e3)
+  )
+end
+
+---@param progress mcp-tools.Progress
+---@return string
+local function progress_text(progress)
+  local of = progress.total and ('/%g'):format(progress.total) or ''
+  return sanitize.line(('%g%s  %s'):format(progress.done, of, progress.message or ''))
+end
+
+--- Makes a view.
+---@param name string of the tool
+---@param hints string[] on what was typed
+---@return mcp-tools.CallView
+function M.new(name, hints)
+  local events = {} ---@type string[]
+  local buffer ---@type integer?
+  local logged = {} ---@type string[]
+  local title = 'mcp-tools call ' .. sanitize.line(name) .. ': '
+  local view = {}
+
+  ---@param lines string[]
+  ---@param state string
+  ---@param opts? mcp-tools.ScratchOpts
+  local function show(lines, state, opts)
+    opts = vim.tbl_extend('error', { stay = true, title = title .. state }, opts or {})
+    buffer = scratch.show('call ' .. name, lines, opts)
+  end
+
+  ---@param line string
+  local function add(line)
+    table.insert(events, line)
+    if buffer then -- what has taken its place meanwhile stays, until there is a result
+      scratch.update(buffer, events, { at_end = true })
+    else
+      show(events, 'it runs; :McpTools cancel ends it', { at_end = true })
+    end
+  end
+
+  --- It has not ended at once.
+  function view.waits()
+    show({ '…' }, 'it runs; :McpTools cancel ends it')
+  end
+
+  function view.progress(progress)
+    add(progress_text(progress))
+  end
+
+  function view.state(state)
+    add('state  ' .. compact(state))
+  end
+
+  function view.log(level, data)
+    table.insert(logged, ('log %s: %s'):format(level, compact(data)))
+    add(logged[#logged])
+  end
+
+  function view.asks(message)
+    add('asks: ' .. sanitize.line(message))
+  end
+
+  function view.done(call)
+    local text, filetype
+    if call.outcome.error then
+      text = error_text(call)
+    else
+      text, filetype = result_text(call.outcome.payload)
+    end
+    local more = vim.list_extend(vim.list_slice(hints), logged)
+    local lines = { text }
+    if #more > 0 then
+      filetype = nil
+      vim.list_extend(lines, { '', unpack(more) })
+    end
+    show(lines, end_text(call), { filetype = filetype })
+  end
+
+  --- It was not called.
+  ---@param lines string[]
+  function view.refuse(lines)
+    show(lines, 'not called')
+  end
+
+  return view
+end
+
+return M

@@ -1,0 +1,226 @@
+-- A form (elicitation), asked of the person at this editor field by field, by `vim.ui.input` and `vim.ui.select`.
+-- Receives a message and a JSON Schema with flat properties. Sends what a client would: an action, and what was filled
+-- in. Does not know about calls.
+
+local json_schema = require('mcp-tools.schema')
+local sanitize = require('mcp-tools.ui.sanitize')
+
+local M = {}
+
+---@class mcp-tools.FormField
+---@field name string
+---@field schema table
+---@field required boolean
+---@field prompt string
+---@field choices { label: string, value: any }[]? else it is typed
+
+---@param schema table of one value
+---@return { label: string, value: any }[]?
+local function choices_of(schema)
+  if schema.type == 'boolean' then
+    return { { label = 'yes', value = true }, { label = 'no', value = false } }
+  end
+  local titled = schema.oneOf or schema.anyOf
+  if type(titled) == 'table' then
+    return vim.tbl_map(function(item)
+      return { label = tostring(item.title or item.const), value = item.const }
+    end, titled)
+  end
+  if type(schema.enum) ~= 'table' then
+    return nil
+  end
+  local choices = {}
+  for i, value in ipairs(schema.enum) do
+    choices[i] = { label = tostring((schema.enumNames or {})[i] or value), value = value }
+  end
+  return choices
+end
+
+---@param choices { label: string, value: any }[]
+---@return string
+local function labels_of(choices)
+  return table.concat(
+    vim.tbl_map(function(choice)
+      return choice.label
+    end, choices),
+    ', '
+  )
+end
+
+---@param message string what the form is for
+---@param name string
+---@param schema table
+---@param required boolean
+---@return mcp-tools.FormField
+local function field_of(message, name, schema, required)
+  local text = ('%s: %s'):format(message, schema.title or name)
+  if schema.description then
+    text = ('%s (%s)'):format(text, schema.description)
+  end
+  local choices = choices_of(schema)
+  if schema.type == 'array' then
+    local items = choices_of(schema.items or {})
+    text = ('%s, some of %s'):format(text, items and labels_of(items) or 'what you like, with commas')
+  end
+  text = sanitize.line(text .. (required and '' or ', may be left out'))
+  return { name = name, schema = schema, required = required, prompt = text, choices = choices }
+end
+
+--- The fields, those that are required first.
+---@param message string
+---@param schema table
+---@return mcp-tools.FormField[]
+local function fields_of(message, schema)
+  local required, fields = schema.required or {}, {}
+  for name, property in vim.spairs(schema.properties or {}) do
+    table.insert(fields, field_of(message, name, property, vim.list_contains(required, name)))
+  end
+  local order = {}
+  for i, field in ipairs(fields) do
+    order[field] = (field.required and 0 or #fields) + i
+  end
+  table.sort(fields, function(a, b)
+    return order[a] < order[b]
+  end)
+  return fields
+end
+
+---@param text string
+---@param items table schema of one
+---@return any[]
+local function list_of(text, items)
+  local values = {}
+  for part in vim.gsplit(text, '%s*,%s*') do
+    local value = part
+    for _, choice in ipairs(choices_of(items) or {}) do
+      value = choice.label == part and choice.value or value
+    end
+    if part ~= '' then
+      table.insert(values, value)
+    end
+  end
+  return values
+end
+
+--- What was typed, as the value that is meant.
+---@param field mcp-tools.FormField
+---@param text string
+---@return any nil: left out
+local function value_of(field, text)
+  local kind = field.schema.type
+  if text == '' then
+    return nil
+  elseif kind == 'number' or kind == 'integer' then
+    return tonumber(text) or text
+  elseif kind == 'array' then
+    return list_of(vim.trim(text), field.schema.items or {})
+  end
+  return text
+end
+
+--- What is wrong with the value of a field.
+---@param field mcp-tools.FormField
+---@param value any
+---@return string?
+local function fault_of(field, value)
+  if value == nil then
+    return field.required and 'is required' or nil
+  end
+  local validator, faults = json_schema.compile({ type = 'object', properties = { [field.name] = field.schema } })
+  if validator then
+    local ok, wrong = validator:check({ [field.name] = value })
+    return not ok and wrong[1].message or nil
+  end
+  return faults[1].message
+end
+
+---@param field mcp-tools.FormField
+---@param fault? string of what was typed before
+---@param done fun(value: any, left: boolean?)
+local function ask_text(field, fault, done)
+  local prompt = field.prompt .. (fault and (' [%s]'):format(fault) or '') .. ': '
+  local default = field.schema.default
+  default = type(default) == 'table' and table.concat(default, ', ') or default
+  vim.ui.input({ prompt = prompt, default = default ~= nil and tostring(default) or nil }, function(text)
+    if text == nil then
+      return done(nil, true)
+    end
+    local value = value_of(field, text)
+    local wrong = fault_of(field, value)
+    if wrong then
+      return vim.schedule(function()
+        ask_text(field, sanitize.line(wrong), done)
+      end)
+    end
+    done(value)
+  end)
+end
+
+---@param field mcp-tools.FormField
+---@param done fun(value: any, left: boolean?)
+local function ask_choice(field, done)
+  local choices = vim.list_slice(field.choices)
+  if not field.required then
+    table.insert(choices, { label = '(leave it out)' })
+  end
+  vim.ui.select(choices, {
+    prompt = field.prompt .. ':',
+    format_item = function(choice)
+      local is_default = choice.value ~= nil and choice.value == field.schema.default
+      return sanitize.line(choice.label .. (is_default and ' (default)' or ''))
+    end,
+  }, function(choice)
+    if choice then
+      done(choice.value)
+    else
+      done(nil, true)
+    end
+  end)
+end
+
+---@param message string
+---@param answer fun(result: mcp-tools.ElicitResult)
+local function ask_plainly(message, answer)
+  local actions = { Accept = 'accept', Decline = 'decline' }
+  vim.ui.select({ 'Accept', 'Decline' }, { prompt = sanitize.line(message) }, function(choice)
+    local action = actions[choice] or 'cancel'
+    answer({ action = action, content = action == 'accept' and vim.empty_dict() or nil })
+  end)
+end
+
+--- Asks field by field. To leave one is to cancel the form.
+---@param params { message: string, requestedSchema: table? }
+---@param answer fun(result: mcp-tools.ElicitResult) called once
+---@param wanted fun(): boolean false: nobody waits for the rest any more
+function M.ask(params, answer, wanted)
+  local fields, content = fields_of(params.message, params.requestedSchema or {}), vim.empty_dict()
+  if #fields == 0 then
+    return ask_plainly(params.message, answer)
+  end
+  local function ask(i)
+    local field = fields[i]
+    if not wanted() then
+      return
+    elseif not field then
+      return answer({ action = 'accept', content = content })
+    end
+    local function done(value, left)
+      if left then
+        return answer({ action = 'cancel' })
+      end
+      content[field.name] = value
+      -- Not within the last question: some of its windows are still there.
+      vim.schedule(function()
+        ask(i + 1)
+      end)
+    end
+    if field.choices then
+      ask_choice(field, done)
+    else
+      ask_text(field, nil, done)
+    end
+  end
+  ask(1)
+end
+
+return M

@@ -1,0 +1,132 @@
+"""`:McpTools call` at a terminal: a workbench for whoever writes a tool, and their window and cursor stay."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from tests.support import terminal
+from tests.support.nvim import Home
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+TOOLS = """
+local content = mcp_tools.content
+local function tool(name, execute, fields)
+  mcp_tools.register(vim.tbl_extend('force', {
+    name = name, description = 'x', annotations = { read_only = true }, execute = execute,
+  }, fields or {}))
+end
+tool('where', function(ctx) ctx(vim.fs.basename(vim.api.nvim_buf_get_name(0))) end)
+tool('poem', function(ctx) ctx('roses are red\\nviolets are blue') end)
+tool('data', function(ctx) ctx({ b = { 1, 2 }, a = 'x' }) end)
+tool('mixed', function(ctx) ctx({ content.text('a picture:'), content.image('12345', 'image/png') }) end)
+tool('steps', function(ctx)
+  ctx:progress(1, 2, 'half of it')
+  ctx:log('info', { seen = 1 })
+  _G.go_on = function() ctx('the end') end
+end)
+tool('throws', function() error('on purpose') end)
+tool('form', function(ctx, args)
+  local kinds = { type = 'string', enum = { 'a', 'b' }, enumNames = { 'Ay', 'Bee' }, title = 'Which kind' }
+  local schema = { type = 'object', required = { 'name', 'kind' }, properties = {
+    name = { type = 'string', title = 'Your name' }, kind = kinds,
+    size = { type = 'integer', minimum = 3 }, sure = { type = 'boolean' },
+  } }
+  ctx:elicit('Tell me who you are', schema, function(answer, err) ctx(answer, err) end)
+end)
+"""
+
+Open = Callable[..., AbstractAsyncContextManager[Terminal]]
+
+
+@pytest.fixture
+async def screen(open_terminal: Open, home: Home) -> AsyncIterator[Terminal]:
+    """A terminal with a file open, the cursor in its second line, and tools to try."""
+    file = home.make("cwd") / "notes.txt"
+    file.write_text("one\ntwo\nthree\n")
+    async with open_terminal(init=TOOLS, arguments=[str(file)]) as opened:
+        await opened.type("j")
+        yield opened
+        assert await place(opened) == ["notes.txt", [2, 0]], "where the person is"
+
+
+async def place(screen: Terminal) -> Any:
+    return await screen.nvim.lua(
+        "return { vim.fs.basename(vim.api.nvim_buf_get_name(0)), vim.api.nvim_win_get_cursor(0) }"
+    )
+
+
+async def call(screen: Terminal, text: str, *expected: str) -> str:
+    await screen.command(f"McpTools call {text}")
+    return await screen.shows(*expected)
+
+
+async def test_results(screen: Terminal) -> None:
+    """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
+    for _ in range(2):
+        await call(screen, "where", "\nnotes.txt", "mcp-tools call where: done in ")
+    await call(screen, "poem", "\nroses are red", "\nviolets are blue")
+    await call(screen, "data", "\n{", '\n  "a": "x",', '\n  "b": [', "\n    1,", "\n    2", "\n  ]", "\n}")
+    await call(screen, "mixed", "\na picture:", "\n[image image/png, 5 bytes]")
+    await call(screen, 'test_echo {"text":""}', "call test_echo: done")
+
+
+async def test_progress(screen: Terminal) -> None:
+    """What a tool tells while it runs is seen while it runs; what it has logged, afterwards as well."""
+    await call(
+        screen,
+        "steps",
+        "call steps: it runs; :McpTools cancel ends it",
+        "1/2  half of it",
+        'log info: {"seen":1}',
+    )
+    await screen.nvim.lua("go_on()")
+    shown = await screen.shows("call steps: done in", "\nthe end", 'log info: {"seen":1}')
+    assert "half of it" not in shown
+
+
+async def test_mistakes(screen: Terminal) -> None:
+    """A name that is not there is told with the nearest, a tool that throws with its traceback."""
+    await call(screen, "test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
+    await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
+    await call(screen, "nothing_like_it {}", ":McpTools tools lists what there is")
+    await call(
+        screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "no argument txt, did you mean text?"
+    )
+    await call(screen, 'test_echo {"text":hi}', "not called", "The arguments are no JSON object: ")
+    shown = await call(
+        screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
+    )
+    assert "xpcall" not in shown
+
+
+async def test_questions(screen: Terminal) -> None:
+    """What a tool asks its client for is asked here: typed, chosen, corrected, left out, given up."""
+    await call(screen, "form", "Tell me who you are: Which kind:", "1: Ay", "2: Bee")
+    await screen.type("2")
+    await screen.press("Enter")
+    await screen.shows("Tell me who you are: Your name: ")
+    await screen.press("Enter")
+    await screen.shows("Your name [is required]: ")
+    await screen.type("Ada")
+    await screen.press("Enter")
+    await screen.shows("size, may be left out: ")
+    await screen.type("2")
+    await screen.press("Enter")
+    await screen.shows("size, may be left out [must be at least 3]: ")
+    await screen.press("C-u")
+    await screen.type("5")
+    await screen.press("Enter")
+    await screen.shows("sure, may be left out:", "1: yes", "3: (leave it out)")
+    await screen.type("3")
+    await screen.press("Enter")
+    await screen.shows("form: done in", '"action": "accept"', '"kind": "b"', '"name": "Ada"', '"size": 5')
+
+    await call(screen, "form", "Which kind:")
+    await screen.press("Escape")
+    await screen.shows("form: done in", '"action": "cancel"')

@@ -1,0 +1,89 @@
+"""What people read at a terminal of 80 columns: messages and lists are whole, and what to do comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from tests.support import terminal
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+LONG = "words that do not fit into one line, " * 3 + "and their end"
+
+Open = Callable[..., AbstractAsyncContextManager[Terminal]]
+
+
+async def messages(screen: Terminal) -> str:
+    """What `:messages` shows."""
+    text: str = await screen.nvim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
+    return text
+
+
+async def test_a_long_message(idle: Terminal) -> None:
+    """A message takes one line of the screen and asks for no key; `:messages` has all of it."""
+    before = await idle.nvim.lua("return vim.o.shortmess")
+    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", LONG)
+    screen = await idle.shows("… (:messages)")
+    assert "[mcp-tools] words that do not fit" in screen
+    assert "their end" not in screen
+    assert f"[mcp-tools] {LONG}" in (await messages(idle)).splitlines()
+
+    await idle.nvim.lua("require('mcp-tools.notify').error(...)", f"first\n{LONG}\nthird")
+    await idle.shows("[mcp-tools] first… (:messages)")
+    assert (await messages(idle)).splitlines()[-3:] == ["[mcp-tools] first", LONG, "third"]
+    assert await idle.nvim.lua("return vim.o.shortmess") == before
+
+    await idle.nvim.lua("require('mcp-tools.notify').info('short')")
+    await idle.shows("[mcp-tools] short")
+    assert (await messages(idle)).splitlines()[-1] == "[mcp-tools] short"
+
+
+async def test_a_long_message_when_nothing_may_be_cut(idle: Terminal) -> None:
+    """Also where the person has taken `T` from 'shortmess', and in the start of the editor."""
+    await idle.nvim.lua("vim.opt.shortmess:remove('T')")
+    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", LONG)
+    await idle.shows("… (:messages)")
+    assert f"[mcp-tools] {LONG}" in await messages(idle)
+    assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
+
+
+async def test_messages_of_a_start(open_terminal: Open) -> None:
+    """What is said while the editor starts is kept whole as well, and asks for no key."""
+    init = f"for i = 1, 3 do require('mcp-tools.notify').warn(i .. ' {LONG}') end"
+    async with open_terminal(init=init) as screen:
+        await screen.shows("[mcp-tools] 3 words", "… (:messages)")
+        for number in (1, 2, 3):
+            assert f"[mcp-tools] {number} {LONG}" in await messages(screen)
+
+
+async def test_what_to_do_comes_first(open_terminal: Open) -> None:
+    """Of a message that has to be cut the remedy can be read."""
+    async with open_terminal() as screen:
+        await screen.nvim.lua("mcp_tools.setup({ bridge = { python = '/nonexistent/python/of/mine' } })")
+        await screen.command("McpTools start")
+        await screen.shows("[mcp-tools] Set bridge.python to Python 3.11 or newer")
+        assert "/nonexistent/python/of/mine is no program" in await messages(screen)
+        await screen.nvim.lua("mcp_tools.setup({ integrations = { claude = true, opencode = true } })")
+        await screen.shows("[mcp-tools] Use `:McpTools endpoint`: integrations (")
+
+
+async def test_lists_wrap(idle: Terminal) -> None:
+    """Nothing of a list lies beyond the edge of the screen."""
+    await idle.nvim.lua(
+        "mcp_tools.register({ name = 'wordy', description = ..., execute = function() end })"
+        "require('mcp-tools.notify').warn(...)",
+        LONG,
+    )
+    await idle.nvim.wait_for("return require('mcp-tools.log').lines(1)[1]:find('their end')")
+    for name in ("tools", "log"):
+        await idle.command(f"McpTools {name}")
+        await idle.shows(f"mcp-tools://{name}")
+        await idle.until(lambda screen: "and their end" in " ".join(screen.split()), "the end of a long line")
+    for name in ("status", "trust", "audit"):
+        await idle.command(f"McpTools {name}")
+        await idle.shows(f"mcp-tools://{name}")
+        assert await idle.nvim.lua("return vim.wo.wrap"), name

@@ -1,0 +1,98 @@
+-- What is mistyped in a definition: it is taken in, and its author hears of it.
+local notifications = require('notifications')
+local t = require('helpers')
+local mcp_tools = require('mcp-tools')
+
+local function tool(name, fields)
+  mcp_tools.register(vim.tbl_extend('force', {
+    name = name,
+    description = 'x',
+    execute = function(ctx)
+      ctx(true)
+    end,
+  }, fields))
+end
+
+local function said(text)
+  return t.wait(function()
+    for _, item in ipairs(notifications.list) do
+      if item.text:find(text, 1, true) then
+        return item
+      end
+    end
+  end, 2000, text)
+end
+
+describe('what is mistyped in a definition', function()
+  before_each(function()
+    notifications.collect()
+  end)
+
+  after_each(function()
+    notifications.restore()
+  end)
+
+  it('is told once, with what was meant', function()
+    tool('slips', {
+      need_approval = true,
+      readonly = true,
+      annotations = { readonly = true },
+      args = { n = { type = 'number', minimun = 3 }, list = { type = 'array', items = { typ = 'string' } } },
+      output_schema = { type = 'object', propertys = { a = { type = 'string' } } },
+    })
+    local item = said("tool 'slips': ")
+    t.eq(vim.log.levels.WARN, item.level)
+    for _, text in ipairs({
+      'need_approval: unknown field, did you mean needs_approval?',
+      'readonly: unknown field, did you mean annotations = { read_only = … }?',
+      'annotations.readonly: unknown, not published, did you mean read_only?',
+      'args.n.minimun: unknown keyword, did you mean minimum?',
+      'args.list.items.typ: unknown keyword, did you mean type?',
+      'output_schema.propertys: unknown keyword, did you mean properties?',
+    }) do
+      t.ok(item.text:find(text, 1, true), ('"%s" in "%s"'):format(text, item.text))
+    end
+    tool('slips', { need_approval = true })
+    tool('slips', { need_approval = true })
+    tool('last', { need_approval = true })
+    said("tool 'last': need_approval")
+    t.eq(3, #notifications.list)
+  end)
+
+  it('of a resource and a prompt is told as well', function()
+    local function read(ctx)
+      ctx('x')
+    end
+    mcp_tools.register_resource({
+      uri = 'x://slip',
+      name = 'slip',
+      description = 'x',
+      mimetype = 'text/plain',
+      read = read,
+    })
+    said('did you mean mime_type?')
+    local args = { a = { descripton = 'y' } }
+    mcp_tools.register_prompt({ name = 'slip', description = 'x', titel = 'X', args = args, get = read })
+    said('titel: unknown field, did you mean title?; args.a.descripton: unknown field, did you mean description?')
+  end)
+
+  it('is not what only looks strange', function()
+    tool('strange', {
+      tags = { 'one' },
+      category = 'x',
+      args = { a = { ['x-order'] = 1, nullable = true, id = 'a', kind = 'b', enumNames = { 'A' }, const = 1 } },
+    })
+    tool('last', { nedes_approval = true })
+    said("tool 'last': ")
+    t.eq(1, #notifications.list)
+  end)
+
+  it('stands in health, with the file that it is to be corrected in', function()
+    tool('sick', { need_approval = true })
+    vim.cmd('checkhealth mcp-tools')
+    local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    t.matches('WARNING tool sick: need_approval: unknown field, did you mean needs_approval%?', text)
+    t.matches('Correct it in [^\n]*typos_spec.lua', text)
+    vim.cmd('bwipeout!')
+  end)
+end)

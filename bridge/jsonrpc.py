@@ -27,6 +27,7 @@ RATE_LIMITED = -32004
 TOO_LARGE = -32005
 
 MAX_DEPTH = 100
+MAX_BATCH = 256
 """Levels of nesting: beyond it Lua's encoder and the SDK's validators give up, each in its own way."""
 
 COUNTED = 4096
@@ -108,6 +109,9 @@ def parse(body: bytes) -> Message | Batch | Fault:
     if isinstance(value, list):
         if not value:
             return Fault(INVALID_REQUEST, "Invalid request: empty batch")
+        if len(value) > MAX_BATCH:
+            text = f"Invalid request: a batch of more than {MAX_BATCH} messages; send it in parts"
+            return Fault(INVALID_REQUEST, text)
         return Batch(tuple(_message(member) for member in value))
     return _message(value)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ..calls.arguments import number_faults
+from ..calls.arguments import refused
 from ..calls.outcomes import error_details
 from ..errors import Code
 from ..model import Outcome, ToolError
@@ -59,12 +59,9 @@ def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallO
 
 
 def argument_error(arguments: dict[str, Any]) -> ToolError | None:
-    """What is wrong with the numbers, which Lua would round."""
-    faults = number_faults(arguments)
-    if not faults:
-        return None
-    text = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:5])
-    return ToolError(Code.VALIDATION_ERROR, text, faults)
+    """What is wrong with the arguments before the editor sees them: numbers that Lua would round, too many."""
+    failure = refused(arguments)
+    return None if failure is None else failure.error
 
 
 def failure(error: ToolError) -> dict[str, Any]:

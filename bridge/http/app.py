@@ -19,10 +19,13 @@ from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
-from .listener import head_is_complete, request_is_done
+from .listener import head_is_complete, is_known, request_is_done
 from .sse import MESSAGES_PATH
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+HEALTH_PATH = "/health"
+"""Answered without the token; a little."""
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +48,7 @@ class App:
             "/": mcp,
             "/sse": {"GET": front.sse},
             MESSAGES_PATH: {"POST": front.messages},
-            "/health": {"GET": front.health},
+            HEALTH_PATH: {"GET": front.health},
         }
         self.body_limit = settings.limits.request_body
 
@@ -64,6 +67,8 @@ class App:
             refused = self._refuse(request)
             if refused is not None:
                 return refused
+            if request.path != HEALTH_PATH:
+                is_known(connection)
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
             return await self._routes[request.path][request.method](request)
@@ -86,7 +91,7 @@ class App:
             return web.Response(status=404, text="Not Found")
         if request.method not in methods:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
-        for guard in self._open if path == "/health" else self._private:
+        for guard in self._open if path == HEALTH_PATH else self._private:
             if refused := guard.refuse(request):
                 return refused
         return None

@@ -31,6 +31,10 @@ that have taken nothing for `UNREAD_SECONDS` lose their answers, the longest sil
 
 UNREAD_SECONDS = 1.0
 
+STRANGERS = 128
+"""Connections that have not shown the token yet; the oldest gives way to one more. A client shows it with its
+first request: the others only hold connections open, and must not use up all that there are."""
+
 SHUTDOWN_SECONDS = 1.0
 """What handlers get at the end, after everything that they wait for was told to end."""
 
@@ -129,6 +133,12 @@ def head_is_complete(request: web.Request) -> _Connection | None:
     return protocol
 
 
+def is_known(connection: _Connection | None) -> None:
+    """A request that came by it has shown the token."""
+    if connection is not None:
+        connection.become_known()
+
+
 def is_connected(request: web.Request) -> bool:
     """Does the connection that a request came by stand? A client that closed its side is as good as gone."""
     transport = request.transport
@@ -179,6 +189,7 @@ class _Connection(asyncio.Protocol):
         "_inner",
         "_loop",
         "_open",
+        "_strangers",
         "body",
         "busy",
         "half_closed",
@@ -188,11 +199,18 @@ class _Connection(asyncio.Protocol):
         "unread",
     )
 
-    def __init__(self, inner: Any, open_: set[_Connection], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        inner: Any,
+        open_: set[_Connection],
+        strangers: dict[_Connection, None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
         self._inner = inner
         self.half_closed = False
         self.body: StreamReader | None = None
         self._open = open_
+        self._strangers = strangers
         self._loop = loop
         self.busy = False
         self.scope: dict[str, Any] = {}
@@ -204,7 +222,20 @@ class _Connection(asyncio.Protocol):
         # That of a stream; uvloop's does not inherit from it.
         self.transport, self.since = cast(asyncio.Transport, transport), self._loop.time()
         self._open.add(self)
+        if len(self._strangers) >= STRANGERS:
+            next(iter(self._strangers)).give_way()
+        self._strangers[self] = None
         self._inner.connection_made(transport)
+
+    def become_known(self) -> None:
+        """It has shown the token."""
+        self._strangers.pop(self, None)
+
+    def give_way(self) -> None:
+        """There are too many like it."""
+        self._strangers.pop(self, None)
+        if self.transport is not None:
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         if not self.busy and self.since is None:
@@ -213,6 +244,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._open.discard(self)
+        self._strangers.pop(self, None)
         self._inner.connection_lost(exc)
 
     def eof_received(self) -> bool:
@@ -247,6 +279,7 @@ class _Deadlines:
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
         self._open: set[_Connection] = set()
+        self._strangers: dict[_Connection, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def wrap(self, make: Callable[[], asyncio.Protocol]) -> Callable[[], asyncio.Protocol]:
@@ -255,7 +288,7 @@ class _Deadlines:
         def protocol() -> asyncio.Protocol:
             if self._timer is None:
                 self._sweep_later(loop)
-            return _Connection(make(), self._open, loop)
+            return _Connection(make(), self._open, self._strangers, loop)
 
         return protocol
 

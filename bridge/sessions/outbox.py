@@ -24,6 +24,10 @@ KEPT_EVENTS, KEPT_BYTES = 256, 1024 * 1024
 """What a resumable outbox remembers. The newest event is always kept: no result is lost to its size."""
 
 
+MAX_DIGITS = 19
+"""Of a number in an event id: more than can be counted to."""
+
+
 class EventIds:
     """Makes and reads event ids, `<boot>-<n>`; one counter for the whole process, so none comes twice."""
 
@@ -42,7 +46,8 @@ class EventIds:
     def read(self, text: str) -> int | None:
         """The number in an id of this process; None for any other text."""
         boot, _, number = text.rpartition("-")
-        return int(number) if boot == self._boot and number.isascii() and number.isdecimal() else None
+        mine = boot == self._boot and number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS
+        return int(number) if mine else None
 
 
 @dataclass(slots=True, eq=False)

@@ -31,6 +31,9 @@ KEPT_STREAMS = 16
 KEPT_BYTES = 16 * 1024 * 1024
 """All of them together, but for the newest: room for one result of the largest size and its stream."""
 
+BATCH_BYTES = 16 * 1024 * 1024
+"""All answers of a batch together: one of the largest size, and many small ones."""
+
 KEPT_SECONDS = 300.0
 """As long as the editor keeps a result that nobody fetched."""
 
@@ -154,8 +157,19 @@ class Session:
     async def answer_batch(self, requests: list[jsonrpc.Request], response: Response) -> bytes:
         """Serves the requests of a batch, side by side."""
         self._about_to_run.update(request.id for request in requests)
-        answers = (self.answer(response.connected, request, response) for request in requests)
-        return b"[" + b",".join(await asyncio.gather(*answers)) + b"]"
+        total = 0
+
+        async def bounded(request: jsonrpc.Request) -> bytes:
+            nonlocal total
+            answer = await self.answer(response.connected, request, response)
+            if total + len(answer) > BATCH_BYTES:
+                text = f"The answers of this batch have more than {BATCH_BYTES} bytes; send it in parts"
+                return jsonrpc.dumps(jsonrpc.error(request.id, jsonrpc.TOO_LARGE, text))
+            total += len(answer)
+            return answer
+
+        answers = await asyncio.gather(*(bounded(request) for request in requests))
+        return b"[" + b",".join(answers) + b"]"
 
     def responding(self, response: Response) -> None:
         """A response is being made and written."""

@@ -117,6 +117,15 @@ def test_a_batch_keeps_its_faults() -> None:
     assert isinstance(batch.messages[1], Fault)
 
 
+def test_a_batch_has_a_length() -> None:
+    """One member more than the limit is one fault, not one for each."""
+    member = b'{"jsonrpc":"2.0","id":1,"method":"m"}'
+    assert isinstance(parse(b"[" + b",".join([member] * jsonrpc.MAX_BATCH) + b"]"), Batch)
+    fault = parse(b"[" + b",".join([b"[]"] * (jsonrpc.MAX_BATCH + 1)) + b"]")
+    assert isinstance(fault, Fault)
+    assert (fault.code, str(jsonrpc.MAX_BATCH) in fault.message) == (jsonrpc.INVALID_REQUEST, True)
+
+
 def test_no_body_is_a_surprise() -> None:
     """Whatever bytes come, there is a message or a fault."""
     chance = random.Random(1)

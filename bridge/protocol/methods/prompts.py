@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as types
 
+from ...calls.arguments import refused
 from ...calls.runner import Calls
 from ...editor import Editor
 from .. import execute
@@ -27,7 +28,9 @@ class Prompts:
     async def get(self, context: Context, params: types.GetPromptRequestParams) -> dict[str, Any]:
         """`prompts/get`."""
         arguments = dict(params.arguments or {})
-        outcome = await execute.run(self._calls, caller_of(context), params.name, arguments, "prompt")
+        outcome = refused(arguments)
+        if outcome is None:
+            outcome = await execute.run(self._calls, caller_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_of(outcome)
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> dict[str, Any]:
@@ -43,5 +46,7 @@ class Prompts:
         }
         if params.context is not None and params.context.arguments:
             given["context"] = {"arguments": dict(params.context.arguments)}
-        outcome = await execute.run(self._calls, caller_of(context), name, given, "completion")
+        outcome = refused(given)
+        if outcome is None:
+            outcome = await execute.run(self._calls, caller_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_of(outcome)}

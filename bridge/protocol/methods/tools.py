@@ -12,12 +12,11 @@ import mcp_types as types
 from mcp import MCPError
 
 from ... import jsonrpc
-from ...calls.arguments import number_faults
+from ...calls.arguments import refused
 from ...calls.outcomes import error_details
 from ...calls.runner import Calls
 from ...editor import Editor
 from ...errors import Code
-from ...model import Outcome, ToolError
 from .. import execute
 from ..definitions import Definitions
 from ..inputs import InputRequiredError
@@ -39,9 +38,8 @@ class Tools:
     async def call(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """`tools/call`."""
         arguments = params.arguments or {}
-        if faults := number_faults(arguments):
-            text = "; ".join(f"{fault.field}: {fault.message}" for fault in faults[:5])
-            return tool_result(Outcome("failed", error=ToolError(Code.VALIDATION_ERROR, text, faults)))
+        if failure := refused(arguments):
+            return tool_result(failure)
         outcome = dispatch_of(context).early
         if isinstance(outcome, InputRequiredError):
             raise outcome

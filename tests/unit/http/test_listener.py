@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from bridge.http import body
+from bridge.http.listener import STRANGERS
 from tests.support.memory import ToolContext
 from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 
@@ -237,3 +239,18 @@ def received(sock: socket.socket) -> int:
     except OSError:
         pass  # the server has ended it, or there is no more
     return got
+
+
+async def test_connections_that_only_stand_are_bounded(bridge: Served) -> None:
+    """The oldest of those without the token gives way; a client that has shown it stays."""
+    session = await bridge.initialize()
+    assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
+    connections = [await asyncio.open_connection("127.0.0.1", bridge.port) for _ in range(STRANGERS + 10)]
+    for reader, _ in connections[:10]:
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(0.3):
+                assert await reader.read() == b""
+    async with asyncio.timeout(HEAD * 0.6):
+        assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
+    for _, writer in connections:
+        writer.close()

@@ -318,6 +318,19 @@ async def test_batches(bridge: Served) -> None:
         assert response.status == 400, "the stateless era has none"
 
 
+async def test_the_answers_of_a_batch_are_bounded_together(bridge: Served) -> None:
+    """Beyond the bound a member hears that its answer is too large; the others are answered."""
+    bridge.editor.add_tool("large", lambda ctx, arguments: "x" * (9 * 1024 * 1024))
+    bridge.editor.add_tool("small", lambda ctx, arguments: "y")
+    session = await bridge.initialize("2025-03-26")
+    batch = [bridge.call_message(name) for name in ("large", "large", "small")]
+    async with await bridge.post(batch, session) as response:
+        first, second, third = await response.json()
+    assert len(first["result"]["content"][0]["text"]) == 9 * 1024 * 1024
+    assert second["error"]["code"] == -32005
+    assert third["result"]["content"][0]["text"] == "y"
+
+
 async def test_a_batch_may_stream(bridge: Served) -> None:
     """Progress of its members comes before the answers, which come together."""
 
@@ -520,3 +533,11 @@ async def test_a_refused_request_is_named() -> None:
             async with await bridge.post(bridge.message("tools/list", id=17), session) as response:
                 assert response.status == status
                 assert (await response.json())["id"] == 17
+
+
+async def test_event_ids_that_nobody_made(bridge: Served) -> None:
+    """A Last-Event-ID of any length opens a fresh stream."""
+    session = await bridge.initialize()
+    for id_ in ("boot-" + "9" * 5000, "boot--1", "boot-", "x", "boot-" + "9" * 19):
+        async with await bridge.get(session, Last_Event_ID=id_) as response:
+            assert response.status == 200, id_

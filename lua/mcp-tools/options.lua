@@ -334,8 +334,8 @@ return {
   {
     path = 'python.packages',
     type = 'string',
-    description = 'Requirements file, as pip reads it, of packages that tools need: `:McpTools install` adds them to the'
-      .. " plugin's own environment. A relative path starts at the folder of your configuration.",
+    description = 'Requirements file, as pip reads it, of packages that tools need: `:McpTools install` adds them to'
+      .. ' the private environment. A relative path starts at the folder of your configuration.',
   },
   {
     path = 'mounts',

@@ -59,7 +59,7 @@ def arguments_of(name: Any, arguments: Any, more: dict[str, Any], options: CallO
 
 
 def argument_error(arguments: dict[str, Any]) -> ToolError | None:
-    """What is wrong with the arguments before the editor sees them: numbers that Lua would round, too many."""
+    """What is wrong with the arguments before the editor sees them."""
     failure = refused(arguments)
     return None if failure is None else failure.error
 

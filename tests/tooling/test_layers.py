@@ -48,7 +48,7 @@ THIRD_PARTY = {
 }
 """Package of others → packages that may import it."""
 
-CALLS = "__future__ asyncio collections enum logging math secrets time typing weakref"
+CALLS = "__future__ asyncio collections enum itertools logging math secrets time typing weakref"
 """All that `calls` may import beside the project: nothing in it does I/O."""
 
 

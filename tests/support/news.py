@@ -94,6 +94,8 @@ async def follow(
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated in the other era
+            # News go to clients that have said they are initialized; its answer comes after that was heard.
+            await client.send_ping()
             for uri in uris:
                 await client.subscribe_resource(uri)
             yield client, news

@@ -82,6 +82,11 @@ class Outbox:
         return self._connected is not None and self._connected()
 
     @property
+    def was_read(self) -> bool:
+        """Has there ever been a reader?"""
+        return self._turn > 0
+
+    @property
     def size(self) -> int:
         """Bytes that are kept for who resumes it."""
         return self._kept_bytes

@@ -68,6 +68,7 @@ class Sessions:
         self._grace = limits.orphan_grace / 1000
         self._idle = idle_seconds
         self._report = report
+        self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
@@ -76,8 +77,10 @@ class Sessions:
         return len(self._by_id)
 
     def infos(self) -> list[SessionInfo]:
-        """The clients, as the dashboard shows them."""
-        return [session.info for session in self._by_id.values() if session.info is not None]
+        """The clients that are there, as the dashboard shows them; the session of one that left may stay."""
+        now = time.monotonic()
+        sessions = self._by_id.values()
+        return [session.info for session in sessions if session.info is not None and session.is_there(now)]
 
     def create(self, kernel: Kernel, transport: Transport) -> Session:
         """A session that is not initialized yet. Until `seal` its id is known to nobody.
@@ -113,7 +116,7 @@ class Sessions:
         session.info = SessionInfo(
             str(client.get("name", "")), str(client.get("version", "")), session.transport
         )
-        self._report(self.infos())
+        self._tell()
 
     def find(self, kernel: Kernel, id_: str) -> Session | None:
         """The session that was sealed as this id, revived if need be; None when there is none or no longer.
@@ -158,7 +161,7 @@ class Sessions:
             closing = asyncio.get_running_loop().create_task(session.close(reason))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
-            self._report(self.infos())
+            self._tell()
 
     def broadcast(self, method: str) -> None:
         """Sends a notification without parameters to every client."""
@@ -209,9 +212,15 @@ class Sessions:
         for session in list(self._by_id.values()):
             self._look_after(session, now)
         self._bound_kept()
+        if self.infos() != self._reported:
+            self._tell()
         self._timer = None
         if self._by_id:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
+
+    def _tell(self) -> None:
+        self._reported = self.infos()
+        self._report(self._reported)
 
     def _bound_kept(self) -> None:
         sessions = self._by_id.values()

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ..protocol.dispatch import Push
     from ..protocol.kernel import Kernel
 
+RECONNECT_SECONDS = 5.0
+"""A client that had a stream of its own and has none has left, unless it comes back within that."""
+
+SILENCE_SECONDS = 60.0
+"""One that never had any may be idle for long; nobody can tell whether it is."""
+
 KEPT_STREAMS = 16
 """Ended response streams that a client may still ask for after it lost its connection."""
 
@@ -115,6 +121,11 @@ class Session:
             or any(exchange.connected() for exchange in self._in_flight.values())
             or any(stream.alive for stream in self._open_streams())
         )
+
+    def is_there(self, now: float) -> bool:
+        """Whether its client is taken to be there; `now` in monotonic seconds."""
+        silence = RECONNECT_SECONDS if self.standalone.was_read else SILENCE_SECONDS
+        return self.connected or now - self.last_heard < silence
 
     @property
     def disposable(self) -> bool:

@@ -102,7 +102,10 @@ async def test_mistakes(screen: Terminal) -> None:
     shown = await call(
         screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
     )
-    assert "xpcall" not in shown
+    assert "mcp-tools/call/" not in shown, "only what is its author's"
+    assert "[C]: in function 'fn'" not in shown
+    unknown = 'test_echo {"text":"x","txet":"y"}'
+    await call(screen, unknown, "\nthe tool has no argument txet")
 
 
 async def test_questions(screen: Terminal) -> None:

@@ -87,3 +87,56 @@ async def test_lists_wrap(idle: Terminal) -> None:
         await idle.command(f"McpTools {name}")
         await idle.shows(f"mcp-tools://{name}")
         assert await idle.nvim.lua("return vim.wo.wrap"), name
+
+
+async def test_the_status_stays_true(served: Terminal) -> None:
+    """It shows what has changed without being asked again."""
+    await served.command("McpTools status")
+    await served.shows("bridge: ready", "none in flight")
+    await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
+    await served.shows("1 in flight", "test_progress  running")
+    await served.nvim.lua("require('mcp-tools.bridge').stop()")
+    await served.shows("bridge: stopped")
+    await served.command("McpTools cancel all")
+    await served.shows("none in flight")
+    await served.type("q")
+    await served.hides("bridge: stopped")
+
+
+async def test_the_endpoint(served: Terminal) -> None:
+    """URL, header and JSON are on one screen; `y` and a register yank them; no message tells the token."""
+    endpoint = await served.nvim.lua("return mcp_tools.endpoint()")
+    await served.command("McpTools endpoint")
+    header = f"Authorization: Bearer {endpoint['token']}"
+    await served.shows(f"\n{endpoint['url']}", "\nAuthorization: Bearer ", '"mcpServers": {')
+    await served.shows("y yanks what the cursor is on", endpoint["token"])
+    await served.type("jy")
+    screen = await served.shows('[mcp-tools] register " has the header')
+    assert screen.count(endpoint["token"]) == 2
+    assert await served.nvim.request("nvim_call_function", "getreg", ['"']) == header
+    await served.type("q")
+    await served.hides(endpoint["token"])
+    await served.command("McpTools endpoint a")
+    await served.shows("[mcp-tools] register a has the JSON")
+    assert endpoint["token"] in await served.nvim.request("nvim_call_function", "getreg", ["a"])
+    assert endpoint["token"] not in await messages(served)
+
+
+async def test_mistakes_of_authors(open_terminal: Open) -> None:
+    """A slip in a definition and a result that is returned are told where their author looks."""
+    init = """
+    mcp_tools.register({
+      name = 'mine', description = 'x', need_approval = true, annotations = { read_only = true },
+      execute = function() return 'a result' end,
+    })
+    """
+    async with open_terminal(init=init) as screen:
+        await screen.shows("[mcp-tools] tool 'mine': need_approval: did you mean needs_approval?")
+        await screen.command("McpTools call mine")
+        await screen.shows("[mcp-tools] In mine write `ctx(result)` for `return", "Error (execution_error)")
+
+
+async def test_the_help_opens_above_its_contents(idle: Terminal) -> None:
+    """`:h mcp-tools` shows what there is to read."""
+    await idle.command("helptags ALL | h mcp-tools | only")
+    await idle.shows("AI assistants use tools that live in this Neovim", "CONTENTS", "Writing a tool")

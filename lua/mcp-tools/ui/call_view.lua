@@ -77,10 +77,13 @@ end
 local function own_part(trace)
   local lines = {}
   for line in vim.gsplit(trace, '\n', { plain = true }) do
-    if line:find("in function 'xpcall'", 1, true) then
+    if line:find('/lua/mcp-tools/call/', 1, true) then
       break
     end
     table.insert(lines, line)
+  end
+  while #lines > 1 and lines[#lines]:find('^%s*%[C%]:') do -- the way from there to the first of theirs
+    table.remove(lines)
   end
   return table.concat(lines, '\n')
 end
@@ -168,18 +171,15 @@ function M.new(name, hints)
   end
 
   function view.done(call)
-    local text, filetype
+    local lines, filetype = vim.list_slice(hints), nil
     if call.outcome.error then
-      text = error_text(call)
+      table.insert(lines, 1, error_text(call))
     else
-      text, filetype = result_text(call.outcome.payload)
+      local text, kind = result_text(call.outcome.payload)
+      vim.list_extend(lines, #hints > 0 and { '', text } or { text })
+      filetype = #hints + #logged == 0 and kind or nil
     end
-    local more = vim.list_extend(vim.list_slice(hints), logged)
-    local lines = { text }
-    if #more > 0 then
-      filetype = nil
-      vim.list_extend(lines, { '', unpack(more) })
-    end
+    vim.list_extend(lines, #logged > 0 and { '', unpack(logged) } or {})
     show(lines, end_text(call), { filetype = filetype })
   end
 

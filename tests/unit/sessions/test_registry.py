@@ -115,6 +115,35 @@ async def test_the_session_a_tool_sees_is_the_same_after_revival() -> None:
     assert seen[0] not in ids[0]
 
 
+async def test_clients_that_left_are_not_shown() -> None:
+    """One that is silent for long is told as gone; its session stays, and heard again it is shown."""
+    async with table() as made:
+        session = made.sessions.find(made.kernel, await made.open("quiet"))
+        await made.open("other")
+        assert session
+        assert made.reports[-1] == ["quiet", "other"]
+        session.last_heard -= 50
+        await asyncio.sleep(1.2)
+        assert made.reports[-1] == ["quiet", "other"], "it may think"
+        session.last_heard -= 10
+        await eventually(lambda: made.reports[-1] == ["other"])
+        assert len(made.sessions) == 2
+        session.last_heard += 60
+        await eventually(lambda: made.reports[-1] == ["quiet", "other"])
+
+
+async def test_a_client_that_closed_its_stream_is_gone() -> None:
+    """It is gone within seconds: it has no stream any more, and has not come back for one."""
+    async with served() as bridge:
+        session = await bridge.initialize(client="listener")
+        stream = await bridge.get(session)
+        stream.close()
+        await eventually(lambda: bridge.reported[-1] == [], seconds=10)
+        again = await bridge.get(session)
+        await eventually(lambda: [info.name for info in bridge.reported[-1]] == ["listener"])
+        again.close()
+
+
 async def test_the_oldest_idle_session_gives_way() -> None:
     """At the limit nothing happens; one more closes the one that was silent longest, whose id revives it."""
     async with served(Settings(limits=Limits(sessions=3))) as bridge:

@@ -116,9 +116,13 @@ end
 ---@param candidates string[]
 ---@param places? table<string, string> candidates that stand elsewhere → where
 function M.unknown(out, field, name, text, candidates, places)
+  local slip = M.slip(tostring(name), candidates)
+  if slip then -- short, so that it fits into a message
+    return M.note(out.typos, field, ('did you mean %s?'):format(places and places[slip] or slip))
+  end
   local near = M.suggest(tostring(name), candidates)
   local hint = near and (', did you mean %s?'):format(places and places[near] or near) or ''
-  M.note(M.slip(tostring(name), candidates) and out.typos or out.lint, field, text .. hint)
+  M.note(out.lint, field, text .. hint)
 end
 
 --- Looks at every field by its rule.

@@ -23,7 +23,7 @@ return function(schema, add)
       local is_known = keywords.shapes[keyword] or ANY[keyword] or keywords.unsupported[keyword]
       local meant = not is_known and type(keyword) == 'string' and common.slip(keyword, candidates)
       if meant then
-        add(keywords.join(path, keyword), ('unknown keyword, did you mean %s?'):format(meant))
+        add(keywords.join(path, keyword), ('did you mean %s?'):format(meant))
       end
     end
     keywords.children(node, path, walk)

@@ -119,8 +119,8 @@ describe('lint', function()
       'annotations.mine: unknown, not published',
     }, odd.lint)
     t.eq({
-      'argz: unknown field, did you mean args?',
-      'annotations.readonly: unknown, not published, did you mean read_only?',
+      'argz: did you mean args?',
+      'annotations.readonly: did you mean read_only?',
     }, odd.typos)
     t.eq({}, normalise({ name = ('a'):rep(40) }).lint)
     t.eq({ 'name: longer than 40 characters' }, normalise({ name = ('a'):rep(41) }).lint)

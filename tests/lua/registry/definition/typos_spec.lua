@@ -43,12 +43,12 @@ describe('what is mistyped in a definition', function()
     local item = said("tool 'slips': ")
     t.eq(vim.log.levels.WARN, item.level)
     for _, text in ipairs({
-      'need_approval: unknown field, did you mean needs_approval?',
-      'readonly: unknown field, did you mean annotations = { read_only = … }?',
-      'annotations.readonly: unknown, not published, did you mean read_only?',
-      'args.n.minimun: unknown keyword, did you mean minimum?',
-      'args.list.items.typ: unknown keyword, did you mean type?',
-      'output_schema.propertys: unknown keyword, did you mean properties?',
+      'need_approval: did you mean needs_approval?',
+      'readonly: did you mean annotations = { read_only = … }?',
+      'annotations.readonly: did you mean read_only?',
+      'args.n.minimun: did you mean minimum?',
+      'args.list.items.typ: did you mean type?',
+      'output_schema.propertys: did you mean properties?',
     }) do
       t.ok(item.text:find(text, 1, true), ('"%s" in "%s"'):format(text, item.text))
     end
@@ -73,7 +73,7 @@ describe('what is mistyped in a definition', function()
     said('did you mean mime_type?')
     local args = { a = { descripton = 'y' } }
     mcp_tools.register_prompt({ name = 'slip', description = 'x', titel = 'X', args = args, get = read })
-    said('titel: unknown field, did you mean title?; args.a.descripton: unknown field, did you mean description?')
+    said('titel: did you mean title?; args.a.descripton: did you mean description?')
   end)
 
   it('is not what only looks strange', function()
@@ -91,7 +91,7 @@ describe('what is mistyped in a definition', function()
     tool('sick', { need_approval = true })
     vim.cmd('checkhealth mcp-tools')
     local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-    t.matches('WARNING tool sick: need_approval: unknown field, did you mean needs_approval%?', text)
+    t.matches('WARNING tool sick: need_approval: did you mean needs_approval%?', text)
     t.matches('Correct it in [^\n]*typos_spec.lua', text)
     vim.cmd('bwipeout!')
   end)

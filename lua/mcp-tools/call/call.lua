@@ -312,9 +312,12 @@ function Call:on_cancel(hook)
   end
 end
 
---- Calls `fn` at the end, whatever it is. It must not throw.
+--- Calls `fn` at the end, whatever it is; at once when that has come already. It must not throw.
 ---@param fn fun()
 function Call:on_end(fn)
+  if self:ended() then
+    return fn()
+  end
   self.enders = self.enders or {}
   table.insert(self.enders, fn)
 end

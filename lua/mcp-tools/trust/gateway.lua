@@ -236,6 +236,9 @@ end
 function Gateway:settle(call, finish)
   call.project = self:project()
   local decision = self:judge(call)
+  if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
+    return finish(false, call.state)
+  end
   call.places = decision.places -- what a tool that reads is held to
   if decision.action == 'allow' then
     return finish(true, decision.by)

@@ -167,6 +167,26 @@ describe('an answer', function()
   end)
 end)
 
+describe('a call that is cancelled while it is judged', function()
+  it('is not asked for', function()
+    local b = bench()
+    b.tool({
+      name = 'waits',
+      needs_approval = function(_, call) -- like one that waits for a language server
+        vim.schedule(function()
+          call:cancel('client')
+        end)
+        vim.wait(1000, function()
+          return call:ended()
+        end, 5)
+        return true
+      end,
+    })
+    t.eq('cancelled', (b.run({}, { name = 'waits' })))
+    t.eq({ {}, {} }, { b.asked, b.ran })
+  end)
+end)
+
 describe('what was shown', function()
   it('is what runs, whoever has changed the arguments meanwhile', function()
     local b = bench()

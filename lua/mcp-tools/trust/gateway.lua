@@ -234,7 +234,7 @@ end
 ---@param call mcp-tools.Call
 ---@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
 function Gateway:settle(call, finish)
-  call.project = self:project()
+  call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
   if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
     return finish(false, call.state)

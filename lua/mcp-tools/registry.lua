@@ -5,22 +5,12 @@
 --- Does not know about: how a registry works.
 
 local core = require('mcp-tools.core')
+local tools = require('mcp-tools')
 
 local M = {}
 
---- Registers a tool; see `require('mcp-tools').register`.
----@param def mcp-tools.Tool
-function M.register(def)
-  local _, fault = core.registry():add('tools', def)
-  if fault then
-    error(fault, 2)
-  end
-end
-
----@param name string
-function M.unregister(name)
-  core.get().registry:remove('tools', name)
-end
+--- Those of `require('mcp-tools')`.
+M.register, M.unregister = tools.register, tools.unregister
 
 --- Every tool: name → `{ name, description, args }`.
 ---@return table<string, { name: string, description: string, args: table? }>

@@ -55,6 +55,17 @@ describe('the start of an editor', function()
     at_most(20)
   end)
 
+  it('is when things that are named may be taken out, too', function()
+    local tools = require('mcp-tools')
+    tools.setup({ tools = 'all', resources = true, prompts = true })
+    tools.unregister_resource('nvim://cursor')
+    tools.unregister_prompt('write_tests')
+    tools.unregister('buffer_list')
+    local entries = require('mcp-tools.core').get().registry.entries
+    t.eq({}, { entries.resources['nvim://cursor'], entries.prompts.write_tests, entries.tools.buffer_list })
+    t.ok(entries.resources['nvim://buffers'] and entries.prompts.review_changes and entries.tools.buffer_read)
+  end)
+
   it('loads little for setup()', function()
     require('mcp-tools').setup({ tools = 'recommended' })
     at_most(8)

@@ -97,7 +97,9 @@ M.TRANSITIONS = {
 ---@field timeout integer? ms that the tool has; 0 = any time (e)
 ---@field max_result integer? bytes of content that its result may have (e)
 ---@field leave? fun(call: mcp-tools.Call) called at the end, before the listener hears of it (e)
----@field project string? root that it was decided for (g)
+---@field root string? of the project that it came in, wherever the person goes meanwhile (e)
+---@field cwd string? (e)
+---@field project string? the root, resolved, that it was decided for (g)
 ---@field places mcp-tools.Place[]? files that its arguments name, as they were decided on (g)
 ---@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
@@ -312,9 +314,12 @@ function Call:on_cancel(hook)
   end
 end
 
---- Calls `fn` at the end, whatever it is. It must not throw.
+--- Calls `fn` at the end, whatever it is; at once when that has come already. It must not throw.
 ---@param fn fun()
 function Call:on_end(fn)
+  if self:ended() then
+    return fn()
+  end
   self.enders = self.enders or {}
   table.insert(self.enders, fn)
 end

@@ -10,7 +10,6 @@ local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.call.host_resources')
 local inputs = require('mcp-tools.call.inputs')
-local project = require('mcp-tools.files.project')
 local resolver = require('mcp-tools.call.resolver')
 local running = require('mcp-tools.call.running')
 
@@ -37,21 +36,23 @@ local LEVELS = {
 ---@field session string? one per client session
 ---@field capabilities table what the client declared
 ---@field deadline integer? ns on vim.uv.hrtime's clock
----@field root string the project's root
----@field cwd string
+---@field root string the project's root, as the call was decided on
+---@field cwd string the working folder when the call came
 ---@field max_result integer bytes that the result may have
 ---@field state table? made by the definition's `state()`, one per session
 local Ctx = {}
 
-local LAZY = {
-  root = project.root,
-  cwd = function()
-    return vim.uv.cwd()
-  end,
+local FROM_CALL = {
+  id = true,
+  host = true,
+  client = true,
+  session = true,
+  capabilities = true,
+  deadline = true,
+  root = true,
+  cwd = true,
+  max_result = true,
 }
-
-local FROM_CALL =
-  { id = true, host = true, client = true, session = true, capabilities = true, deadline = true, max_result = true }
 
 local mt = {}
 
@@ -59,8 +60,7 @@ function mt.__index(ctx, key)
   if FROM_CALL[key] then
     return rawget(ctx, 'call')[key]
   end
-  local lazy = LAZY[key]
-  return lazy and lazy() or Ctx[key]
+  return Ctx[key]
 end
 
 --- Settles the call with a result, or with an error when `err` is given.

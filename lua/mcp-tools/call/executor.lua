@@ -12,6 +12,7 @@ local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
 local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
 
 local uv = vim.uv
 
@@ -54,13 +55,15 @@ Executor.__index = Executor
 
 --- Makes an executor over a registry.
 ---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
----  audit: fun(call: mcp-tools.Call)? } `audit` is told of calls that were decided on, when they end
+---  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)? } `root` is that of the project (default: the editor's);
+---  `audit` is told of calls that were decided on, when they end
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({
     registry = opts.registry,
     gateway = opts.gateway,
     settings = opts.settings,
+    root = opts.root or project.root,
     calls = {},
     active = 0,
     states = States.new(),
@@ -181,6 +184,7 @@ end
 ---@param call mcp-tools.Call
 function Executor:enter(call)
   self.calls[call.id] = call
+  call.root, call.cwd = self.root(), uv.cwd() or vim.fn.getcwd()
   self.active = self.active + 1
   call.leave = self.leave
 end

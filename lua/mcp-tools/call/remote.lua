@@ -145,6 +145,21 @@ local function running(id, what)
   return ctx, target
 end
 
+--- What was thrown, without the place in the plugin's own files.
+---@param fault any
+---@return string
+local function why_of(fault)
+  return (tostring(fault):gsub('^[^\n]-%.lua:%d+: ', ''))
+end
+
+--- Ends a call with what its process gave.
+---@param ctx mcp-tools.Ctx
+---@param outcome any a table like `{ kind, … }`, if the process keeps to it
+local function settle(ctx, outcome)
+  local give = OUTCOMES[outcome.kind] or error(('there are none of the kind %s'):format(tostring(outcome.kind)), 0)
+  give(ctx, outcome)
+end
+
 ---@type table<string, fun(id: string, ...)>
 local verbs = {}
 
@@ -158,10 +173,9 @@ function verbs.remote_result(id, outcome)
   local ctx = target.calls[id]
   target.calls[id], target.stopping[id] = nil, nil
   if ctx then
-    local ok, fault = pcall(OUTCOMES[outcome.kind] or error, ctx, outcome)
+    local ok, fault = pcall(settle, ctx, outcome)
     if not ok then
-      local why = tostring(fault):gsub('^[^\n]-%.lua:%d+: ', '')
-      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. why))
+      ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. why_of(fault)))
     end
   else
     log.info('call %s: its function came to an end after it had ended; dropped', id)
@@ -190,9 +204,15 @@ function verbs.remote_ask(id, ask, text)
   if not ctx then
     return
   end
-  ctx:request_inputs(vim.json.decode(text), function(answers, err)
-    target:send('remote_answer', id, ask, answers and answers.answer, err)
+  local ok, fault = pcall(function()
+    ctx:request_inputs(vim.json.decode(text), function(answers, err)
+      target:send('remote_answer', id, ask, answers and answers.answer, err)
+    end)
   end)
+  if not ok then -- the function waits for an answer
+    local err = errors.new('execution_error', 'its question cannot be read: ' .. why_of(fault))
+    target:send('remote_answer', id, ask, nil, err)
+  end
 end
 
 --- What a process tells of a call. It never throws: who sends it does not wait for an answer, and an error would be

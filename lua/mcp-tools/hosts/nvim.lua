@@ -5,6 +5,7 @@
 --- Does not know about: the bridge.
 
 local Ctx = require('mcp-tools.call.ctx')
+local check = require('mcp-tools.util.check')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local running = require('mcp-tools.call.running')
@@ -44,6 +45,7 @@ end
 ---@param cb fun(result: any, err: mcp-tools.Error?)
 ---@return mcp-tools.Handle
 function M.start(name, args, opts, cb)
+  check('opts.host', opts.host, 'string', true)
   local listener = listener_of(opts, cb)
   local executor, parent = core.get().executor, running.call()
   local call = executor:execute(name, vim.deepcopy(args), {

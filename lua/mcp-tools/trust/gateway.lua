@@ -11,6 +11,7 @@
 
 local Grants = require('mcp-tools.trust.grants')
 local canonical_json = require('mcp-tools.util.canonical_json')
+local choices = require('mcp-tools.trust.choices')
 local denial = require('mcp-tools.trust.denial')
 local level = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
@@ -26,6 +27,13 @@ local M = {}
 ---@field by string what decided, for the audit log: an option, "files", "ledger", …
 ---@field reason string for the person, or for the client when denied
 ---@field places mcp-tools.Place[]? what the arguments name
+---@field fault string? why it is not known what was decided before
+
+--- What a decision came to.
+---@class mcp-tools.Ruling
+---@field allowed boolean
+---@field by string what decided, for the audit log, or who said so
+---@field err mcp-tools.Error? when it is not allowed; nil when the call has ended by itself
 
 ---@class mcp-tools.Gateway
 ---@field ask mcp-tools.Ask
@@ -81,33 +89,6 @@ function Gateway:judge(call)
   return decision
 end
 
---- What a person may answer.
----@param call mcp-tools.Call
----@param decision mcp-tools.Decision
----@return mcp-tools.Choice[]
-function Gateway:choices(call, decision)
-  local choices = { 'once', 'deny' }
-  local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
-  local shows_other = vim.iter(decision.places):any(function(place)
-    return place.other
-  end)
-  if not decision.fault then
-    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file
-    -- may be something else the next time.
-    if not by_rule and not shows_other then
-      if call.session then
-        table.insert(choices, 'session')
-      end
-      table.insert(choices, 'always')
-    end
-    table.insert(choices, 'never')
-  end
-  if self.grants:is_tiresome(call) then
-    table.insert(choices, 'silence')
-  end
-  return choices
-end
-
 --- The files that a yes is for; nil when it is for the tool.
 ---@param decision mcp-tools.Decision
 ---@return string[]?
@@ -139,20 +120,34 @@ function Gateway:remember(call, decision, choice, root)
   end
 end
 
---- Runs a step of a decision; one that fails denies.
----@param call mcp-tools.Call
----@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
----@param step fun()
-local function closed(call, finish, step)
-  if not log.guard(('deciding on %s, which is therefore denied,'):format(call.name), step) then
-    finish(false, 'error', denial.error(call, 'the decision failed', 'failed'))
-  end
+---@param by string
+---@return mcp-tools.Ruling
+local function yes(by)
+  return { allowed = true, by = by }
 end
 
-local YES = { once = true, session = true, always = true }
---- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
----@type table<mcp-tools.Choice, true>
-M.FROM_CLIENT = { once = true, session = true, deny = true }
+---@param by string
+---@param err? mcp-tools.Error
+---@return mcp-tools.Ruling
+local function no(by, err)
+  return { allowed = false, by = by, err = err }
+end
+
+--- Takes a step of a decision, and hands out what it came to. A step that fails denies; what is run upon a yes is no
+--- part of it.
+---@param call mcp-tools.Call
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
+---@param step fun(): mcp-tools.Ruling? none when somebody is being asked, or when it comes too late to count
+local function conclude(call, answer, step)
+  local ok, ruling = log.guard(('deciding on %s, which is therefore denied,'):format(call.name), step)
+  if not ok then
+    ruling = no('error', denial.error(call, 'the decision failed', 'failed'))
+  end
+  if ruling and not call.decision then
+    call.decision = { allowed = ruling.allowed, by = ruling.by }
+    answer(ruling.allowed, ruling.err)
+  end
+end
 
 --- Is a call that was allowed still what the person saw?
 ---@param call mcp-tools.Call
@@ -176,98 +171,94 @@ end
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
 ---@param who 'person'|'client'
----@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
-function Gateway:answered(asked, decision, choice, who, finish)
+---@return mcp-tools.Ruling
+function Gateway:answered(asked, decision, choice, who)
   local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
-  if not vim.list_contains(asked.choices, choice) or from_client and not M.FROM_CLIENT[choice] then
-    local why = ('"%s" is no answer to this question'):format(choice)
-    return finish(false, 'error', denial.error(call, why, 'refused'))
+  if not vim.list_contains(asked.choices, choice) or from_client and not choices.FROM_CLIENT[choice] then
+    return no('error', denial.error(call, ('"%s" is no answer to this question'):format(choice), 'refused'))
   end
-  if not YES[choice] then
+  if not choices.YES[choice] then
     self:remember(call, decision, choice, asked.root)
     if from_client then
-      return finish(false, by, denial.error(call, 'the client said no', 'refused'))
+      return no(by, denial.error(call, 'the client said no', 'refused'))
     elseif self.grants:denied(call) == Grants.PATIENCE then
       notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
     end
-    return finish(false, by, denial.error(call, 'the person at the editor said no', 'refused'))
+    return no(by, denial.error(call, 'the person at the editor said no', 'refused'))
   end
   call.args = asked.args -- whoever else had them
   local changed = self:changed(call, decision)
   if changed then
-    return finish(false, by, changed)
+    return no(by, changed)
   end
   self:remember(call, decision, choice, asked.root)
   self.grants:allowed(call)
   self.grants:forget_unanswered(call)
-  finish(true, by)
+  return yes(by)
 end
 
 --- Asks the person and does what they say.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
----@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
-function Gateway:question(call, decision, finish)
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
+function Gateway:question(call, decision, answer)
   local asked = {
     call = call,
     args = vim.deepcopy(call.args),
     reason = decision.reason,
     places = decision.places,
-    choices = self:choices(call, decision),
+    choices = choices.of(call, decision, self.grants:is_tiresome(call)),
     root = call.project,
   }
   self.ask(asked, function(choice, err, by)
-    closed(call, finish, function()
+    conclude(call, answer, function()
       if choice and (call.decision or call:ended()) then
-        return -- said twice, or too late: it counts for nothing
+        return nil -- said twice, or too late: it counts for nothing
       elseif choice then
-        return self:answered(asked, decision, choice, by or 'person', finish)
+        return self:answered(asked, decision, choice, by or 'person')
       elseif by == 'timeout' or by == 'nobody to ask' then
         self.grants:missed(call, decision, asked.choices, files_of(decision))
       end
-      finish(false, by or 'nobody', err)
+      return no(by or 'nobody', err)
     end)
   end)
 end
 
---- Decides on a call whose arguments are noted.
+--- Decides on a call whose arguments are noted, or has the person asked.
 ---@param call mcp-tools.Call
----@param finish fun(allowed: boolean, by: string, err: mcp-tools.Error?)
-function Gateway:settle(call, finish)
-  call.project = self:project()
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?) for what the person says
+---@return mcp-tools.Ruling?
+function Gateway:settle(call, answer)
+  call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
+  if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
+    return no(call.state)
+  end
   call.places = decision.places -- what a tool that reads is held to
   if decision.action == 'allow' then
-    return finish(true, decision.by)
+    return yes(decision.by)
   elseif decision.action == 'deny' then
-    return finish(false, decision.by, denial.decided(call, decision))
+    return no(decision.by, denial.decided(call, decision))
   elseif self.grants:redeem(call, decision.places) then
-    return finish(true, 'person: before')
+    return yes('person: before')
   elseif self.grants:is_silenced(call) then
-    local err = denial.error(call, 'the person at the editor wants no more such questions', 'decided')
-    return finish(false, 'person: silence', err)
+    return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))
   end
   local late = call:late()
   if late then -- whoever waits for it may have been told that nothing runs
-    return finish(false, 'too late', late)
+    return no('too late', late)
   end
-  self:question(call, decision, finish)
+  self:question(call, decision, answer)
 end
 
 --- Decides, asking the person where that is the decision.
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?) called exactly once, at once unless a person is asked
 function Gateway:decide(call, answer)
-  local function finish(allowed, by, err)
-    if not call.decision then
-      call.decision = { allowed = allowed, by = by }
-      answer(allowed, err)
-    end
-  end
   local taken, snapshot = pcall(canonical_json.snapshot, call.args)
   call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
-  closed(call, finish, function()
-    self:settle(call, finish)
+  conclude(call, answer, function()
+    return self:settle(call, answer)
   end)
 end
 

@@ -129,7 +129,8 @@ end
 ---@param places mcp-tools.Place[]
 local function is_same(item, call, places)
   local definition = call.definition
-  return item.tool == definition.name
+  return item.project == call.project
+    and item.tool == definition.name
     and item.args_text == args_text_of(call)
     and item.hash == canonical_json.fingerprint(definition)
     and item.source == source.key(definition)
@@ -189,7 +190,7 @@ end
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
-    return item.tool ~= call.definition.name or item.args_text ~= args_text_of(call)
+    return item.project ~= call.project or item.tool ~= call.definition.name or item.args_text ~= args_text_of(call)
   end, self.unanswered)
 end
 

@@ -19,24 +19,24 @@ local BATCH_MS = 200
 -- … but not more of them than the main thread turns into text within a millisecond or two.
 local BATCH_LINES = 64
 
----@class mcp-tools.Appender
+---@class mcp-tools.RotatingFile
 ---@field path fun(): string
 ---@field max_bytes integer
 ---@field queue (string|fun(): string)[] not yet handed to the file
 ---@field failed string? why the last batch could not be written
 ---@field readers fun()[]? wait until everything is written
-local Appender = {}
-Appender.__index = Appender
+local RotatingFile = {}
+RotatingFile.__index = RotatingFile
 
 --- Makes one.
 ---@param opts { path: (fun(): string), max_bytes: integer }
----@return mcp-tools.Appender
+---@return mcp-tools.RotatingFile
 function M.new(opts)
-  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {} }, Appender)
+  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {} }, RotatingFile)
 end
 
 ---@param err? string
-function Appender:finish(err)
+function RotatingFile:finish(err)
   self.failed = err
   self.writing = false
   local readers = self.readers
@@ -56,7 +56,7 @@ end
 
 ---@param fd integer
 ---@param text string
-function Appender:write_and_close(fd, text)
+function RotatingFile:write_and_close(fd, text)
   uv.fs_write(fd, text, -1, function(write_err)
     uv.fs_close(fd, function(close_err)
       self:finish(write_err or close_err)
@@ -66,7 +66,7 @@ end
 
 --- Appends `text`; rotates first when the file is full.
 ---@param text string
-function Appender:append(text)
+function RotatingFile:append(text)
   local target = self.path()
   uv.fs_stat(target, function(_, stat)
     local function open()
@@ -85,20 +85,27 @@ function Appender:append(text)
   end)
 end
 
+---@param line string|fun(): string
+---@return string
+local function text_of(line)
+  if type(line) == 'string' then
+    return line
+  end
+  local ok, text = pcall(line)
+  return ok and text or 'a line that could not be made: ' .. tostring(text):gsub('%c', ' ')
+end
+
 --- The lines that wait, as text; they wait no longer.
 ---@return string
-function Appender:take()
+function RotatingFile:take()
   local lines = self.queue
   self.queue = {}
-  for i, line in ipairs(lines) do
-    lines[i] = type(line) == 'string' and line or line()
-  end
-  return table.concat(lines, '\n') .. '\n'
+  return table.concat(vim.tbl_map(text_of, lines), '\n') .. '\n'
 end
 
 ---@return boolean made
 ---@return string? err
-function Appender:make_folder()
+function RotatingFile:make_folder()
   local folder = vim.fs.dirname(self.path())
   if uv.fs_stat(folder) then
     return true
@@ -106,7 +113,7 @@ function Appender:make_folder()
   return pcall(vim.fn.mkdir, folder, 'p', OWNER_ONLY_DIR)
 end
 
-function Appender:flush()
+function RotatingFile:flush()
   if self.writing or #self.queue == 0 then
     return
   end
@@ -121,7 +128,7 @@ function Appender:flush()
 end
 
 --- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
-function Appender:watch_leave()
+function RotatingFile:watch_leave()
   if self.leave_watched then
     return
   end
@@ -139,7 +146,7 @@ function Appender:watch_leave()
 end
 
 --- Writes what is queued in a moment; at once when that is a whole batch.
-function Appender:flush_soon()
+function RotatingFile:flush_soon()
   if #self.queue >= BATCH_LINES and not self.writing then
     return vim.schedule(function()
       self:flush()
@@ -156,8 +163,9 @@ function Appender:flush_soon()
 end
 
 --- Adds a line.
----@param line string|fun(): string what is no string is called when the line is written, and must not fail
-function Appender:add(line)
+---@param line string|fun(): string what is no string is called when the line is written; what it throws stands in its
+---  place
+function RotatingFile:add(line)
   table.insert(self.queue, line)
   self:flush_soon()
 end
@@ -191,7 +199,7 @@ end
 --- Reads the end of the file without blocking, with all lines that were added before.
 ---@param bytes integer
 ---@param cb fun(lines: string[]?, err: string?) on the main loop
-function Appender:tail(bytes, cb)
+function RotatingFile:tail(bytes, cb)
   local path, done = self.path(), vim.schedule_wrap(cb)
   self:flush()
   if self.writing then

@@ -10,6 +10,7 @@
 local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
 local bridge = require('mcp-tools.bridge')
+local check = require('mcp-tools.util.check')
 local core = require('mcp-tools.core')
 local inputs = require('mcp-tools.call.inputs')
 local lists = require('mcp-tools.wire.lists')
@@ -116,6 +117,8 @@ end
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
+  check('opts.host', opts.host, 'string', true)
+  check('opts.session', opts.session, 'string', true)
   local executor = core.get().executor
   if opts.ack then
     executor:acknowledge(opts.ack)

@@ -142,6 +142,24 @@ describe('a tool that hears of something where the API may not be used', functio
     t.eq({ 'answer', false }, { call.outcome.value, fast })
   end)
 
+  it('reads there what it was called with', function()
+    local read
+    local call = run({
+      execute = function(ctx)
+        vim.system({ vim.v.progpath, '--version' }, {}, function()
+          read = {
+            pcall(function()
+              return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host }
+            end),
+          }
+          ctx('answer')
+        end)
+      end,
+    })
+    t.wait(ended(call))
+    t.eq({ true, { require('mcp-tools.files.project').root(), vim.uv.cwd(), 'test' } }, read)
+  end)
+
   it('may fail there', function()
     local fast
     local call = run({

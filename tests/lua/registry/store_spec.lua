@@ -125,6 +125,11 @@ describe("guill's functions", function()
     t.matches('Unknown or expired task', registry.get_result('x').error)
   end)
 
+  it('execute of what is no name says so', function()
+    config.setup({ tool_prefix = 'nvim_' })
+    t.eq({ done = true, error = 'Unknown tool: nil' }, registry.execute(nil, {}))
+  end)
+
   it('cancel_task tells the tool and says whether there was one', function()
     local told
     registry.register(tool('later', {

@@ -12,7 +12,10 @@ local root, outside = base .. '/project', base .. '/outside'
 
 --- A gateway, registry and executor of this test's own, and the person's answers in order.
 local function bench()
-  local b = { asked = {}, ran = {} }
+  local b = { asked = {}, ran = {}, root = root }
+  local function root_now()
+    return b.root
+  end
   b.registry = Registry.new()
   b.gateway = Gateway.new({
     ask = function(asked, answer)
@@ -23,9 +26,7 @@ local function bench()
         b.person(asked, answer)
       end
     end,
-    root = function()
-      return root
-    end,
+    root = root_now,
     ledger = Ledger.new({
       dir = function()
         return base .. '/state'
@@ -35,6 +36,7 @@ local function bench()
   b.executor = Executor.new({
     registry = b.registry,
     gateway = b.gateway,
+    root = root_now,
     settings = function()
       return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
     end,
@@ -167,7 +169,44 @@ describe('an answer', function()
   end)
 end)
 
+describe('a call that is cancelled while it is judged', function()
+  it('is not asked for', function()
+    local b = bench()
+    b.tool({
+      name = 'waits',
+      needs_approval = function(_, call) -- like one that waits for a language server
+        vim.schedule(function()
+          call:cancel('client')
+        end)
+        vim.wait(1000, function()
+          return call:ended()
+        end, 5)
+        return true
+      end,
+    })
+    t.eq('cancelled', (b.run({}, { name = 'waits' })))
+    t.eq({ {}, {} }, { b.asked, b.ran })
+  end)
+end)
+
 describe('what was shown', function()
+  it('is for the project that the call came in, wherever the person has gone meanwhile', function()
+    local b = bench()
+    b.tool({
+      name = 'where',
+      execute = function(ctx)
+        ctx({ ctx.root, ctx.cwd, ctx.call.project })
+      end,
+    })
+    local before = vim.uv.cwd()
+    local _, call = b.run({}, { name = 'where' })
+    b.root = outside
+    vim.cmd.cd(outside)
+    b.answer('once')
+    vim.cmd.cd(before)
+    t.eq({ root, before, root }, call.outcome.value)
+  end)
+
   it('is what runs, whoever has changed the arguments meanwhile', function()
     local b = bench()
     local mine = { path = 'in.txt', list = { 'a' } }
@@ -358,6 +397,21 @@ describe('a question that nobody answered', function()
     t.eq('ran', (b.run({ n = 1 }, { session = 's2' })))
     t.eq('waiting_approval', (b.run({ n = 1 })))
     t.eq({}, b.gateway.grants.unanswered)
+  end)
+
+  it('is granted in the project that it was asked in', function()
+    local b = bench()
+    b.person = function(_, answer)
+      answer(nil, nil, 'timeout')
+    end
+    b.run({ n = 1 })
+    b.says(nil)
+    b.gateway.grants.unanswered[1].granted = true
+    b.root = outside
+    t.eq('waiting_approval', (b.run({ n = 1 })))
+    b.answer('once')
+    b.root = root
+    t.eq('ran', (b.run({ n = 1 })))
   end)
 
   it('tells the person the line that would let the tool run, where one would', function()

@@ -67,6 +67,41 @@ describe('provided tools', function()
     t.eq({ code = 'stale', message = 'it changed' }, second.err)
   end)
 
+  it('fail when what they give is no result', function()
+    wire.provide(channel, 'far', { ECHO })
+    for _, outcome in ipairs({ 42, { kind = 'no such' }, { kind = 'json', text = '{' } }) do
+      local got = call('far_echo')
+      wire.remote_result(pending().id, outcome)
+      t.eq('execution_error', (got.err or {}).code)
+      t.matches('its result cannot be read', got.err.message)
+    end
+  end)
+
+  it('are told when what they ask is no question', function()
+    local sent = {}
+    local target = remote.target({
+      send = function(_, event, _, ask, answer, err)
+        table.insert(sent, { event, ask, answer, err and err.code })
+      end,
+    })
+    require('mcp-tools').register({
+      name = 'far_echo',
+      description = 'Asks.',
+      execute = function(ctx, args)
+        remote.call(target, ctx, { name = 'far_echo' }, args)
+      end,
+    })
+    call('far_echo')
+    local id = pending().id
+    for ask, text in ipairs({ '{"answer":{"method":"no such"}}', '{', '[]' }) do
+      sent = {}
+      remote.receive('remote_ask', id, ask, text)
+      t.eq({ { 'remote_answer', ask, nil, 'execution_error' } }, sent)
+    end
+    remote.receive('remote_result', id, { kind = 'empty' })
+    require('mcp-tools').unregister('far_echo')
+  end)
+
   it('end their calls when the channel closes', function()
     wire.provide(channel, 'far', { ECHO })
     local outcome = call('far_echo')

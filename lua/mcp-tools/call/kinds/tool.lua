@@ -11,9 +11,9 @@ local errors = require('mcp-tools.errors')
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, name)
-    local definition = registry:find_tool(name)
+    local definition = type(name) == 'string' and registry:find_tool(name)
     if not definition then
-      return nil, errors.new('unknown_tool', ('Unknown tool: %s'):format(name))
+      return nil, errors.new('unknown_tool', ('Unknown tool: %s'):format(tostring(name)))
     end
     return definition
   end,

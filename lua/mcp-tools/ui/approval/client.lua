@@ -3,7 +3,7 @@
 -- no answer that outlives its session.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local gateway = require('mcp-tools.trust.gateway')
+local from_client = require('mcp-tools.trust.choices').FROM_CLIENT
 local inputs = require('mcp-tools.call.inputs')
 local text = require('mcp-tools.ui.approval.text')
 
@@ -39,7 +39,7 @@ end
 ---@param question mcp-tools.Question
 function M.show(question)
   local choices = vim.tbl_filter(function(choice)
-    return gateway.FROM_CLIENT[choice.name]
+    return from_client[choice.name]
   end, choices_of(question))
   local message = 'May this run in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)

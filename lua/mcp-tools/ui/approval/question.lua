@@ -4,6 +4,7 @@
 --- Sends: the first answer to whoever asked it, word of its end to the queue and to `User McpToolsApproval`.
 --- Does not know about: other questions, what one looks like, what an answer means for the tool.
 
+local YES = require('mcp-tools.trust.choices').YES
 local announce = require('mcp-tools.ui.approval.event')
 local denial = require('mcp-tools.trust.denial')
 local log = require('mcp-tools.log')
@@ -140,8 +141,6 @@ function Question:close(state, choice, err, by)
   end
   self.tell(choice, err, by)
 end
-
-local YES = { once = true, session = true, always = true }
 
 --- Takes an answer.
 ---@param choice mcp-tools.Choice

@@ -27,11 +27,12 @@ local function ask(opts)
     end,
   }
   assert(registry:add('tools', tool))
+  local function root()
+    return base
+  end
   local gateway = Gateway.new({
     ask = approval.ask,
-    root = function()
-      return base
-    end,
+    root = root,
     ledger = Ledger.new({
       dir = function()
         return base .. '/state'
@@ -41,6 +42,7 @@ local function ask(opts)
   local executor = Executor.new({
     registry = registry,
     gateway = gateway,
+    root = root,
     settings = function()
       return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
     end,

@@ -8,9 +8,9 @@ local t = require('helpers')
 local serial = 0
 
 --- A question put to askers; `said` is what came of it.
-local function ask(askers, ms)
+local function ask(askers, ms, call)
   serial = serial + 1
-  local call = Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
+  call = call or Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
   call:move('ask')
   local asked = { call = call, args = {}, reason = 'y', places = {}, choices = { 'once', 'deny' }, root = '/' }
   local said = {}
@@ -83,6 +83,30 @@ describe('an asker that fails', function()
     t.eq(false, (question:answer_shown('once')))
     t.eq({}, said)
     t.eq(true, (question:answer_shown('deny')))
+  end)
+end)
+
+describe('the end of a call', function()
+  it('ends its question, whatever it came by', function()
+    for event, state in pairs({ cancel = 'cancelled', fail = 'failed' }) do
+      local question, said = ask({ asker({ serial = true }) })
+      t.wait(function()
+        return question.shown_at
+      end)
+      question.call:finish(event, {})
+      t.eq({ {}, 1, state }, { queue.list(), #said, said[1] and said[1].by })
+    end
+  end)
+
+  it('that came before its question keeps no other from the screen', function()
+    local call = Call.new({ id = 'over', name = 'x', host = 'test' })
+    call:cancel('client')
+    local _, said = ask({ asker({ serial = true }) }, nil, call)
+    t.eq({ {}, 1 }, { queue.list(), #said })
+    local next_one = ask({ asker({ serial = true }) })
+    t.wait(function()
+      return next_one.shown_at
+    end)
   end)
 end)
 

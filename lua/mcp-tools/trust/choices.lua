@@ -1,0 +1,44 @@
+--- Choices: what may be answered to a question for approval, and by whom.
+---
+--- Receives: a call, and the decision to ask.
+--- Sends: the answers that would have an effect, and which of all answers mean yes.
+--- Does not know about: how a question is shown, what an answer does.
+
+local M = {}
+
+---@type table<mcp-tools.Choice, true>
+M.YES = { once = true, session = true, always = true }
+
+--- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
+---@type table<mcp-tools.Choice, true>
+M.FROM_CLIENT = { once = true, session = true, deny = true }
+
+--- What a person may answer.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param is_tiresome boolean this session was denied so often that it may be silenced
+---@return mcp-tools.Choice[]
+function M.of(call, decision, is_tiresome)
+  local choices = { 'once', 'deny' }
+  local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
+  local shows_other = vim.iter(decision.places):any(function(place)
+    return place.other
+  end)
+  if not decision.fault then
+    -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file
+    -- may be something else the next time.
+    if not by_rule and not shows_other then
+      if call.session then
+        table.insert(choices, 'session')
+      end
+      table.insert(choices, 'always')
+    end
+    table.insert(choices, 'never')
+  end
+  if is_tiresome then
+    table.insert(choices, 'silence')
+  end
+  return choices
+end
+
+return M

@@ -90,6 +90,8 @@ def program() -> str:
     own = shutil.which("nvim")
     if own and version(own) >= OLDEST:
         return own
+    if not (DEPS / f"nvim-{REQUIRED}").exists():
+        print(f"  Downloading Neovim {REQUIRED}", file=sys.stderr, flush=True)
     pinned, why = obtain(REQUIRED)
     if pinned is None:
         sys.exit(f"Neovim 0.10 or newer is not on PATH, and the pinned one cannot be had: {why}")
@@ -104,3 +106,7 @@ def version(path: str) -> tuple[int, ...]:
         return ()
     found = re.match(r"NVIM v(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else ()
+
+
+if __name__ == "__main__":
+    program()

@@ -100,8 +100,9 @@ def program() -> str:
 
 def version(path: str) -> tuple[int, ...]:
     """Major and minor number of a Neovim; empty when it does not run."""
+    unlogged = {**os.environ, "NVIM_LOG_FILE": os.devnull}
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, env=unlogged)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     found = re.match(r"NVIM v(\d+)\.(\d+)", done.stdout)

@@ -7,44 +7,15 @@ import hashlib
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.support import processes
+from tests.support.environment import wheel
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "install-env"
 STAMP = ".lock-hash"
-
-
-def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
-    """A package of one module that holds a number."""
-    module, info = f"mcpt_{name}", f"mcpt_{name}-{version}.dist-info"
-    requires = f"Requires-Dist: {needs}\n" if needs else ""
-    files = {
-        f"{module}.py": "VALUE = 42\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcpt-{name}\nVersion: {version}\n{requires}",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    folder.mkdir(exist_ok=True)
-    path = folder / f"mcpt_{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file, text in files.items():
-            archive.writestr(file, text)
-        record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
-        archive.writestr(f"{info}/RECORD", record)
-    return path
-
-
-@pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    """A lock of one tiny package, in a wheel that lies beside it."""
-    wheels = tmp_path / "wheels"
-    digest = hashlib.sha256(wheel(wheels, "probe", "1.0").read_bytes()).hexdigest()
-    path = tmp_path / "probe.lock"
-    path.write_text(f"--no-index\n--find-links {wheels}\nmcpt-probe==1.0 --hash=sha256:{digest}\n")
-    return path
 
 
 @pytest.fixture
@@ -65,17 +36,6 @@ def run(folder: Path, lock: Path, *args: str, path: str | None = None) -> subpro
 def value_in(folder: Path, name: str = "probe") -> str:
     program = [folder / "bin" / "python", "-c", f"import mcpt_{name}; print(mcpt_{name}.VALUE)"]
     return processes.run(program, check=True).stdout.strip()
-
-
-@pytest.fixture(params=["uv", pytest.param("pip", marks=pytest.mark.slow)])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A PATH with or without uv, and with one Python that has no other neighbours."""
-    folder = tmp_path / "path"
-    folder.mkdir()
-    (folder / "python3").symlink_to(sys.executable)
-    if request.param == "uv":
-        (folder / "uv").symlink_to(Path(sys.executable).with_name("uv"))
-    return f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
 
 @pytest.mark.slow

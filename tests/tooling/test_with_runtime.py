@@ -1,4 +1,4 @@
-"""What `make demo`, `make run` and `make trace` fetch and where it ends up; the package comes from a folder."""
+"""What `make demo`, `make run` and `make trace` fetch and where they put it; packages come from a folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NVIM = "#!/bin/sh\necho NVIM v0.11.4\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path, lock: Path, path: str) -> Path:
-    """A fresh clone whose runtime is one tiny package. What development needs cannot be had; Neovim is there."""
+    """A fresh clone whose runtime is one tiny package. Nothing of development can be had; Neovim is there."""
     root = tmp_path / "checkout"
     (root / "scripts").mkdir(parents=True)
     for name in ("with-runtime", "install-env", "_nvims.py"):

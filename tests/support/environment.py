@@ -71,12 +71,14 @@ def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess
     )
 
 
-def pretend(home: Home, stamp: str) -> Path:
-    """An environment as if it had been built, for the lock with the hash `stamp`."""
+def pretend(home: Home, stamp: str, *, flags: str = "") -> Path:
+    """An environment as if it had been built, for the lock with the hash `stamp`; `flags` are Python's."""
     place = folder(home.make("data"))
     python = place / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # a link alone would not find the packages
+    python.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {flags} "$@"\n'
+    )  # a link alone would not find the packages
     python.chmod(0o755)
     (place / STAMP).write_text(stamp + "\n")
     return place

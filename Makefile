@@ -15,7 +15,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup python demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
+.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,17 +23,14 @@ help: ## Show this list
 setup: ## Fetch what development needs into .deps/ (a second run takes a moment)
 	@$(PYTHON) scripts/setup
 
-python:
-	@$(PYTHON) scripts/setup --python-only
+demo: ## Show an AI client working with a live Neovim
+	@$(PYTHON) scripts/with-runtime demo
 
-demo: python ## Show an AI client working with a live Neovim
-	@$(BIN)/python scripts/demo
+run: ## Start Neovim with the plugin from this checkout
+	@$(PYTHON) scripts/with-runtime run
 
-run: python ## Start Neovim with the plugin from this checkout
-	@$(BIN)/python scripts/run
-
-trace: python ## Draw the way of a real call through the files
-	@$(BIN)/python scripts/trace $(ARGS)
+trace: ## Draw the way of a real call through the files
+	@$(PYTHON) scripts/with-runtime trace $(ARGS)
 
 install: ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env

@@ -22,7 +22,8 @@ end
 local function commands()
   local list = {}
   for _, name in ipairs(require('mcp-tools.command').names()) do
-    table.insert(list, { name = name, description = require('mcp-tools.command.' .. name).description })
+    local command = require('mcp-tools.command.' .. name)
+    table.insert(list, { name = name, bang = command.bang == true, description = command.description })
   end
   return list
 end

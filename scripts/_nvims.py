@@ -90,6 +90,8 @@ def program() -> str:
     own = shutil.which("nvim")
     if own and version(own) >= OLDEST:
         return own
+    if not (DEPS / f"nvim-{REQUIRED}").exists():
+        print(f"  Downloading Neovim {REQUIRED}", file=sys.stderr, flush=True)
     pinned, why = obtain(REQUIRED)
     if pinned is None:
         sys.exit(f"Neovim 0.10 or newer is not on PATH, and the pinned one cannot be had: {why}")
@@ -98,9 +100,14 @@ def program() -> str:
 
 def version(path: str) -> tuple[int, ...]:
     """Major and minor number of a Neovim; empty when it does not run."""
+    unlogged = {**os.environ, "NVIM_LOG_FILE": os.devnull}
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, env=unlogged)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     found = re.match(r"NVIM v(\d+)\.(\d+)", done.stdout)
     return (int(found[1]), int(found[2])) if found else ()
+
+
+if __name__ == "__main__":
+    program()

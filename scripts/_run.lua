@@ -1,8 +1,10 @@
 -- The editor's side of `make run`: sets the plugin up unless the person's configuration did, starts the bridge, and
 -- shows how a client reaches it.
--- Receives: the checkout that it lies in. Sends: a window, and a file that a shell can read (.deps/run.env).
+-- Receives: the checkout that it lies in, and the Python that has what the bridge needs.
+-- Sends: a window, and a file that a shell can read (.deps/run.env).
 -- Does not know about: which Neovim this is, what the person's configuration does.
 
+local python = ...
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
 local env_file = vim.fs.joinpath(root, '.deps', 'run.env')
 local OWNER_ONLY = tonumber('600', 8)
@@ -49,7 +51,7 @@ local function setup()
     require('mcp-tools').setup({ tools = 'recommended' })
   end
   if config.get('bridge.python') == nil and config.get('bridge.command') == nil then
-    require('mcp-tools').setup({ bridge = { python = vim.fs.joinpath(root, '.deps', 'venv', 'bin', 'python') } })
+    require('mcp-tools').setup({ bridge = { python = python } })
   end
 end
 

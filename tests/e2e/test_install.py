@@ -118,6 +118,28 @@ async def test_built_meanwhile(spawn_nvim: Spawn, home: Home) -> None:
     assert (await nvim.lua("return told"))[-1].startswith("[mcp-tools] ready: ")
 
 
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_damaged(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
+    """With the right stamp and without its packages: the bridge says what mends its environment; it does."""
+    place = environment.pretend(home, environment.lock_hash(), flags="-S")  # no site-packages
+    env = environment.variables(environment.path_with(tmp_path / "path", uv=True))
+    nvim = await spawn_nvim(init_lua=INIT, env=env)
+    await nvim.attach_ui()
+    status = await nvim.wait_for(STATE, "failed", timeout=30_000)
+    report = await nvim.lua(HEALTH)
+
+    assert "No module named" in status["last_error"]
+    assert status["fault"]["advice"] == "Run :McpTools install"
+    assert ":McpTools install! builds it anew" in " ".join(report.split())
+
+    await nvim.request("nvim_command", "McpTools install")
+    assert (await nvim.wait_for(STATE, "ready", timeout=60_000))["source"] == "environment"
+    assert (await nvim.lua("return told"))[-1].startswith("[mcp-tools] ready: ")
+    assert (place / "pyvenv.cfg").exists()
+    await echoes(nvim)
+
+
 async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     """An environment of another version stops the bridge, and one notification and health name the command.
 

@@ -23,6 +23,9 @@ SOURCE = "https://github.com/OWNER/mcp-tools.nvim"
 ALONE = f"vim.opt.runtimepath:remove([[{ROOT}]])\n"
 """Only what was installed counts, not this checkout."""
 ENDPOINT = "return require('mcp-tools').endpoint()"
+TOLD = "_G.told = {}\nvim.notify = function(text) table.insert(told, text) end\n"
+PACKED = Path("nvim/site/pack/core/opt/mcp-tools.nvim")
+"""Where `vim.pack` puts the plugin below XDG_DATA_HOME."""
 LOADED = "return debug.getinfo(require('mcp-tools').setup, 'S').source:sub(2)"
 
 
@@ -70,9 +73,18 @@ def building() -> dict[str, str]:
     return environment.variables(path)
 
 
+def packed(published: str) -> str:
+    """The README's example for `vim.pack` as an init.lua."""
+    example = readme("vim.pack.add(")
+    asks = f"vim.pack.add({{ '{SOURCE}' }})"
+    assert asks in example
+    return ALONE + example.replace(asks, f"vim.pack.add({{ '{published}' }}, {{ confirm = false }})")
+
+
 async def works(nvim: Nvim, place: Path) -> None:
     """With a screen the bridge of the copy in `place` comes up by itself and answers a client."""
-    await nvim.attach_ui()
+    if not await nvim.lua("return #vim.api.nvim_list_uis() > 0"):
+        await nvim.attach_ui()
     endpoint = await nvim.wait_for(ENDPOINT, timeout=30_000)
     bridge = support.Bridge(nvim, endpoint["port"], endpoint["token"])
     async with connect(bridge, "sessions") as client:
@@ -85,7 +97,7 @@ async def works(nvim: Nvim, place: Path) -> None:
 
 @pytest.mark.slow
 async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) -> None:
-    """Cloned into a `start` folder: `setup()` in init.lua is all that it takes."""
+    """Cloned into a `start` folder: `setup()` in init.lua is all it takes, and for the help a command."""
     environment.pretend(home, environment.lock_hash())
     start = home.make("data") / "nvim" / "site" / "pack" / "plugins" / "start"
     start.mkdir(parents=True)
@@ -93,20 +105,47 @@ async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) 
     nvim = await spawn_nvim(init_lua=ALONE + "require('mcp-tools').setup({ tools = 'recommended' })")
 
     await works(nvim, start / "mcp-tools.nvim")
+    [command] = re.findall(r"`:(helptags \w+)`", (ROOT / "README.md").read_text())
+    await nvim.request("nvim_command", command)
+    await nvim.request("nvim_command", "help mcp-tools-install")
+    shown = Path(await nvim.lua("return vim.api.nvim_buf_get_name(0)"))
+    assert shown == start / "mcp-tools.nvim" / "doc" / "mcp-tools.txt"
 
 
 @pytest.mark.slow
 @pytest.mark.nvim("0.12")
 async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
     """The README's example for `vim.pack` installs, builds and starts, all in one start of the editor."""
-    example = readme("vim.pack.add(")
-    asks = f"vim.pack.add({{ '{SOURCE}' }})"
-    assert asks in example
-    init = ALONE + example.replace(asks, f"vim.pack.add({{ '{published}' }}, {{ confirm = false }})")
-    nvim = await spawn_nvim(init_lua=init, env=building())
+    nvim = await spawn_nvim(init_lua=TOLD + packed(published), env=building())
 
-    await works(nvim, home.make("data") / "nvim" / "site" / "pack" / "core" / "opt" / "mcp-tools.nvim")
+    await works(nvim, home.make("data") / PACKED)
     assert (environment.folder(home.make("data")) / environment.STAMP).exists()
+    assert "Run :McpTools install" not in "".join(await nvim.lua("return told"))
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.12")
+async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, tmp_path: Path) -> None:
+    """An editor that quits does not end its build step; the next one says so, and starts when it is done."""
+    gate = tmp_path / "gate"
+    uv = tmp_path / "path" / "uv"
+    uv.parent.mkdir()
+    uv.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.1; done\nexec {environment.UV} "$@"\n')
+    uv.chmod(0o755)
+    env = environment.variables(os.pathsep.join([str(uv.parent), os.environ["PATH"]]))
+    init = TOLD + packed(published)
+    first = await spawn_nvim(init_lua=init, env=env)
+    built = environment.folder(home.make("data"))
+    await first.wait_for(f"return vim.uv.fs_stat([[{built}.lock]]) ~= nil", timeout=20_000)
+    await first.stop()
+
+    second = await spawn_nvim(init_lua=init, env=env)
+    await second.attach_ui()
+    [told] = await second.wait_for("return #told > 0 and told")
+    assert "is being installed; the bridge starts by itself then" in told
+    gate.touch()
+    await works(second, home.make("data") / PACKED)
+    assert (built / environment.STAMP).exists()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from . import processes
@@ -70,12 +71,33 @@ def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess
     )
 
 
-def pretend(home: Home, stamp: str) -> Path:
-    """An environment as if it had been built, for the lock with the hash `stamp`."""
+def pretend(home: Home, stamp: str, *, flags: str = "") -> Path:
+    """An environment as if it had been built, for the lock with the hash `stamp`; `flags` are Python's."""
     place = folder(home.make("data"))
     python = place / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')  # a link alone would not find the packages
+    python.write_text(
+        f'#!/bin/sh\nexec {sys.executable} {flags} "$@"\n'
+    )  # a link alone would not find the packages
     python.chmod(0o755)
     (place / STAMP).write_text(stamp + "\n")
     return place
+
+
+def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
+    """A package of one module that holds a number."""
+    module, info = f"mcpt_{name}", f"mcpt_{name}-{version}.dist-info"
+    requires = f"Requires-Dist: {needs}\n" if needs else ""
+    files = {
+        f"{module}.py": "VALUE = 42\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcpt-{name}\nVersion: {version}\n{requires}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    folder.mkdir(exist_ok=True)
+    path = folder / f"mcpt_{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, text in files.items():
+            archive.writestr(file, text)
+        record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+        archive.writestr(f"{info}/RECORD", record)
+    return path

@@ -4,47 +4,19 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.support import processes
+from tests.support.environment import wheel
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "install-env"
 STAMP = ".lock-hash"
-
-
-def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
-    """A package of one module that holds a number."""
-    module, info = f"mcpt_{name}", f"mcpt_{name}-{version}.dist-info"
-    requires = f"Requires-Dist: {needs}\n" if needs else ""
-    files = {
-        f"{module}.py": "VALUE = 42\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcpt-{name}\nVersion: {version}\n{requires}",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    folder.mkdir(exist_ok=True)
-    path = folder / f"mcpt_{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for file, text in files.items():
-            archive.writestr(file, text)
-        record = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
-        archive.writestr(f"{info}/RECORD", record)
-    return path
-
-
-@pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    """A lock of one tiny package, in a wheel that lies beside it."""
-    wheels = tmp_path / "wheels"
-    digest = hashlib.sha256(wheel(wheels, "probe", "1.0").read_bytes()).hexdigest()
-    path = tmp_path / "probe.lock"
-    path.write_text(f"--no-index\n--find-links {wheels}\nmcpt-probe==1.0 --hash=sha256:{digest}\n")
-    return path
 
 
 @pytest.fixture
@@ -65,17 +37,6 @@ def run(folder: Path, lock: Path, *args: str, path: str | None = None) -> subpro
 def value_in(folder: Path, name: str = "probe") -> str:
     program = [folder / "bin" / "python", "-c", f"import mcpt_{name}; print(mcpt_{name}.VALUE)"]
     return processes.run(program, check=True).stdout.strip()
-
-
-@pytest.fixture(params=["uv", pytest.param("pip", marks=pytest.mark.slow)])
-def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A PATH with or without uv, and with one Python that has no other neighbours."""
-    folder = tmp_path / "path"
-    folder.mkdir()
-    (folder / "python3").symlink_to(sys.executable)
-    if request.param == "uv":
-        (folder / "uv").symlink_to(Path(sys.executable).with_name("uv"))
-    return f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
 
 
 @pytest.mark.slow
@@ -175,3 +136,69 @@ def test_names_what_is_missing(tmp_path: Path, lock: Path) -> None:
 def test_can_be_read_by_an_old_python() -> None:
     """The program's syntax is that of Python 3.8, so that it gets as far as its own message there."""
     ast.parse(PROGRAM.read_text(), feature_version=(3, 8))
+
+
+@pytest.mark.slow
+def test_damage_is_repaired(tmp_path: Path, lock: Path, path: str) -> None:
+    """An environment with the right stamp whose packages cannot be imported is built anew, and it is said."""
+    folder = tmp_path / "venv"
+    assert run(folder, lock, path=path).returncode == 0
+    next(folder.rglob("mcpt_probe.py")).unlink()
+
+    checked = run(folder, lock, "--imports", "mcpt_probe", "--check")
+    repaired = run(folder, lock, "--imports", "mcpt_probe", path=path)
+
+    assert checked.returncode == 1
+    lines = repaired.stdout.splitlines()
+    assert lines[0] == "what is installed does not work: ModuleNotFoundError: No module named 'mcpt_probe'"
+    assert lines[1] == f"creating {folder}"
+    assert value_in(folder) == "42"
+
+
+def test_what_does_not_work_is_not_ready(tmp_path: Path, lock: Path) -> None:
+    """When all could be installed and cannot be imported, the run fails, says so, and leaves no stamp."""
+    folder = tmp_path / "venv"
+    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
+    done = run(folder, lock, "--imports", "no_such_module", path=uv)
+
+    told = (
+        "everything is installed, but cannot be used: ModuleNotFoundError: No module named 'no_such_module'"
+    )
+    assert (done.returncode, done.stderr) == (1, f"install-env: {told}\n")
+    assert "ready" not in done.stdout
+    assert not folder.exists()
+    assert json.loads(folder.with_name("venv.lock").read_text()) == {"failed": told}
+
+
+def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
+    """With the plugin's own lock the modules that have to work are those that the bridge needs."""
+    folder = tmp_path / "venv"
+    python = folder / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$3" >&2\nexit 1\n')
+    python.chmod(0o755)
+    lock = PROGRAM.parents[1] / "requirements.lock"
+    (folder / STAMP).write_text(hashlib.sha256(lock.read_bytes()).hexdigest())
+
+    checked = processes.run([sys.executable, PROGRAM, "--dir", folder, "--check"])
+
+    last = checked.stdout.splitlines()[0].rpartition(": ")[2]  # of what it was to import
+    assert (checked.returncode, last) == (1, "import pynvim")
+
+
+def test_goes_on_without_a_reader(tmp_path: Path, lock: Path) -> None:
+    """An editor that starts the installation and quits does not end it; the lock says who is at it."""
+    folder = tmp_path / "venv"
+    uv = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
+    command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock)]
+    with processes.begin(command, env={**os.environ, "PATH": uv}, stdout=-1, stderr=-1) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == f"creating {folder}\n"
+        assert json.loads(folder.with_name("venv.lock").read_text()) == {"pid": process.pid}
+        process.stdout.close()
+        process.stderr.close()
+        assert process.wait(50) == 0
+
+    assert value_in(folder) == "42"
+    assert json.loads(folder.with_name("venv.lock").read_text()) == {}

@@ -1,5 +1,5 @@
 -- Receives who waits for the Python environment. Sends one call when somebody has built it: a plugin manager whose
--- build step runs beside the editor, `make install` in another window, another editor.
+-- build step runs beside the editor, `make install` in another window, another editor; before that, what is missing.
 -- Does not know about how it is built, or what is started then.
 
 local log = require('mcp-tools.log')
@@ -11,6 +11,9 @@ local M = {}
 
 -- ms; looked at by libuv's own threads, and only by an editor whose bridge cannot start.
 local INTERVAL = 1000
+-- ms until the first look, and nothing is told before: a build step that was started with this editor needs a moment
+-- until it can be seen.
+local GRACE = 1500
 
 local timer ---@type uv.uv_timer_t?
 
@@ -23,31 +26,47 @@ function M.forget()
   end
 end
 
---- Calls `cb` once, when the environment fits this version of the plugin.
----@param cb fun()
-function M.await(cb)
+--- Calls `built` once, when the environment fits this version of the plugin; `hindered` when it was looked at before.
+---@param built fun()
+---@param hindered fun(fault: mcp-tools.bridge.PythonFault)
+function M.await(built, hindered)
   M.forget()
   local waiting = assert(uv.new_timer())
   timer = waiting
   -- The stamp is what an installation writes last. (A watch would miss one that is written before its first look.)
-  local stamp = vim.fs.joinpath(interpreter.environment_dir(), '.lock-hash')
+  local dir = interpreter.environment_dir()
+  local stamp, note = vim.fs.joinpath(dir, '.lock-hash'), dir .. '.lock'
   local seen
+  local under_way = false -- then it may end without a word
 
   local look = vim.schedule_wrap(function()
-    if timer == waiting and not interpreter.environment_fault() then
-      log.info('the Python environment has been built')
-      M.forget()
-      cb()
+    if timer ~= waiting then
+      return
     end
+    local fault = interpreter.environment_fault()
+    if fault then
+      under_way = fault.under_way == true
+      return hindered(fault)
+    end
+    log.info('the Python environment has been built')
+    M.forget()
+    built()
   end)
 
-  waiting:start(INTERVAL, INTERVAL, function()
-    uv.fs_stat(stamp, function(_, stat)
-      local version = stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino)
-      if version and version ~= seen then
-        seen = version
-        look()
-      end
+  ---@param stat? uv.fs_stat.result
+  local function version(stat)
+    return stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino) or 'none'
+  end
+
+  waiting:start(GRACE, INTERVAL, function()
+    uv.fs_stat(stamp, function(_, stamped)
+      uv.fs_stat(note, function(_, noted)
+        local now = version(stamped) .. version(noted)
+        if under_way or now ~= seen then
+          seen = now
+          look()
+        end
+      end)
     end)
   end)
 end

@@ -79,6 +79,20 @@ local function built()
   end
 end
 
+--- The environment is still missing; of an installation of this editor's own install.lua has said all.
+---@param what mcp-tools.bridge.PythonFault
+local function hindered(what)
+  if supervisor.state ~= 'failed' or install.is_running() or install.last_error() then
+    return
+  end
+  fault, supervisor.last_error = what, what.message
+  if what.under_way then
+    notify.once('bridge', 'info', ('%s; the bridge starts by itself then'):format(what.message))
+  else
+    notify.once('bridge', 'error', what.message, what.advice)
+  end
+end
+
 ---@type table<mcp-tools.bridge.State, fun()>
 local on_state = {
   ready = ready,
@@ -100,14 +114,13 @@ supervisor = Supervisor.new({
     on_state[state]()
   end,
   on_give_up = function(err)
-    if fault then
+    if fault and fault.needs_install then
+      await_install.await(built, hindered)
+    elseif fault then
       notify.once('bridge', 'error', err, fault.advice)
     else
-      fault = launch.fault(err)
+      fault = launch.fault(err, found and found.source)
       notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
-    end
-    if fault.needs_install then
-      await_install.await(built)
     end
   end,
 })
@@ -187,7 +200,7 @@ function M.install(opts)
   install.run(opts, function(err)
     if not err and found and found.source == 'environment' and supervisor:is_wanted() then
       supervisor:restart() -- it would load the rest of its modules from the new environment
-    elseif not err and fault and fault.needs_install then
+    elseif not err then
       built()
     end
   end)

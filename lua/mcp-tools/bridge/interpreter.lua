@@ -19,6 +19,7 @@ local PROBE = 'import sys; print("%d.%d.%d" % sys.version_info[:3])'
 ---@field message string
 ---@field advice string the line to run or to write
 ---@field needs_install? boolean `:McpTools install` mends it
+---@field under_way? boolean somebody is at it: wait
 
 ---@class mcp-tools.bridge.Runtime
 ---@field command string[]
@@ -56,6 +57,36 @@ end
 ---@type mcp-tools.bridge.PythonFault
 local INSTALL = { advice = 'Run :McpTools install', needs_install = true }
 
+-- An installation that takes longer (seconds) hangs, or its note is from before a restart of the machine.
+local LONGEST = 15 * 60
+
+--- What scripts/install-env has noted of a run that builds the environment, or of one that failed.
+---@param dir string
+---@return mcp-tools.bridge.PythonFault?
+local function installation(dir)
+  local file = dir .. '.lock'
+  local ok, note = pcall(vim.json.decode, read_now(file) or '{}')
+  if not ok or type(note) ~= 'table' then
+    return nil -- being written
+  elseif note.failed then
+    local text = 'the Python environment of the bridge could not be installed: %s'
+    return vim.tbl_extend('error', { message = text:format(note.failed) }, INSTALL)
+  elseif type(note.pid) == 'number' then
+    local stat = uv.fs_stat(file)
+    if stat and os.time() - stat.mtime.sec < LONGEST and uv.kill(note.pid, 0) == 0 then
+      return {
+        message = 'the Python environment of the bridge is being installed',
+        advice = 'The bridge starts by itself when that is done',
+        needs_install = true,
+        under_way = true,
+      }
+    end
+    return vim.tbl_extend('error', {
+      message = 'the installation of the Python environment of the bridge was cut off',
+    }, INSTALL)
+  end
+end
+
 --- What keeps the private environment from being used; nil when it fits the lock of this version of the plugin.
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
@@ -68,9 +99,13 @@ function M.environment_fault()
     }
   end
   local stamp = read_now(vim.fs.joinpath(dir, '.lock-hash'))
-  if not stamp then
+  local fits = stamp and vim.trim(stamp) == vim.fn.sha256(lock)
+  local run = not fits and installation(dir)
+  if run then
+    return run
+  elseif not stamp then
     return vim.tbl_extend('error', { message = 'the Python environment of the bridge is not installed' }, INSTALL)
-  elseif vim.trim(stamp) ~= vim.fn.sha256(lock) then
+  elseif not fits then
     return vim.tbl_extend('error', {
       message = 'the Python environment of the bridge belongs to another version of the plugin',
     }, INSTALL)

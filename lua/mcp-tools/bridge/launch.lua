@@ -18,10 +18,14 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field source 'command'|'python'|'environment'
 ---@field version? string of Python, when known
 
---- A fault for which there is no better advice than to look and try again.
+--- A fault for which there is no better advice than to look and try again, unless a package of ours is missing.
 ---@param message string
+---@param source? 'command'|'python'|'environment'
 ---@return mcp-tools.bridge.PythonFault
-function M.fault(message)
+function M.fault(message, source)
+  if source == 'environment' and (message:find('ModuleNotFoundError') or message:find('ImportError')) then
+    return { message = message, advice = 'Run :McpTools install' }
+  end
   return { message = message, advice = 'See :McpTools log; :McpTools start tries again' }
 end
 

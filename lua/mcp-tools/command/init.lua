@@ -9,7 +9,8 @@ local M = {}
 
 ---@class mcp-tools.Subcommand
 ---@field description string
----@field run fun(rest: string) what was typed after its name
+---@field run fun(rest: string, bang: boolean) what was typed after its name; whether a `!` stood there
+---@field bang? boolean it takes a `!`
 ---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
 ---@field arguments? integer how many are completed (default 1)
 
@@ -39,11 +40,13 @@ end
 
 ---@param args { args: string } as `nvim_create_user_command` gives them
 function M.run(args)
-  local name, rest = vim.trim(args.args):match('^(%S+)%s*(.*)$')
+  local name, bang, rest = vim.trim(args.args):match('^([^%s!]+)(!?)%s*(.*)$')
   name = name or DEFAULT
   local subcommand = find(name)
-  if subcommand then
-    return subcommand.run(rest or '')
+  if subcommand and bang == '!' and not subcommand.bang then
+    return notify.error((':McpTools %s takes no !'):format(name))
+  elseif subcommand then
+    return subcommand.run(rest or '', bang == '!')
   end
   local near = suggest(name, M.names())
   notify.error(

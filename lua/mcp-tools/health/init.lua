@@ -29,7 +29,11 @@ end
 
 ---@param fault mcp-tools.bridge.PythonFault
 local function report_fault(fault)
-  health.error(fault.message, fault.advice)
+  if fault.under_way then
+    health.info(('%s. %s'):format(fault.message, fault.advice))
+  else
+    health.error(fault.message, fault.advice)
+  end
 end
 
 local function python()
@@ -56,6 +60,7 @@ local function python()
     end
     local dir = interpreter.environment_dir()
     health.ok('environment: ' .. dir)
+    health.info('should its packages be damaged: :McpTools install tries and mends, :McpTools install! builds it anew')
     version = version or ('Python %s'):format(interpreter.environment_version(dir) or 'of unknown version')
   end
   health.info(version or 'the version of Python is known once the bridge has started')
@@ -113,6 +118,9 @@ local report_state = {
   end,
   failed = function(status)
     local fault = status.fault or {}
+    if fault.under_way then
+      return health.info(('it does not run yet: %s'):format(fault.message))
+    end
     health.error(
       ('it does not run: %s'):format(status.last_error or fault.message or 'unknown reason'),
       fault.advice or 'See :McpTools log; :McpTools start tries again'

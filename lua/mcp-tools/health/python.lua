@@ -43,7 +43,9 @@ local STATES = {
 ---@return string
 local function advice(why)
   local module = why:match("No module named '([%w_.]+)'")
-  if module == 'pynvim' then
+  if module and config.get('bridge.python') == nil then
+    return 'Run :McpTools install'
+  elseif module == 'pynvim' then
     return ('Install it: %s -m pip install "pynvim>=0.6,<0.7"'):format(program())
   end
   return 'See :McpTools log; :McpTools restart starts it afresh'

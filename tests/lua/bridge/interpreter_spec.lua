@@ -96,6 +96,41 @@ describe('python', function()
     t.matches('is gone', fault.message)
   end)
 
+  it('knows what scripts/install-env says of its run', function()
+    local note = interpreter.environment_dir() .. '.lock'
+    local function says(text)
+      vim.fn.mkdir(vim.fs.dirname(note), 'p')
+      vim.fn.writefile({ text }, note)
+      return select(2, resolve())
+    end
+    local here = vim.uv.os_getpid()
+    local fault = says(vim.json.encode({ pid = here }))
+    t.matches('is being installed', fault.message)
+    t.eq({ true, true }, { fault.under_way, fault.needs_install })
+
+    vim.uv.fs_utime(note, os.time(), os.time() - 3600)
+    fault = select(2, resolve())
+    t.matches('was cut off', fault.message)
+    t.eq(nil, fault.under_way)
+
+    local ended = vim.system({ 'true' })
+    ended:wait()
+    t.matches('was cut off', says(vim.json.encode({ pid = ended.pid })).message)
+
+    fault = says(vim.json.encode({ failed = 'no route to the index' }))
+    t.matches('could not be installed: no route to the index', fault.message)
+    t.eq({ 'Run :McpTools install', true }, { fault.advice, fault.needs_install })
+
+    for _, text in ipairs({ '{}', '', '{"pid": "x"}', '[]', 'no JSON' }) do
+      t.matches('is not installed', says(text).message)
+    end
+
+    local dir = make_environment()
+    says(vim.json.encode({ pid = here })) -- another editor that only looks
+    t.eq(dir .. '/bin/python', resolve().python)
+    vim.uv.fs_unlink(note)
+  end)
+
   it('runs the bridge with the environment that fits, and reads its version from its notes', function()
     local dir = make_environment()
     local runtime = resolve()

@@ -71,6 +71,19 @@ describe(':McpTools', function()
     vim.cmd('silent! only | enew')
   end)
 
+  it('takes a ! where that means something: install! builds what is there anew', function()
+    local dir, path = vim.fn.tempname(), vim.env.PATH
+    vim.fn.mkdir(dir)
+    vim.fn.writefile({ '#!/bin/sh', '[ "$1" = -c ] || { echo "asked with $*" >&2; exit 1; }' }, dir .. '/python3')
+    vim.uv.fs_chmod(dir .. '/python3', tonumber('755', 8))
+    vim.env.PATH = dir
+    vim.cmd('McpTools install!')
+    notifications.wait('venv --force')
+    vim.env.PATH = path
+    vim.cmd('McpTools status!')
+    notifications.wait(':McpTools status takes no !')
+  end)
+
   it('completes subcommands and their arguments', function()
     t.eq(
       { 'call', 'cancel', 'install', 'log', 'restart', 'start', 'status', 'stop', 'tools' },

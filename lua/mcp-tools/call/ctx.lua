@@ -163,13 +163,13 @@ function Ctx:on_cancel(fn)
 end
 
 --- Is this a file that the call's arguments name, so that it was decided on? Ask when the file is open: a folder may
---- have become a link meanwhile.
----@param path string resolved
+--- have become a link meanwhile. A buffer that shows no file goes by its number.
+---@param what string|integer resolved path, or a buffer number
 ---@return boolean
-function Ctx:covers(path)
-  check('path', path, 'string')
+function Ctx:covers(what)
+  check('what', what, type(what) == 'number' and 'number' or 'string')
   for _, place in ipairs(self.call.places or {}) do
-    if place.path == path and not place.other then
+    if place.other and place.bufnr == what or not place.other and place.path == what then
       return true
     end
   end

@@ -52,6 +52,7 @@ end
 ---@field sensitive boolean
 ---@field unclear boolean? a tool may take it for another path
 ---@field other boolean? it is a buffer that shows no file: what is said of it counts once
+---@field bufnr integer? of a buffer that shows no file
 
 --- Does a tool that expands it come somewhere else?
 ---@param text string
@@ -135,6 +136,7 @@ local function place_of_buffer(places, bufnr)
       sensitive = marked or buffer.is_sensitive_name(name, kind),
       unclear = true,
       other = true,
+      bufnr = bufnr,
     }
   end
   local place = place_of_path(places, name)
@@ -155,10 +157,10 @@ local function add(places, kind, value)
   local list = places.list
   if kind == 'buffer' then
     local current = value == 0 and buffers.current()
-    if current and current ~= vim.api.nvim_get_current_buf() then
+    if current then
       list[#list + 1] = place_of_buffer(places, current)
     end
-    if value ~= 0 or not places.beside or not current then
+    if not current or not places.beside and current ~= vim.api.nvim_get_current_buf() then
       list[#list + 1] = place_of_buffer(places, value)
     end
   elseif type(value) == 'string' and value ~= '' then

@@ -233,6 +233,26 @@ describe('files', function()
     vim.cmd('%bwipeout!')
   end)
 
+  it('are judged as the current buffer in its own window, by tools of any source', function()
+    write(root .. '/.git/config')
+    local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
+    local files = { [root .. '/.env'] = 'deny', [root .. '/.git/config'] = 'deny', [outside .. '/out.txt'] = 'ask' }
+    for path, action in pairs(files) do
+      vim.cmd.edit(path)
+      for _, definition in ipairs({ reader, bundled }) do
+        for _, args in ipairs({ { bufnr = 0 }, { bufnrs = { 0 } }, { bufnr = vim.fn.bufnr() }, { path = path } }) do
+          t.eq({ path, args, action }, { path, args, (judge(definition, args)) })
+        end
+      end
+      vim.cmd('%bwipeout!')
+    end
+    vim.cmd.edit(root .. '/in.txt')
+    t.eq({ 'allow', 'allow' }, { (judge(reader, { bufnr = 0 })), (judge(bundled, { bufnr = 0 })) })
+    vim.b.sensitive = true
+    t.eq({ 'deny', 'deny' }, { (judge(reader, { bufnr = 0 })), (judge(bundled, { bufnr = 0 })) })
+    vim.cmd('%bwipeout!')
+  end)
+
   it('are resolved to where they would really land', function()
     t.eq(outside .. '/a/b', paths.resolve(root .. '/link/a/b'))
     t.eq(root .. '/b', paths.resolve(root .. '/a/../b'))

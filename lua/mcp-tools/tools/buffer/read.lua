@@ -1,7 +1,10 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
+local access = require('mcp-tools.files.access')
+local buffer = require('mcp-tools.files.buffer')
 local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -64,7 +67,25 @@ local function last_line(args, first, total)
   return math.min(args.end_line or total, first + args.limit - 1, total)
 end
 
+--- Why a buffer cannot be read, judged by what is opened now: another may have become the current one since the call
+--- was decided on.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@return mcp-tools.Unreadable?
+local function refusal(ctx, bufnr)
+  local readable, why = access.buffer(bufnr, ctx.root)
+  if readable or why == 'sensitive' then
+    return why
+  end
+  local kind, name = buffer.kind(bufnr)
+  return not ctx:covers(kind == 'other' and bufnr or (paths.resolve(name))) and why or nil
+end
+
 local function read_buffer(ctx, args, bufnr, path)
+  local why = refusal(ctx, bufnr)
+  if why then
+    return ctx(nil, errors.new('access_denied', ('it cannot be read here: it is %s'):format(why)))
+  end
   local total = vim.api.nvim_buf_line_count(bufnr)
   local first, err = first_line(args, total)
   if not first then

@@ -19,6 +19,22 @@ M.content = lazy('mcp-tools.content')
 --- Error codes and error values.
 M.errors = lazy('mcp-tools.errors')
 
+---@param kind mcp-tools.Kind
+---@param definition table
+local function register(kind, definition)
+  local _, fault = require('mcp-tools.core').registry():add(kind, definition)
+  if fault then
+    error(fault, 3)
+  end
+end
+
+--- What the options name counts as registered, also before the first use has loaded it.
+---@param kind mcp-tools.Kind
+---@param key string
+local function unregister(kind, key)
+  require('mcp-tools.core').get().registry:remove(kind, key)
+end
+
 --- Sets options; a later call adds to an earlier one. `:h mcp-tools-options`
 ---@param opts? table
 function M.setup(opts)
@@ -33,16 +49,13 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  local _, fault = require('mcp-tools.core').registry():add('tools', tool)
-  if fault then
-    error(fault, 2)
-  end
+  register('tools', tool)
 end
 
 --- Takes a tool out. Calls of it that run go on.
 ---@param name string
 function M.unregister(name)
-  require('mcp-tools.registry').unregister(name)
+  unregister('tools', name)
 end
 
 --- Offers a group or a single thing from now on; clients hear of it. `:h mcp-tools-groups`
@@ -83,10 +96,7 @@ end
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)
-  local _, fault = require('mcp-tools.core').registry():add('resources', resource)
-  if fault then
-    error(fault, 2)
-  end
+  register('resources', resource)
 end
 
 --- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
@@ -102,22 +112,19 @@ end
 --- Takes a resource or a template out. Reads of it that run go on.
 ---@param uri string its `uri` or `uri_template`
 function M.unregister_resource(uri)
-  require('mcp-tools.core').registry():remove('resources', uri)
+  unregister('resources', uri)
 end
 
 --- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
 ---@param prompt mcp-tools.Prompt
 function M.register_prompt(prompt)
-  local _, fault = require('mcp-tools.core').registry():add('prompts', prompt)
-  if fault then
-    error(fault, 2)
-  end
+  register('prompts', prompt)
 end
 
 --- Takes a prompt out.
 ---@param name string
 function M.unregister_prompt(name)
-  require('mcp-tools.core').registry():remove('prompts', name)
+  unregister('prompts', name)
 end
 
 --- Every registered tool: name → `{ name, description, args }`.

@@ -44,9 +44,14 @@ M.SOURCES = { 'ext', 'python' }
 local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 
 ---@class mcp-tools.Scan
----@field at integer? ns, when the last look began
----@field queue fun()[]? what is to be done after the look that is under way; nil when there is none
+---@field at integer ns, when the last look began
+---@field busy boolean? one is under way
+---@field queue mcp-tools.Look[] what is to be done after it
 ---@field error string? why the last one broke off
+
+---@class mcp-tools.Look
+---@field work fun(source: mcp-tools.DiscoverySource, done: fun())
+---@field cb fun()
 
 ---@type table<string, mcp-tools.Scan>
 local scans = {}
@@ -68,43 +73,40 @@ function M.ttl()
   return seconds and seconds >= 0 and seconds or TTL
 end
 
-local function plan()
-  due = math.huge
-  for _, name in ipairs(M.SOURCES) do
-    due = math.min(due, (scans[name] and scans[name].at or -math.huge) + M.ttl() * 1e9)
-  end
+--- When a source is to be asked again.
+---@param name string
+---@return number ns; long ago when it never was
+local function due_at(name)
+  local scan = scans[name]
+  return scan and scan.at + M.ttl() * 1e9 or -math.huge
 end
 
---- Has a source do something: one thing at a time, each exactly once.
+--- Asks a source for the first thing that waits, unless it is busy; then it is asked when it has answered.
 ---@param name string
----@param what fun(source: mcp-tools.DiscoverySource, done: fun())
----@param cb fun()
-local function run(name, what, cb)
-  local scan = scans[name] or {}
-  scans[name] = scan
-  if scan.queue then
-    table.insert(scan.queue, function()
-      run(name, what, cb)
-    end)
+local function ask_next(name)
+  local scan = scans[name]
+  local look = not scan.busy and table.remove(scan.queue, 1)
+  if not look then
     return
   end
-  scan.queue, scan.at, scan.error = {}, uv.hrtime(), nil
-  plan()
+  scan.busy, scan.at, scan.error = true, uv.hrtime(), nil
+  due = math.huge
+  for _, each in ipairs(M.SOURCES) do
+    due = math.min(due, due_at(each))
+  end
   local over = false
   local function done()
     if over then
       return
     end
-    over = true
-    local queue = scan.queue
-    scan.queue = nil
-    cb()
-    for _, fn in ipairs(vim.list_extend(vim.list_slice(listeners), queue)) do
-      fn()
+    over, scan.busy = true, false
+    for _, fn in ipairs(vim.list_extend({ look.cb }, listeners)) do
+      log.guard('what follows looking for tools', fn)
     end
+    ask_next(name)
   end
   local ok, err = log.guard(('looking for tools (%s)'):format(name), function()
-    what(source(name), done)
+    look.work(source(name), done)
   end)
   if not ok then
     scan.error = tostring(err)
@@ -112,18 +114,33 @@ local function run(name, what, cb)
   end
 end
 
+--- Has sources do something: each one thing at a time, in the order in which it was wished.
 ---@param names string[]
----@param what fun(source: mcp-tools.DiscoverySource, done: fun())
----@param cb? fun()
-local function run_all(names, what, cb)
+---@param work fun(source: mcp-tools.DiscoverySource, done: fun())
+---@param cb? fun() called when all have
+local function ask(names, work, cb)
   local left = #names
   for _, name in ipairs(names) do
-    run(name, what, function()
-      left = left - 1
-      if left == 0 and cb then
-        cb()
-      end
-    end)
+    scans[name] = scans[name] or { at = uv.hrtime(), queue = {} }
+    table.insert(scans[name].queue, {
+      work = work,
+      cb = function()
+        left = left - 1
+        if left == 0 and cb then
+          cb()
+        end
+      end,
+    })
+  end
+  for _, name in ipairs(names) do
+    ask_next(name)
+  end
+end
+
+---@param registry mcp-tools.Registry
+local function scanning(registry)
+  return function(each, done)
+    each.scan(registry, done, M.ttl())
   end
 end
 
@@ -165,22 +182,20 @@ function M.use(registry)
     return
   end
   watch(registry)
-  local function scan(each, done)
-    each.scan(registry, done, M.ttl())
-  end
-  local stale = {}
+  local new, stale = {}, {}
   for _, name in ipairs(M.SOURCES) do
     if not scans[name] then
-      run(name, scan, function() end)
-    elseif not scans[name].queue and uv.hrtime() >= scans[name].at + M.ttl() * 1e9 then
+      table.insert(new, name)
+    elseif not scans[name].busy and uv.hrtime() >= due_at(name) then
       table.insert(stale, name)
     end
   end
+  ask(new, scanning(registry))
   if #stale > 0 and not scheduled then
     scheduled = true
     vim.schedule(function()
       scheduled = false
-      run_all(stale, scan)
+      ask(stale, scanning(registry))
     end)
   end
 end
@@ -191,9 +206,7 @@ end
 ---@param cb? fun()
 function M.refresh(registry, name, cb)
   watch(registry)
-  run_all(name and { name } or M.SOURCES, function(each, done)
-    each.scan(registry, done, M.ttl())
-  end, cb)
+  ask(name and { name } or M.SOURCES, scanning(registry), cb)
 end
 
 --- Has the sources load again what is wanted, changed or not.
@@ -202,7 +215,7 @@ end
 ---@param cb? fun()
 function M.reload(registry, wanted, cb)
   watch(registry)
-  run_all(M.SOURCES, function(each, done)
+  ask(M.SOURCES, function(each, done)
     if each.reload then
       each.reload(registry, wanted, done, M.ttl())
     else

@@ -25,7 +25,7 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 
 ---@class mcp-tools.process.Opts
 ---@field cwd string
----@field ctx? mcp-tools.Ctx ends it when the call ends
+---@field ctx? mcp-tools.Ctx when its call ends, whatever the outcome, so does the program
 ---@field timeout? integer ms until it is ended
 ---@field limit? integer bytes of stdout that are kept
 ---@field keep? 'head'|'tail' of stdout; 'head' (when left out) ends the program at the limit, 'tail' lets it go on
@@ -183,6 +183,29 @@ local function teller(opts, limit, soon)
   end
 end
 
+--- What runs for each call that has not ended.
+---@type table<mcp-tools.Call, table<mcp-tools.process.Group, true>>
+local running = {}
+
+--- Has a call end a group with itself.
+---@param call mcp-tools.Call
+---@param group mcp-tools.process.Group
+local function bind(call, group)
+  if call:ended() then
+    return group:stop('kill')
+  elseif not running[call] then
+    running[call] = {}
+    call:on_end(function()
+      local groups = running[call]
+      running[call] = nil
+      for each in pairs(groups) do
+        each:stop('kill')
+      end
+    end)
+  end
+  running[call][group] = true
+end
+
 --- Runs a program. To be called on the main loop; there `cb` is called once, never before this returns, and not much
 --- later than a second after the timeout. `handle:kill()` ends the program with all that it started; `cb` follows.
 ---@param command string[]
@@ -218,6 +241,10 @@ function M.run(command, opts, cb)
         end
       end,
       on_end = function()
+        local groups = opts.ctx and running[opts.ctx.call]
+        if groups then
+          groups[group] = nil
+        end
         soon(function()
           local stderr = kept.stderr:text()
           cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept.stdout, stderr))
@@ -230,9 +257,7 @@ function M.run(command, opts, cb)
       cb(M.not_run(('%s cannot be run: %s'):format(command[1], fault)))
     end)
   elseif opts.ctx then
-    opts.ctx:on_cancel(function()
-      group:stop('kill')
-    end)
+    bind(opts.ctx.call, group)
   end
   return {
     kill = function()

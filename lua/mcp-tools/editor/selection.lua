@@ -49,6 +49,22 @@ local function ends(bufnr)
   return from, to, kind, false
 end
 
+--- A place as getpos() has it, at the first byte of a character that the line has by now: marks stay at their bytes,
+--- whatever becomes of the line.
+---@param place integer[]
+---@param line string
+---@return integer[]
+local function within(place, line)
+  local byte, off = place[3], place[4]
+  if byte > #line + 1 then
+    byte, off = math.max(#line, 1), 0
+  end
+  if byte <= #line then
+    byte = byte + vim.str_utf_start(line, byte)
+  end
+  return { place[1], place[2], byte, off }
+end
+
 --- The selection.
 ---@param root string
 ---@return mcp-tools.Selection?
@@ -63,6 +79,7 @@ function M.get(root)
   end
   local first, last = from[2], to[2]
   local lines = api.nvim_buf_get_lines(bufnr, first - 1, last, false)
+  from, to = within(from, lines[1]), within(to, lines[#lines])
   local to_byte = math.min(to[3], math.max(#lines[#lines], 1))
   local name = api.nvim_buf_get_name(bufnr)
   local whole = kind == 'V'

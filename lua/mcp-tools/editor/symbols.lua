@@ -82,10 +82,14 @@ end
 function M.of_buffer(bufnr, cb)
   local method, answered = 'textDocument/documentSymbol', false
   local function finish(found)
-    if not answered then
-      answered = true
-      cb(found and #found > 0 and found or M.of_lines(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)))
+    if answered then
+      return
     end
+    answered = true
+    if not vim.api.nvim_buf_is_loaded(bufnr) then
+      return cb({}) -- it went while the server was asked
+    end
+    cb(found and #found > 0 and found or M.of_lines(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)))
   end
   if #vim.lsp.get_clients({ bufnr = bufnr, method = method }) == 0 then
     return finish()
@@ -101,12 +105,7 @@ function M.of_buffer(bufnr, cb)
   vim.defer_fn(function()
     if not answered then
       pcall(cancel) -- it throws when the server has died, whose answer then never comes
-      if vim.api.nvim_buf_is_loaded(bufnr) then
-        finish()
-      else
-        answered = true
-        cb({})
-      end
+      finish()
     end
   end, TIMEOUT_MS)
 end

@@ -14,6 +14,8 @@ local M = {}
 local MIN = 6
 --- What follows in the same line is left out, too.
 local MAX = 200
+--- Bytes of a line that are looked through in one go.
+local STRETCH = 64 * 1024
 --- Lines of each buffer that are looked for, and pieces that are remembered; the oldest give way.
 local MAX_LINES, MAX_PIECES = 500, 50000
 
@@ -23,10 +25,29 @@ local MAX_LINES, MAX_PIECES = 500, 50000
 
 ---@type table<string, mcp-tools.GuardedStart> by their first bytes
 local starts = {}
+--- How many of them begin with the same three bytes, by those as one number: no string is made for most places.
+---@type table<integer, integer>
+local heads = {}
 ---@type string[]
 local order, oldest = {}, 1
 ---@type table<integer, integer> buffer → changedtick when its lines were taken
 local taken = {}
+
+---@param text string
+---@param at integer
+---@return integer
+local function head(text, at)
+  local a, b, c = text:byte(at, at + 2)
+  return a * 0x10000 + b * 0x100 + c
+end
+
+---@param key string
+---@param change integer
+local function count(key, change)
+  local number = head(key, 1)
+  local sum = (heads[number] or 0) + change
+  heads[number] = sum > 0 and sum or nil
+end
 
 ---@param piece string
 local function forget(piece)
@@ -35,6 +56,7 @@ local function forget(piece)
     start.pieces[piece] = nil
     if not next(start.pieces) then
       starts[piece:sub(1, MIN)] = nil
+      count(piece:sub(1, MIN), -1)
     end
   end
 end
@@ -46,11 +68,15 @@ local function add(text)
     return
   end
   local key = piece:sub(1, MIN)
-  local start = starts[key] or { pieces = {}, lengths = {} }
-  if start.pieces[piece] then
+  local start = starts[key]
+  if not start then
+    start = { pieces = {}, lengths = {} }
+    starts[key] = start
+    count(key, 1)
+  elseif start.pieces[piece] then
     return
   end
-  starts[key], start.pieces[piece] = start, true
+  start.pieces[piece] = true
   if not vim.list_contains(start.lengths, #piece) then
     table.insert(start.lengths, #piece)
     table.sort(start.lengths, function(a, b)
@@ -125,23 +151,37 @@ function M.refresh(pause)
   end
 end
 
+--- The piece that stands at a place of a line.
+---@param line string
+---@param at integer
+---@return integer? length
+local function piece_at(line, at)
+  local start = starts[line:sub(at, at + MIN - 1)]
+  for _, length in ipairs(start and start.lengths or {}) do
+    if start.pieces[line:sub(at, at + length - 1)] then
+      return length
+    end
+  end
+end
+
 --- A line of text without those lines.
 ---@param line string
 ---@param mark string
+---@param pause? fun() called between pieces of work
 ---@return string
-function M.strip(line, mark)
+function M.strip(line, mark, pause)
   if next(starts) == nil then
     return line
   end
-  local out, done, at = nil, 1, 1
+  local out, done, at, next_pause = nil, 1, 1, STRETCH
   while at <= #line - MIN + 1 do
-    local start, length = starts[line:sub(at, at + MIN - 1)], nil
-    for _, each in ipairs(start and start.lengths or {}) do
-      if start.pieces[line:sub(at, at + each - 1)] then
-        length = each
-        break
+    if at > next_pause then
+      next_pause = at + STRETCH
+      if pause then
+        pause()
       end
     end
+    local length = heads[head(line, at)] and piece_at(line, at)
     if length then
       out = out or {}
       out[#out + 1] = line:sub(done, at - 1)

@@ -6,13 +6,13 @@
 --- What is done under a lock takes a millisecond. One that is older was left by a process that died, or that slept with
 --- the machine; it is taken away, so whoever changes something asks `is_held` just before.
 
+local read_now = require('mcp-tools.files.read_now')
+
 local uv = vim.uv
 
 local M = {}
 
 local MODE = tonumber('600', 8)
--- What stands there by now may be a pipe, and is not waited for.
-local READ = bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0)
 --- A thousand times what a lock is needed for.
 local STALE_SECONDS = 2
 
@@ -75,12 +75,7 @@ end
 --- Is it still ours?
 ---@return boolean
 function Lock:is_held()
-  local fd = uv.fs_open(self.path, READ, 0)
-  local found = fd and uv.fs_read(fd, #self.mark + 1, 0)
-  if fd then
-    uv.fs_close(fd)
-  end
-  return found == self.mark
+  return read_now(self.path, #self.mark + 1) == self.mark
 end
 
 --- Gives it back.

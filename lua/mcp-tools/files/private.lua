@@ -1,5 +1,11 @@
--- Receives small JSON values that hold secrets (tokens). Sends them to files that only this user can read and change.
--- Does not know about what they mean. All calls are synchronous: the files have a few hundred bytes.
+--- Private files: JSON of ours that only this user can read and change, such as tokens and what was decided for good.
+---
+--- Receives: paths and values. Sends: what stands in a file, or what is wrong with its owner or its rights.
+--- Does not know about: what the values mean.
+---
+--- All is done at once: most files have a few hundred bytes, and none more than the caller's bound.
+
+local read_now = require('mcp-tools.files.read_now')
 
 local uv = vim.uv
 
@@ -61,7 +67,7 @@ function M.ensure_dir(path)
   return true
 end
 
----@class mcp-tools.private_files.Read
+---@class mcp-tools.PrivateFile
 ---@field value? table nil: there is no such file, or it holds no JSON object
 ---@field present? true there is such a file
 ---@field exposed? boolean other users could read it
@@ -69,32 +75,26 @@ end
 --- Reads a JSON object.
 ---@param path string
 ---@param max_bytes? integer what is longer counts as no JSON (default 64 KiB)
----@return mcp-tools.private_files.Read? read, string? err nil + err when the file must not be trusted or read
+---@return mcp-tools.PrivateFile? found, string? err nil + err when the file must not be trusted or cannot be read
 function M.read(path, max_bytes)
+  max_bytes = max_bytes or MAX_BYTES
   local fault = M.fault(path, 'file')
   if fault then
     return nil, fault
   end
-  -- It may be another one by now: none is waited for, and what was opened is looked at as well.
-  local fd, err, code = uv.fs_open(path, bit.bor(uv.constants.O_RDONLY, uv.constants.O_NONBLOCK or 0), 0)
-  if not fd then
-    if code == 'ENOENT' then
-      return {}
-    end
-    return nil, ('cannot read %s: %s'):format(path, err)
+  local stat
+  local data, err, code = read_now(path, max_bytes, function(opened)
+    stat, fault = opened, fault_of(path, 'file', opened)
+    return fault
+  end)
+  if code == 'ENOENT' then
+    return {}
+  elseif not data then
+    return nil, fault or ('cannot read %s: %s'):format(path, err)
   end
-  local stat = uv.fs_fstat(fd)
-  fault = stat and fault_of(path, 'file', stat)
-  if fault then
-    uv.fs_close(fd)
-    return nil, fault
-  end
-  max_bytes = max_bytes or MAX_BYTES
-  local data = stat and stat.size <= max_bytes and uv.fs_read(fd, max_bytes, 0)
-  uv.fs_close(fd)
   -- A file cut short by a full disk is no JSON: it counts as absent and is written anew.
-  local ok, value = pcall(vim.json.decode, data or '')
-  local exposed = uv.getuid and stat and bit.band(stat.mode, OTHERS_READ) ~= 0
+  local ok, value = pcall(vim.json.decode, stat.size <= max_bytes and data or '')
+  local exposed = uv.getuid and bit.band(stat.mode, OTHERS_READ) ~= 0
   return { value = ok and type(value) == 'table' and value or nil, present = true, exposed = exposed or nil }
 end
 

@@ -73,9 +73,14 @@ end
 
 --- A line without its secrets, by the lines of sensitive buffers that are known (`refresh`).
 ---@param line string
+---@param pause? fun() called between pieces of work
 ---@return string
-function M.line(line)
-  return assignments(secrets.tokens(guarded.strip(line, MARK)))
+function M.line(line, pause)
+  line = secrets.tokens(guarded.strip(line, MARK, pause))
+  if pause then
+    pause()
+  end
+  return assignments(line)
 end
 
 --- Learns the lines of sensitive buffers as they are now.
@@ -93,7 +98,7 @@ function M.text(text, pause)
   guarded.refresh(pause)
   local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
   for i, line in ipairs(lines) do
-    lines[i] = M.line(line)
+    lines[i] = M.line(line, pause)
     pause()
   end
   return table.concat(lines, '\n')

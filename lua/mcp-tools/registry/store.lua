@@ -25,6 +25,7 @@ local M = {}
 ---@field revisions table<mcp-tools.Kind, integer>
 ---@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
 ---  that was not taken in; only of those without a source: who loads files answers for what they hold
+---@field private refused_kind table<string, mcp-tools.Kind> the same names
 ---@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
 local Registry = {}
 Registry.__index = Registry
@@ -47,6 +48,7 @@ function M.new(opts)
     alike = {},
     listeners = {},
     refused = {},
+    refused_kind = {},
   }, Registry)
   for _, row in ipairs(kinds.rows) do
     local kind = row.kind
@@ -124,7 +126,8 @@ end
 ---@param key any
 ---@param fault string
 function Registry:refuse(kind, key, fault)
-  self.refused[label(kinds.row(kind), key)] = fault
+  local name = label(kinds.row(kind), key)
+  self.refused[name], self.refused_kind[name] = fault, kind
 end
 
 --- Takes in a definition, or replaces the one of its key.
@@ -250,11 +253,16 @@ function Registry:list(kind)
   return list
 end
 
---- Takes out everything of a kind, and forgets what was refused.
+--- Takes out everything of a kind, and forgets what was refused of it.
 ---@param kind mcp-tools.Kind
 function Registry:clear(kind)
   local offered = next(self.entries[kind])
-  self.entries[kind], self.shelf[kind], self.alike[kind], self.refused = {}, {}, {}, {}
+  self.entries[kind], self.shelf[kind], self.alike[kind] = {}, {}, {}
+  for name in pairs(self.refused) do
+    if self.refused_kind[name] == kind then
+      self.refused[name] = nil
+    end
+  end
   if offered then
     self:changed(kind)
   end

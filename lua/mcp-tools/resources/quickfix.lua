@@ -63,13 +63,13 @@ return {
         line = item.lnum > 0 and item.lnum or nil,
         column = item.col > 0 and item.col or nil,
         kind = KINDS[item.type:upper()],
-        text = verdict.ok and (verdict.path and item.text or redact.line(item.text)) or nil,
+        text = verdict.ok and (verdict.path and item.text or redact.line(item.text, pause)) or nil,
         withheld = verdict.why,
       }
       pause()
     end
     return {
-      title = list.title ~= '' and redact.line(list.title) or nil,
+      title = list.title ~= '' and redact.line(list.title, pause) or nil,
       entries = entries,
       total = list.size,
       current = list.idx > 0 and list.idx or nil,

@@ -4,6 +4,8 @@
 --- Sends: its calls, on the main loop; none after `stop`, not even one that was due.
 --- Does not know about: what for.
 
+local log = require('mcp-tools.log')
+
 local uv = vim.uv
 
 local M = {}
@@ -46,7 +48,7 @@ local function start(ms, again, fn)
         self:stop()
       end
       if due then
-        due()
+        log.guard('what was due at its time', due)
       end
     end)
   )

@@ -389,6 +389,28 @@ describe('a source', function()
     t.eq({ 2, { 1, 2 } }, { #pending, heard })
   end)
 
+  it('is asked by the next one, whoever throws when a look is over', function()
+    local heard = {}
+    local stop = discovery.on_look(function()
+      table.insert(heard, 'listener')
+      error('broken on purpose')
+    end)
+    discovery.refresh(core.registry(), 'spec', function()
+      error('broken on purpose')
+    end)
+    for i = 2, 3 do
+      discovery.refresh(core.registry(), 'spec', function()
+        table.insert(heard, i)
+      end)
+    end
+    for i = 1, 3 do
+      t.ok(pending[i])()
+    end
+    stop()
+    t.eq({ 'listener', 2, 'listener', 3, 'listener' }, heard)
+    t.eq({}, tools.report().failures)
+  end)
+
   it('is not asked by itself while it has not answered', function()
     vim.env.MCP_TOOLS_CACHE_TTL = '0'
     discovery.refresh(core.registry(), 'spec')

@@ -1,14 +1,18 @@
+local calls = require('mcp-tools.call.call')
 local process = require('mcp-tools.editor.process')
 local t = require('helpers')
 
+local function new_call()
+  local call = calls.new({ id = 'c', name = 'x', host = 'nvim' })
+  call:move('start')
+  return call
+end
+
 --- Runs a program for a call that `cancel` ends.
 local function run(command, opts)
-  local hook, result
-  local ctx = {
-    on_cancel = function(_, fn)
-      hook = fn
-    end,
-  }
+  local result
+  local call = new_call()
+  local ctx = { call = call }
   local handle = process.run(command, vim.tbl_extend('force', { cwd = '/', ctx = ctx }, opts or {}), function(got)
     assert(not vim.in_fast_event() and not result)
     result = got
@@ -18,7 +22,11 @@ local function run(command, opts)
     return t.wait(function()
       return result
     end, 5000)
-  end, hook, handle
+  end,
+    function()
+      call:cancel('user')
+    end,
+    handle
 end
 
 local function sh(script, opts)
@@ -278,11 +286,60 @@ describe('a callback', function()
     t.ok(most <= 100000 and total > 0)
   end)
 
+  it('ends with its call, however that ends, or has ended already', function()
+    local enders = {
+      function(call)
+        call:finish('finish', {})
+      end,
+      function(call)
+        call:fail('tool_error', 'broken')
+      end,
+      function(call)
+        call:time_out(1)
+      end,
+      function(call)
+        call:cancel('user')
+      end,
+    }
+    for _, fn in ipairs(enders) do
+      local before, after = new_call(), new_call()
+      local results = {}
+      local function note(result)
+        table.insert(results, result.ended_by or result.fault)
+      end
+      process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = before } }, note)
+      fn(before)
+      fn(after)
+      process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = after } }, note)
+      t.wait(function()
+        return #results == 2
+      end, 5000)
+      t.eq({ 'kill', 'kill' }, results)
+    end
+  end)
+
+  it('that has ended is no longer remembered by its call', function()
+    local call = new_call()
+    for _ = 1, 20 do
+      local done
+      process.run({ 'true' }, { cwd = '/', ctx = { call = call } }, function()
+        done = true
+      end)
+      t.wait(function()
+        return done
+      end)
+    end
+    local kept = 0
+    for _, hooks in pairs({ call.hooks or {}, call.enders or {} }) do
+      kept = kept + #hooks
+    end
+    t.ok(kept <= 1, kept)
+  end)
+
   it('that throws fails its call', function()
     local thrown = {}
     local ctx = {
-      call = {},
-      on_cancel = function() end,
+      call = new_call(),
       threw = function(_, err)
         table.insert(thrown, err.value)
       end,

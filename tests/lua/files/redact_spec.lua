@@ -184,6 +184,27 @@ describe('secrets in text', function()
     end
   end)
 
+  it('are taken out of a long line without holding the editor up', function()
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    vim.api.nvim_buf_set_name(bufnr, vim.fn.tempname() .. '/.env')
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'long_line_of_dotenv', 'another=abcdefghijkl' })
+    local parts = {}
+    for i = 1, 1024 * 128 do
+      parts[i] = ('%08x'):format((i * 2654435761) % 2 ^ 32)
+    end
+    parts[#parts] = 'long_line_of_dotenv.'
+    local longest, begun = 0, os.clock()
+    local function pause()
+      longest, begun = math.max(longest, os.clock() - begun), os.clock()
+    end
+    local text = redact.text(table.concat(parts), pause)
+    pause()
+    t.eq('[secret].', text:sub(-9))
+    t.eq(1024 * 1024 - 8 + 9, #text)
+    t.ok(longest < 0.1, ('%d ms'):format(longest * 1e3))
+    vim.api.nvim_buf_delete(bufnr, { force = true })
+  end)
+
   it('come to an end in long text that begins like one again and again', function()
     for _, text in ipairs({
       ('a-b_c.d=e:f '):rep(2000),

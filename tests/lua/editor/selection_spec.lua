@@ -1,0 +1,45 @@
+local selection = require('mcp-tools.editor.selection')
+local t = require('helpers')
+
+local root
+
+--- Selects with the keys of a person, in a file of the project, and leaves the selection.
+local function select(lines, keys)
+  vim.cmd('edit! ' .. root .. '/x.txt')
+  vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
+  vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(keys .. '<Esc>', true, false, true), 'xt', false)
+end
+
+describe('the last selection', function()
+  before_each(function()
+    root = vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname()))
+  end)
+
+  after_each(function()
+    vim.cmd('bwipeout!')
+  end)
+
+  it('is given with its place', function()
+    select({ 'one two', 'three' }, 'gg4lvj')
+    local got = selection.get(root)
+    t.eq({ 'two\nthree', 1, 5, 2, 5 }, { got.text, got.start_line, got.start_column, got.end_line, got.end_column })
+  end)
+
+  it('ends where its lines end by now', function()
+    for _, case in ipairs({
+      { 'gg15lv5l', 'abc', 'c', 3, 3 },
+      { 'gg5lv15l', 'abcdefgh', 'fgh', 6, 8 },
+      { 'gg15lv5l', '', '', 1, 1 },
+      { 'gg15lv$', 'abc', 'c', 3, 3 },
+      { 'gg15lv5l', 'aäö', 'ö', 3, 3 },
+      { 'gg2lv1l', 'aäö', 'äö', 2, 3 },
+      { 'gg15l<C-v>5l', 'abc', 'c', 3, 3 },
+    }) do
+      select({ ('a'):rep(30), 'b' }, case[1])
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+      vim.api.nvim_buf_set_lines(0, 0, 1, false, { case[2] })
+      local got = selection.get(root)
+      t.eq({ case[3], case[4], case[5] }, { vim.trim(got.text), got.start_column, got.end_column })
+    end
+  end)
+end)

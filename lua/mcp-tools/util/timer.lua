@@ -4,8 +4,6 @@
 --- Sends: its calls, on the main loop; none after `stop`, not even one that was due.
 --- Does not know about: what for.
 
-local log = require('mcp-tools.log')
-
 local uv = vim.uv
 
 local M = {}
@@ -48,7 +46,7 @@ local function start(ms, again, fn)
         self:stop()
       end
       if due then
-        log.guard('what was due at its time', due)
+        due()
       end
     end)
   )

@@ -51,17 +51,4 @@ describe('a timer', function()
     vim.wait(40)
     t.eq(false, called)
   end)
-
-  it('that throws says so in the log, and goes on', function()
-    local calls = 0
-    local running = timer.every(5, function()
-      calls = calls + 1
-      error('broken on purpose')
-    end)
-    t.wait(function()
-      return calls > 1
-    end)
-    running:stop()
-    t.matches('broken on purpose', table.concat(require('mcp-tools.log').lines(), '\n'))
-  end)
 end)

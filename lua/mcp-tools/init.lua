@@ -14,23 +14,6 @@ local function lazy(module)
   })
 end
 
---- Takes a definition in; what is wrong with it is raised at the caller of the public function.
----@param kind mcp-tools.Kind
----@param def table
-local function add(kind, def)
-  local _, fault = require('mcp-tools.core').registry():add(kind, def)
-  if fault then
-    error(fault, 3)
-  end
-end
-
---- Takes one out, of those that the options name, too: they are loaded first.
----@param kind mcp-tools.Kind
----@param key string
-local function remove(kind, key)
-  require('mcp-tools.core').get().registry:remove(kind, key)
-end
-
 --- Values for results that are more than data: `content.text`, `content.image`, `content.result`, …
 M.content = lazy('mcp-tools.content')
 --- Error codes and error values.
@@ -50,13 +33,13 @@ end
 --- Registers a tool, or replaces the one of that name. Every fault of a bad definition comes in one error.
 ---@param tool mcp-tools.Tool
 function M.register(tool)
-  add('tools', tool)
+  require('mcp-tools.core').registry():take('tools', tool)
 end
 
 --- Takes a tool out. Calls of it that run go on.
 ---@param name string
 function M.unregister(name)
-  remove('tools', name)
+  require('mcp-tools.core').get().registry:remove('tools', name)
 end
 
 --- Offers a group or a single thing from now on; clients hear of it. `:h mcp-tools-groups`
@@ -97,7 +80,7 @@ end
 --- Registers a resource that clients may read, or a template for many. `:h mcp-tools-resources`
 ---@param resource mcp-tools.Resource
 function M.register_resource(resource)
-  add('resources', resource)
+  require('mcp-tools.core').registry():take('resources', resource)
 end
 
 --- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
@@ -113,19 +96,19 @@ end
 --- Takes a resource or a template out. Reads of it that run go on.
 ---@param uri string its `uri` or `uri_template`
 function M.unregister_resource(uri)
-  remove('resources', uri)
+  require('mcp-tools.core').get().registry:remove('resources', uri)
 end
 
 --- Registers a prompt that people choose in their client, or replaces the one of that name. `:h mcp-tools-prompts`
 ---@param prompt mcp-tools.Prompt
 function M.register_prompt(prompt)
-  add('prompts', prompt)
+  require('mcp-tools.core').registry():take('prompts', prompt)
 end
 
 --- Takes a prompt out.
 ---@param name string
 function M.unregister_prompt(name)
-  remove('prompts', name)
+  require('mcp-tools.core').get().registry:remove('prompts', name)
 end
 
 --- Every registered tool: name → `{ name, description, args }`.

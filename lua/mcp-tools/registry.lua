@@ -5,12 +5,19 @@
 --- Does not know about: how a registry works.
 
 local core = require('mcp-tools.core')
-local tools = require('mcp-tools')
 
 local M = {}
 
---- Those of `require('mcp-tools')`.
-M.register, M.unregister = tools.register, tools.unregister
+--- Registers a tool; see `require('mcp-tools').register`.
+---@param def mcp-tools.Tool
+function M.register(def)
+  core.registry():take('tools', def)
+end
+
+---@param name string
+function M.unregister(name)
+  core.get().registry:remove('tools', name) -- of those that the options name, too: they are loaded first
+end
 
 --- Every tool: name → `{ name, description, args }`.
 ---@return table<string, { name: string, description: string, args: table? }>

@@ -166,6 +166,16 @@ function Registry:add(kind, def, source)
   return normalised
 end
 
+--- `add` for the functions that people call: faults are raised at the caller of such a function.
+---@param kind mcp-tools.Kind
+---@param def table
+function Registry:take(kind, def)
+  local _, fault = self:add(kind, def)
+  if fault then
+    error(fault, 3)
+  end
+end
+
 --- Takes a definition out. Calls of it that run go on.
 ---@param kind mcp-tools.Kind 'resources' also for templates
 ---@param key string the bare name, or the `uri` or `uri_template`

@@ -110,7 +110,7 @@ describe('buffer_read', function()
   --- What it says when it was decided on other places.
   local function answer(places, bufnr)
     local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
-    call.places = places
+    call.root, call.places = editor.root, places
     local result, err
     local ctx = Ctx.new(call, function(_, ...)
       result, err = ...

@@ -4,7 +4,7 @@
 --- Sends: calls that may run to call/invoke.lua; the call's listener what happens.
 --- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
 ---
---- Order: not too late → not used before → room → known → arguments → gateway → handler.
+--- Order: not used before → not too late → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call.call')
 local States = require('mcp-tools.call.session_state')
@@ -173,8 +173,10 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 function Executor:refusal(call)
-  local id = call.id
-  if self.calls[id] or self.used:has(id) or self.cancelled:has(id) then
+  local id, other = call.id, self.calls[call.id]
+  if other and not other:ended() then
+    return errors.new('cancelled', ('the call %s runs already; nothing runs twice'):format(id))
+  elseif other or self.used:has(id) or self.cancelled:has(id) then
     return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
   end
   return call:late()

@@ -1,59 +1,23 @@
 --- One call: its state, its single outcome, its progress and its cancel hooks.
 ---
 --- Receives: events (start, finish, fail, cancel, …) from the executor and from the tool's `ctx`.
---- Sends: `started`, `progress`, `log`, `done` to its listener, each at most when the state allows it.
+--- Sends: `started`, `progress`, `log`, `state`, `inputs`, `done` to its listener, as far as its state allows it.
 --- Does not know about: definitions, schemas, policy, channels, JSON.
 ---
---- The law: `TRANSITIONS` is the only place that says what may follow what. A move that is not in it changes nothing.
+--- The law: call/states.lua is the only place that says what may follow what. A move that is not there changes nothing.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local states = require('mcp-tools.call.states')
 local timer = require('mcp-tools.util.timer')
 
-local uv = vim.uv
-
----@alias mcp-tools.CallState
----| 'received'          # found, not yet decided
----| 'waiting_approval'  # a person is being asked, by the client perhaps; the tool's time has not begun
----| 'running'           # the tool has it
----| 'waiting_input'     # the tool waits for its client; its time stands still
----| 'done' | 'failed' | 'timed_out' | 'cancelled'
+local TRANSITIONS, uv = states.TRANSITIONS, vim.uv
 
 local M = {}
 
 --- A person's answer counts until its time is up; what follows from it may still be judged for so long (ns). Whoever
 --- asked for the call waits twice as long.
 local ANSWER_GRACE = 1e9
-
---- state → event → next state
-M.TRANSITIONS = {
-  received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
-  waiting_approval = {
-    await_input = 'waiting_approval',
-    input = 'waiting_approval',
-    start = 'running',
-    fail = 'failed',
-    cancel = 'cancelled',
-  },
-  running = {
-    await_input = 'waiting_input',
-    finish = 'done',
-    fail = 'failed',
-    time_out = 'timed_out',
-    cancel = 'cancelled',
-  },
-  waiting_input = {
-    input = 'running',
-    finish = 'done',
-    fail = 'failed',
-    time_out = 'timed_out',
-    cancel = 'cancelled',
-  },
-  done = {},
-  failed = {},
-  timed_out = {},
-  cancelled = {},
-}
 
 --- Who hears of a call. Every method is optional.
 ---@class mcp-tools.Listener
@@ -148,7 +112,7 @@ end
 ---@param event string
 ---@return boolean moved false when the table does not have it; then nothing has changed
 function Call:move(event)
-  local state = M.TRANSITIONS[self.state][event]
+  local state = TRANSITIONS[self.state][event]
   if not state then
     return false
   end
@@ -159,7 +123,7 @@ end
 --- Has it ended?
 ---@return boolean
 function Call:ended()
-  return next(M.TRANSITIONS[self.state]) == nil
+  return next(TRANSITIONS[self.state]) == nil
 end
 
 --- Has the time passed by which it had to begin? Then nothing of it may run: whoever asked for it may have been told
@@ -230,19 +194,6 @@ function Call:fail(code, message, faults)
   return self:finish('fail', { error = errors.new(code, message, faults) })
 end
 
-local REASONS = {
-  client = 'the client cancelled it',
-  disconnected = 'the client disconnected',
-  session_closed = 'the session was closed',
-  client_gone = 'the client has been silent and without a connection for too long',
-  bridge_gone = 'the bridge ended',
-  shutdown = 'the bridge is shutting down',
-  user = 'the person at the editor cancelled it',
-  parent = 'the tool that called it was told to stop',
-  timeout = 'its time was up',
-  blocked = 'the editor did not get to it in time',
-}
-
 --- Ends it as cancelled and runs its hooks, so that the tool stops.
 ---@param reason string one of the wire's reasons
 ---@return boolean cancelled false when it had ended before
@@ -251,10 +202,11 @@ function Call:cancel(reason)
     return false
   end
   self.cancel_reason = reason
-  if reason == 'timeout' and M.TRANSITIONS[self.state].time_out then
+  if reason == 'timeout' and TRANSITIONS[self.state].time_out then
     return self:finish('time_out', { error = errors.new('timeout', 'nobody came for it in time') })
   end
-  return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. (REASONS[reason] or reason)) })
+  local why = states.REASONS[reason] or reason
+  return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. why) })
 end
 
 --- Lets the tool's time run, or go on where it stood.

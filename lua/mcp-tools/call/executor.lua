@@ -4,36 +4,21 @@
 --- Sends: calls that may run to call/invoke.lua; the call's listener what happens.
 --- Does not know about: channels, MCP, how a handler is run, who renders the outcome.
 ---
---- Order: not too late → not used before → room → known → arguments → gateway → handler.
+--- Order: not used before → not too late → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call.call')
+local Sweeper = require('mcp-tools.call.sweeper')
 local States = require('mcp-tools.call.session_state')
 local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
+local kinds = require('mcp-tools.call.kinds')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 
 local uv = vim.uv
 
 local M = {}
-
---- What is particular to one kind of call; one file each in kinds/.
----@class mcp-tools.CallKind
----@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
----@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
----@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
----@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
----@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
----@field asks_nothing boolean? its handlers cannot ask the client for inputs
-
----@type table<string, mcp-tools.CallKind>
-local KINDS = {
-  tool = require('mcp-tools.call.kinds.tool'),
-  resource = require('mcp-tools.call.kinds.resource'),
-  prompt = require('mcp-tools.call.kinds.prompt'),
-  completion = require('mcp-tools.call.kinds.completion'),
-}
 
 --- Ids of calls that were cancelled before they came, and of those that came and were forgotten, kept so that a request
 --- that comes late is refused.
@@ -49,7 +34,16 @@ local CANCELLED, USED = 256, 1024
 ---@class mcp-tools.Executor
 ---@field registry mcp-tools.Registry
 ---@field calls table<string, mcp-tools.Call> running ones, and ended ones until acknowledged
----@field active integer
+---@field active integer calls that have not ended
+---@field settings fun(): mcp-tools.Settings
+---@field root fun(): string
+---@field private gateway mcp-tools.Gateway
+---@field private states mcp-tools.States
+---@field sweeper mcp-tools.Sweeper
+---@field private cancelled mcp-tools.UsedIds
+---@field private used mcp-tools.UsedIds
+---@field private counter integer of ids
+---@field private leave fun(call: mcp-tools.Call)
 local Executor = {}
 Executor.__index = Executor
 
@@ -71,13 +65,22 @@ function M.new(opts)
     used = UsedIds.new(USED),
     counter = 0,
   }, Executor)
+  self.sweeper = Sweeper.new({
+    calls = self.calls,
+    ttl = function()
+      return self.settings().result_ttl
+    end,
+    forget = function(id)
+      self:forget(id)
+    end,
+  })
   self.leave = function(call)
     self.active = self.active - 1
     if call.decision and opts.audit then
       opts.audit(call)
     end
     if call.keep then
-      self:sweep_later(call.ended_at)
+      self.sweeper:later(call.ended_at)
     else
       self:forget(call.id)
     end
@@ -136,7 +139,7 @@ function Executor:execute(name, args, opts)
     )
     return call
   end
-  local kind = KINDS[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
+  local kind = kinds[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
   call.kind = kind
   local definition, unknown = kind.find(self.registry, name, args)
   if not definition then
@@ -173,8 +176,10 @@ end
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Error?
 function Executor:refusal(call)
-  local id = call.id
-  if self.calls[id] or self.used:has(id) or self.cancelled:has(id) then
+  local id, other = call.id, self.calls[call.id]
+  if other and not other:ended() then
+    return errors.new('cancelled', ('the call %s runs already; nothing runs twice'):format(id))
+  elseif other or self.used:has(id) or self.cancelled:has(id) then
     return errors.new('cancelled', ('the call %s was answered or cancelled before; nothing ran'):format(id))
   end
   return call:late()
@@ -241,37 +246,6 @@ function Executor:acknowledge(ids)
       self:forget(id)
     end
   end
-end
-
---- Forgets outcomes that nobody came for.
----@return integer? oldest ns, when the first of those ended that are left
-function Executor:expire()
-  local due, oldest = uv.hrtime() - self.settings().result_ttl * 1e6, nil
-  for id, call in pairs(self.calls) do
-    local ended_at = call.ended_at
-    if ended_at and ended_at <= due then
-      self:forget(id)
-    elseif ended_at and (not oldest or ended_at < oldest) then
-      oldest = ended_at
-    end
-  end
-  return oldest
-end
-
---- One timer for all kept outcomes, due with the oldest; none while there are none.
----@param ended_at integer ns
-function Executor:sweep_later(ended_at)
-  if self.sweeper then
-    return
-  end
-  local wait = ended_at + self.settings().result_ttl * 1e6 - uv.hrtime()
-  self.sweeper = vim.defer_fn(function()
-    self.sweeper = nil
-    local oldest = self:expire()
-    if oldest then
-      self:sweep_later(oldest)
-    end
-  end, math.max(0, math.ceil(wait / 1e6)))
 end
 
 --- Forgets outcomes that nobody can come for any more.

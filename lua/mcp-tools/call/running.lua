@@ -4,6 +4,10 @@
 --- Sends: the call that the running code belongs to, and the step by which its coroutine may be resumed.
 --- Does not know about: what a handler is, why somebody asks.
 ---
+--- A handler in the style `execute` runs in no coroutine of its own. While it lets events through (`vim.wait()`,
+--- `input()`), a timer of anybody else looks like its code, and a call made there counts as its own. To give it a
+--- coroutine would be worse: code that looks for one would yield in it, and nothing would resume that.
+---
 --- Every entry is taken out again by hand: in a table with weak keys it would stay for good, since it holds its key.
 
 local M = {}

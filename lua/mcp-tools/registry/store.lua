@@ -26,6 +26,9 @@ local M = {}
 ---@field refused table<string, string> name (of others than tools: kind and name) → the faults of its last definition
 ---  that was not taken in; only of those without a source: who loads files answers for what they hold
 ---@field private refused_kind table<string, mcp-tools.Kind> the same names
+---@field prefix fun(): string of published names
+---@field is_off fun(kind: mcp-tools.Kind, entry: table): boolean
+---@field private listeners (fun(kind: mcp-tools.Kind, revision: integer))[]
 ---@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
 local Registry = {}
 Registry.__index = Registry

@@ -11,6 +11,15 @@ local M = {}
 
 local NOTHING = {}
 
+--- Is its `needs_approval` called when it is used? A stranger's is once the person has verified the tool.
+---@param definition mcp-tools.Definition
+---@param root string
+---@param verdict mcp-tools.Verdict
+---@return boolean
+local function heard(definition, root, verdict)
+  return verdict.level == 'verified' or source.is_believed(definition, root)
+end
+
 --- The level of a tool whose arguments are not known yet.
 ---@param root string
 ---@param definition mcp-tools.Definition
@@ -29,7 +38,7 @@ function M.of(root, definition, verdict, fault)
     return 'untrusted', 'what you decided before cannot be known'
   elseif verdict.level == 'trusted' and not option then
     return 'trusted', 'you trust it'
-  elseif not option and type(definition.needs_approval) == 'function' and source.is_believed(definition, root) then
+  elseif not option and type(definition.needs_approval) == 'function' and heard(definition, root, verdict) then
     return 'untrusted', 'it depends on its arguments'
   end
   local decision = option or rules.by_memory(call, verdict, NOTHING, nil, {}) or rules.by_definition(call, root)

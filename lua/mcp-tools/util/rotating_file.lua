@@ -25,6 +25,9 @@ local BATCH_LINES = 64
 ---@field queue (string|fun(): string)[] not yet handed to the file
 ---@field failed string? why the last batch could not be written
 ---@field readers fun()[]? wait until everything is written
+---@field private writing boolean? a batch is on its way
+---@field private scheduled boolean? the next batch will go out in a moment
+---@field private leave_watched boolean? what is queued at the end of the editor is written then
 local RotatingFile = {}
 RotatingFile.__index = RotatingFile
 

@@ -19,7 +19,7 @@ local WAKE_MAX = 64 * 1024
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
 ---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
----@field marker mcp-tools.Marker?
+---@field started_file mcp-tools.StartedFile?
 ---@field role 'bridge'|'client'|nil
 ---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> how much progress a call may show
 local Channel = {}
@@ -27,16 +27,26 @@ Channel.__index = Channel
 
 --- Makes the listener of a bridge.
 ---@param id integer its channel
----@param marker_path any the file that it made for notes, if any
+---@param started_path any the file that it made for notes, if any
 ---@return mcp-tools.Channel
-function M.new(id, marker_path)
-  return setmetatable({ id = id, answering = {}, buckets = {}, marker = started_file.open(marker_path) }, Channel)
+function M.new(id, started_path)
+  return setmetatable(
+    { id = id, answering = {}, buckets = {}, started_file = started_file.open(started_path) },
+    Channel
+  )
+end
+
+--- Goes on for another one on the same channel, whose calls it is given.
+---@param before mcp-tools.Channel
+function Channel:take_over(before)
+  self.answering, self.buckets = before.answering, before.buckets
+  before:close()
 end
 
 --- Lets go of what belongs to it.
 function Channel:close()
-  if self.marker then
-    self.marker:close()
+  if self.started_file then
+    self.started_file:close()
   end
 end
 
@@ -52,7 +62,9 @@ end
 
 --- Inside `execute` a note is enough: the reply follows; when the tool holds up the editor, the bridge looks for it.
 function Channel:started(call)
-  local noted = self.marker and self.answering[call.id] == 'execute' and self.marker:note(call.id, call.deadline)
+  local noted = self.started_file
+    and self.answering[call.id] == 'execute'
+    and self.started_file:note(call.id, call.deadline)
   if not noted then
     self:emit('started', call.id, call.deadline)
   end

@@ -92,11 +92,20 @@ function M.keep_watch()
   set_pace(M.WATCH_MS)
 end
 
---- Somebody is there. Whoever was before and is gone has not said so.
+--- Somebody is there. Whoever was before and is gone has not said so; who greets again goes on with their calls.
 ---@param channel mcp-tools.Channel
 function M.attach(channel)
   drop_lost()
+  local before = attached[channel.id]
   attached[channel.id] = channel
+  if before then
+    channel:take_over(before)
+    for _, call in pairs(core.get().executor.calls) do
+      if call.listener == before then
+        call.listener = channel
+      end
+    end
+  end
   set_pace(pace or M.IDLE_MS)
 end
 

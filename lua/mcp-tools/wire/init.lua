@@ -68,7 +68,7 @@ function M.hello(id, info)
     revision = core.get().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = answer.token,
-    marker = channel.marker ~= nil,
+    marker = channel.started_file ~= nil,
     settings = settings.get(),
   }
 end

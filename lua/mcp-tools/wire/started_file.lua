@@ -12,14 +12,14 @@ local BLANKS = (' '):rep(95)
 --- Programs that the editor starts do not get the file. (Windows knows no such letter.)
 local MODE = vim.fn.has('win32') == 1 and 'r+b' or 'r+be'
 
----@class mcp-tools.Marker
+---@class mcp-tools.StartedFile
 ---@field file file*
-local Marker = {}
-Marker.__index = Marker
+local StartedFile = {}
+StartedFile.__index = StartedFile
 
 --- Opens the bridge's file.
 ---@param path any
----@return mcp-tools.Marker? marker nil when there is none here (the bridge runs on another machine, or has none)
+---@return mcp-tools.StartedFile? file nil when there is none here (the bridge runs on another machine, or has none)
 function M.open(path)
   if type(path) ~= 'string' then
     return nil
@@ -30,20 +30,20 @@ function M.open(path)
     return nil
   end
   file:setvbuf('full', 256) -- a note goes out whole
-  return setmetatable({ file = file }, Marker)
+  return setmetatable({ file = file }, StartedFile)
 end
 
 --- Notes that a call begins.
 ---@param id string
 ---@param deadline integer? ns
 ---@return boolean noted
-function Marker:note(id, deadline)
+function StartedFile:note(id, deadline)
   local text = deadline and ('%s %d'):format(id, deadline) or id .. ' -'
   local file = self.file
   return file:seek('set') == 0 and file:write(text, BLANKS:sub(#text + 1), '\n') and file:flush() ~= nil or false
 end
 
-function Marker:close()
+function StartedFile:close()
   self.file:close()
 end
 

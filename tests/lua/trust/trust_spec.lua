@@ -345,6 +345,20 @@ describe('trust', function()
     t.eq('verified', (b.gateway:level(b.registry:get('reads'))))
   end)
 
+  it('has levels that call nothing of a stranger', function()
+    local b, called = bench(), 0
+    b.tool({
+      needs_approval = function()
+        called = called + 1
+      end,
+    }, { origin = 'mounted', name = 'm' })
+    b.gateway:trust(b.registry:get('x'), 'verified')
+    t.eq({ 'untrusted', 'it depends on its arguments' }, { b.gateway:level(b.registry:get('x')) })
+    t.eq(0, called)
+    t.eq('ran', (b.run()))
+    t.eq(1, called)
+  end)
+
   it('is not given to what the project or another server says of itself', function()
     local b = bench()
     local own = { origin = 'registered', file = root .. '/tools.lua' }

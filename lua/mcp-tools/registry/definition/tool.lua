@@ -39,6 +39,9 @@ local M = {}
 ---@field lint string[] what should be changed
 ---@field typos string[] what is not what was meant
 ---@field repairs string[] what was changed before publishing
+---@field source mcp-tools.Source? where it comes from (registry/store.lua); none: made by hand
+---@field fingerprint string? of what it says of itself, once somebody asked (util/canonical_json.lua)
+---@field noted table? arguments that the log has been told of (call/arguments.lua)
 
 --- A path below another.
 local function below(base, path)

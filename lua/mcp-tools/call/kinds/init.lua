@@ -1,0 +1,21 @@
+--- Kinds of calls: what can be called beside tools, by what `execute` is told.
+---
+--- Receives: nothing. Sends: what is particular to each kind, to call/executor.lua.
+--- Does not know about: what a kind does.
+
+--- What is particular to one kind of call; one file each beside this one.
+---@class mcp-tools.CallKind
+---@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
+---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
+---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
+---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
+---@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
+---@field asks_nothing boolean? its handlers cannot ask the client for inputs
+
+---@type table<string, mcp-tools.CallKind>
+return {
+  tool = require('mcp-tools.call.kinds.tool'),
+  resource = require('mcp-tools.call.kinds.resource'),
+  prompt = require('mcp-tools.call.kinds.prompt'),
+  completion = require('mcp-tools.call.kinds.completion'),
+}

@@ -17,19 +17,53 @@ function M.answer(id, choice)
   return questions.answer(id, choice)
 end
 
---- The open questions, the shown one first.
----@return mcp-tools.Question[]
+---@class mcp-tools.OpenQuestion a copy: nothing changes with it
+---@field id string
+---@field tool string
+---@field title string?
+---@field host string
+---@field client { name: string?, version: string? }
+---@field session string?
+---@field reason string? why it is asked
+---@field args table
+---@field files string[] that its arguments name
+---@field choices mcp-tools.Choice[]
+
+---@param question mcp-tools.Question
+---@return mcp-tools.OpenQuestion
+local function copy(question)
+  local call = question.call
+  return vim.deepcopy({
+    id = question.id,
+    tool = call.name,
+    title = call.definition and call.definition.title,
+    host = call.host,
+    client = call.client,
+    session = call.session,
+    reason = question.reason,
+    args = question.args,
+    files = vim.tbl_map(function(place)
+      return place.path or place.given
+    end, question.places),
+    choices = question.choices,
+  })
+end
+
+--- The open questions, oldest first, those included that only the client is asked.
+---@return mcp-tools.OpenQuestion[]
 function M.list()
-  return questions.list()
+  return vim.tbl_map(copy, questions.list())
 end
 
 --- The question that is on the screen.
----@return mcp-tools.Question?
+---@return mcp-tools.OpenQuestion?
 function M.current()
-  return questions.current()
+  local question = questions.current()
+  return question and copy(question)
 end
 
---- How many questions are open; of use in a status line.
+--- How many questions wait for the person at the editor; of use in a status line. Those that only the client is asked
+--- are not counted.
 ---@return integer
 function M.count()
   return questions.count()

@@ -69,18 +69,6 @@ function M.read_at(kind)
   return folders[kind].read_at
 end
 
---- Notes why something could not be loaded; the same reason is logged once.
----@param folder mcp-tools.Folder
----@param known table<string, string> what failed the last time
----@param where string
----@param why string? nil when it could be
-local function note(folder, known, where, why)
-  if why and known[where] ~= why then
-    log.error('%s could not be loaded: %s', where, why)
-  end
-  folder.failures[where] = why
-end
-
 ---@param file mcp-tools.BundledFile
 ---@return table? definition
 ---@return string? fault
@@ -96,37 +84,62 @@ local function load(file)
   return def
 end
 
----@param registry mcp-tools.Registry
+---@class mcp-tools.Candidate what an option may ask for
+---@field name string
+---@field where string
+---@field def table? nil: it is not asked for, or could not be loaded
+---@field fault string? why it could not be
+---@field source mcp-tools.Source
+
+--- What stands in the files and in the option itself, loaded as far as it is asked for.
 ---@param kind mcp-tools.OfferKind
-local function apply(registry, kind)
-  local folder, wanted, kept = folders[kind], selection.selection(kind), {}
-  local before, failures = folder.keys, folder.failures
-  folder.applied, folder.keys, folder.failures = config.get()[kind], {}, {}
-  --- What somebody else has registered stays; what fails stays as it was.
-  local function settle(name, where, def, source, fault)
-    local key
-    if def and not folder.ours:taken_by(registry, def) then
-      key, fault = folder.ours:add(registry, def, source)
-    end
-    key = key or fault and before[name]
-    if key then
-      folder.keys[name], kept[key] = key, true
-    end
-    note(folder, failures, where, fault)
-  end
-  for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
+---@return mcp-tools.Candidate[]
+local function candidates(kind)
+  local asked, list = selection.selection(kind), {}
+  for _, file in ipairs(#asked.names > 0 and M.files(kind) or {}) do
     local verdict, def, fault = selection.verdict(kind, file.name, file.group), nil, nil
     if verdict then
       def, fault = load(file)
     end
-    local on = def and (verdict == true or def.recommended)
-    settle(file.name, file.module, on and def, { origin = 'bundled', group = file.group }, fault)
+    if def and verdict == 'recommended' and not def.recommended then
+      def = nil
+    end
+    local source = { origin = 'bundled', group = file.group }
+    table.insert(list, { name = file.name, where = file.module, def = def, fault = fault, source = source })
   end
-  for i, def in ipairs(wanted.definitions) do
-    settle(tostring(def.name), ('setup{%s}[%d]'):format(kind, i), def, { origin = 'registered' })
+  for i, def in ipairs(asked.definitions) do
+    local where = ('setup{%s}[%d]'):format(kind, i)
+    table.insert(list, { name = tostring(def.name), where = where, def = def, source = { origin = 'registered' } })
+  end
+  return list
+end
+
+--- Makes the registry hold what the option of a kind asks for. What somebody else has registered stays; what fails
+--- stays as it was.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+local function apply(registry, kind)
+  local folder, kept = folders[kind], {}
+  folder.applied = config.get()[kind] -- first of all: what is loaded may use the registry, and come by here again
+  local list = candidates(kind)
+  local known_keys, known_failures = folder.keys, folder.failures
+  folder.keys, folder.failures = {}, {}
+  for _, each in ipairs(list) do
+    local key, fault = nil, each.fault
+    if each.def and not folder.ours:taken_by(registry, each.def) then
+      key, fault = folder.ours:add(registry, each.def, each.source)
+    end
+    key = key or fault and known_keys[each.name]
+    if key then
+      folder.keys[each.name], kept[key] = key, true
+    end
+    folder.failures[each.where] = fault
+    if fault and known_failures[each.where] ~= fault then
+      log.error('%s could not be loaded: %s', each.where, fault)
+    end
   end
   folder.ours:keep(registry, kept)
-  if #wanted.mounts > 0 then
+  if #selection.selection(kind).mounts > 0 then
     log.warn('setup{%s}: mounted servers are not there yet', kind)
   end
 end

@@ -14,7 +14,7 @@ local config = require('mcp-tools.config')
 local host = require('mcp-tools.python.host')
 local install = require('mcp-tools.bridge.install')
 local log = require('mcp-tools.log')
-local module_files = require('mcp-tools.python.modules')
+local python_modules = require('mcp-tools.python.modules')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 
@@ -185,7 +185,7 @@ end
 ---@param done fun()
 ---@param ttl number seconds that what is known counts
 function M.scan(registry, done, ttl)
-  local sources = module_files.look()
+  local sources = python_modules.look()
   if #sources == 0 and next(modules) == nil then
     return done()
   end

@@ -10,7 +10,7 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
----@class mcp-tools.Selection what an option asks for, whichever form it has
+---@class mcp-tools.AskedFor what an option asks for, whichever form it has
 ---@field names string[] in order
 ---@field on table<string, true> the same names
 ---@field off table<string, true>
@@ -18,7 +18,7 @@ local M = {}
 ---@field mounts table[] as given
 
 ---@param option any
----@return mcp-tools.Selection
+---@return mcp-tools.AskedFor
 local function understood(option)
   local out = { names = {}, on = {}, off = {}, definitions = {}, mounts = {} }
   if option == true then
@@ -50,12 +50,12 @@ local function understood(option)
   return out
 end
 
----@type table<mcp-tools.OfferKind, { option: any, selection: mcp-tools.Selection }>
+---@type table<mcp-tools.OfferKind, { option: any, selection: mcp-tools.AskedFor }>
 local known = {}
 
 --- What the option of a kind asks for.
 ---@param kind mcp-tools.OfferKind
----@return mcp-tools.Selection
+---@return mcp-tools.AskedFor
 function M.selection(kind)
   local option = config.get()[kind]
   if not known[kind] or known[kind].option ~= option then

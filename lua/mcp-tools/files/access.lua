@@ -4,7 +4,7 @@
 --- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.
 --- Does not know about: resources, prompts, decisions of people (the gateway asks those).
 
-local buffers = require('mcp-tools.files.buffer')
+local buffer = require('mcp-tools.files.buffer')
 local paths = require('mcp-tools.files.paths')
 local secrets = require('mcp-tools.util.secrets')
 
@@ -42,13 +42,13 @@ end
 ---@return mcp-tools.Unreadable? why
 ---@return string? resolved its file
 function M.buffer(bufnr, root)
-  local kind, name = buffers.kind(bufnr)
-  if buffers.is_marked(bufnr) then
+  local kind, name = buffer.kind(bufnr)
+  if buffer.is_marked(bufnr) then
     return false, 'sensitive'
   elseif kind == 'unnamed' then
     return true
   elseif kind == 'other' then
-    return false, buffers.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
+    return false, buffer.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
   end
   local resolved, why = M.path(name, root)
   return resolved ~= nil, why, resolved

@@ -4,7 +4,7 @@
 --- Sends: text without such lines, and without the values in them.
 --- Does not know about: secrets that stand in no buffer (util/secrets.lua).
 
-local buffers = require('mcp-tools.files.buffer')
+local buffer = require('mcp-tools.files.buffer')
 
 local api = vim.api
 
@@ -96,8 +96,8 @@ end
 ---@param bufnr integer loaded
 ---@return boolean
 local function is_sensitive(bufnr)
-  local kind, name = buffers.kind(bufnr)
-  return buffers.is_marked(bufnr) or buffers.is_sensitive_name(name, kind)
+  local kind, name = buffer.kind(bufnr)
+  return buffer.is_marked(bufnr) or buffer.is_sensitive_name(name, kind)
 end
 
 --- Takes the lines of a buffer, if it is a sensitive one and they are new.

@@ -191,7 +191,7 @@ local function bridge()
 end
 
 local function files()
-  local private, project = require('mcp-tools.files.private'), require('mcp-tools.files.project')
+  local private_files, project = require('mcp-tools.files.private'), require('mcp-tools.files.project')
   local log = require('mcp-tools.log')
   local places = {
     { project.state_dir(), 'directory' },
@@ -207,7 +207,7 @@ local function files()
   end
   local faults = 0
   for _, place in ipairs(places) do
-    local fault = private.fault(place[1], place[2])
+    local fault = private_files.fault(place[1], place[2])
     if fault then
       faults = faults + 1
       local message, advice = fault:match('^(.-): (.*)$')

@@ -5,7 +5,7 @@
 --- Does not know about: how modules are found or read.
 
 local log = require('mcp-tools.log')
-local private = require('mcp-tools.files.private')
+local private_files = require('mcp-tools.files.private')
 local project = require('mcp-tools.files.project')
 
 local M = {}
@@ -56,7 +56,7 @@ end
 ---@param by string who reads modules
 ---@return table<string, mcp-tools.python.Known>
 function M.read(by)
-  local read, err = private.read(place(), MAX_BYTES)
+  local read, err = private_files.read(place(), MAX_BYTES)
   if not read then
     log.warn('what is known of Python tools is not used: %s', err)
   end
@@ -71,10 +71,10 @@ end
 ---@param by string
 ---@param modules table<string, mcp-tools.python.Known>
 function M.write(by, modules)
-  local ok, err = private.ensure_dir(project.state_dir())
+  local ok, err = private_files.ensure_dir(project.state_dir())
   if ok then
     local written = next(modules) and modules or vim.empty_dict()
-    ok, err = private.write(place(), { format = FORMAT, by = by, modules = written })
+    ok, err = private_files.write(place(), { format = FORMAT, by = by, modules = written })
   end
   if not ok then
     log.warn('what is known of Python tools cannot be kept: %s', err)

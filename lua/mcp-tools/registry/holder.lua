@@ -6,7 +6,7 @@
 --- Does not know about: what kind of place it is, which project is open.
 
 local kinds = require('mcp-tools.registry.kinds')
-local origin = require('mcp-tools.registry.source')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -39,21 +39,21 @@ end
 --- Gives a definition to the registry. One that it has given already is left as it is.
 ---@param registry mcp-tools.Registry
 ---@param def any
----@param source mcp-tools.Source
+---@param from mcp-tools.Source
 ---@return string? key when the place has something under it now: this, or what it gave before when this has a fault
 ---@return string? fault
-function Holder:add(registry, def, source)
+function Holder:add(registry, def, from)
   local row, key = kinds.sort(self.kind, def)
   local theirs = self:taken_by(registry, def)
   if theirs then
     local text = "%s '%s': %s: it is taken by %s"
-    return nil, text:format(row.what, key, row.key, origin.describe(theirs, self.root()))
+    return nil, text:format(row.what, key, row.key, source.describe(theirs, self.root()))
   end
   local there = self.held[key or false]
   if there and self.given[key] == def and registry:known(row.kind, key) then
     return key
   end
-  local made, fault = registry:add(self.kind, def, source)
+  local made, fault = registry:add(self.kind, def, from)
   if made then
     self.held[key], self.given[key] = made, def
   end

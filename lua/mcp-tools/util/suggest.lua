@@ -1,5 +1,8 @@
--- Receives a mistyped word and the words that would have been right. Sends the closest one, or nil.
--- Does not know about options or commands; both ask it.
+--- Suggestion for a mistyped word: the nearest of those that would have been right, by edit distance.
+---
+--- Receives: a word and candidates.
+--- Sends: the closest one, or nil.
+--- Does not know about: what the words name.
 
 --- Edits (insert, delete or replace one byte, swap two neighbours) that turn `a` into `b`.
 ---@param a string

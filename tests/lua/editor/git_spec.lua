@@ -2,7 +2,8 @@ local git = require('mcp-tools.editor.git')
 local project = require('editor_project')
 local t = require('helpers')
 
-local NOBODY = { on_cancel = function() end }
+--- Nobody ends it.
+local NOBODY = { call = require('mcp-tools.call.call').new({ id = 'c', name = 'x', host = 'nvim' }) }
 local marker = project.base .. '/ran'
 
 local function system(command, cwd, stdin)

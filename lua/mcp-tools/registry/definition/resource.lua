@@ -24,7 +24,6 @@ local M = {}
 ---@field complete table<string, function> variable → `fun(ctx, prefix, arguments)`
 ---@field paths table<string, true> variables that name files of the project
 ---@field watch? fun(changed: fun(), params: table): fun()?
----@field bundled boolean? text of it is repaired instead of refused
 ---@field timeout number? ms
 ---@field hosts table<string, table>?
 ---@field style 'execute'|'run'

@@ -39,9 +39,9 @@ local M = {}
 ---@field lint string[] what should be changed
 ---@field typos string[] what is not what was meant
 ---@field repairs string[] what was changed before publishing
----@field source mcp-tools.Source? where it comes from (registry/store.lua); none: made by hand
----@field fingerprint string? of what it says of itself, once somebody asked (util/canonical_json.lua)
----@field noted table? arguments that the log has been told of (call/arguments.lua)
+---@field source mcp-tools.Source? where it comes from; the registry says so when it takes it in
+---@field noted table? arguments of clients that it does not have, as a list and a set (call/arguments.lua)
+---@field fingerprint string? made when somebody asks for it (util/canonical_json.lua)
 
 --- A path below another.
 local function below(base, path)

@@ -125,7 +125,7 @@ describe(':McpTools', function()
     t.matches('^bridge: stopped', window_text('status'))
     vim.cmd('McpTools start')
     notifications.wait('ready: ')
-    require('mcp-tools.bridge').reported('sessions', {
+    require('mcp-tools.bridge.attachment').reported('sessions', {
       count = 1,
       calls = 1,
       clients = { { name = 'some-client', version = '2', transport = 'http' } },

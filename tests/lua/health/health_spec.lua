@@ -1,5 +1,6 @@
 local notifications = require('notifications')
 local t = require('helpers')
+local attachment = require('mcp-tools.bridge.attachment')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 
@@ -53,15 +54,15 @@ describe('health', function()
     bridge.start()
     t.matches('it is starting', report())
     reach('ready')
-    bridge.attached(5, {
+    attachment.attached(5, {
       pid = bridge.status().pid,
       port = bridge.get_port(),
       wanted_port = bridge.get_port() + 1,
       port_holder = 'ours',
       versions = { bridge = '1.0', python = '3.11.7', sdk = '2.3.0', aiohttp = '3.14', msgpack = '1.2' },
     })
-    bridge.reported('blocked', { mode = 'r', at = 1 })
-    bridge.reported('sessions', { count = 3, calls = 2, clients = {} })
+    attachment.reported('blocked', { mode = 'r', at = 1 })
+    attachment.reported('sessions', { count = 3, calls = 2, clients = {} })
     local text = report()
     t.matches('ready: http://127%.0%.0%.1:%d+/mcp', text)
     t.matches('MCP SDK 2%.3%.0', text)

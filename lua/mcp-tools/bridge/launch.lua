@@ -38,11 +38,10 @@ function M.url(port)
 end
 
 ---@param runtime mcp-tools.bridge.Runtime
----@param mine mcp-tools.bridge.Identity
 ---@param socket string
 ---@param port integer
 ---@return table<string, string|false>
-local function environment(runtime, mine, socket, port)
+local function environment(runtime, socket, port)
   local own = runtime.source ~= 'command'
   local path = project.plugin_dir()
   if not own and vim.env.PYTHONPATH then
@@ -51,7 +50,9 @@ local function environment(runtime, mine, socket, port)
   return {
     NVIM_LISTEN_ADDRESS = socket,
     MCP_PORT = tostring(port),
-    MCP_AUTH_TOKEN = mine.token,
+    -- A process shows for its whole life what environment it was started with: the token comes by stdin.
+    MCP_TOOLS_TOKEN_STDIN = '1',
+    MCP_AUTH_TOKEN = false,
     MCP_LOG_FILE = config.get('bridge.log_file') or false,
     MCP_TOOL_TIMEOUT = tostring(config.get('bridge.tool_timeout')),
     MCP_TOOLS_PORT_FALLBACK = '1',
@@ -89,7 +90,8 @@ function M.prepare(request, done)
       version = runtime.version,
       spec = {
         command = runtime.command,
-        env = environment(runtime, mine, socket, port),
+        env = environment(runtime, socket, port),
+        stdin = mine.token .. '\n',
         -- `-m` looks into the working folder first, and a project must not lend us its modules.
         cwd = project.plugin_dir(),
       },

@@ -60,15 +60,20 @@ describe('bridge', function()
     notifications.restore()
   end)
 
-  it('hands the bridge what it needs, the token in the environment only', function()
+  it('hands the bridge what it needs, the token by stdin only', function()
     use('ready')
     vim.env.PYTHONHOME = nil
+    vim.env.MCP_AUTH_TOKEN = 'of another server'
     bridge.start()
+    vim.env.MCP_AUTH_TOKEN = nil
     reach('ready')
     local start = starts()[1]
     local mine = identity.load(project.root())
     t.eq({ 'ready' }, start.argv)
-    t.eq(mine.token, start.env.MCP_AUTH_TOKEN)
+    t.eq(mine.token .. '\n', start.stdin)
+    t.eq('1', start.env.MCP_TOOLS_TOKEN_STDIN)
+    t.eq(nil, start.env.MCP_AUTH_TOKEN)
+    t.ok(not vim.inspect(start.env):find(mine.token, 1, true))
     t.eq(tostring(mine.port), start.env.MCP_PORT)
     t.eq(vim.v.servername, start.env.NVIM_LISTEN_ADDRESS)
     t.eq('300000', start.env.MCP_TOOL_TIMEOUT)

@@ -25,8 +25,9 @@ local M = {}
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
 ---@field announce? boolean say when it is ready
+---@field root? string a folder: from now on the editor stands for the project that it lies in
 
-local request = {} ---@type mcp-tools.bridge.StartOpts
+local request = {} ---@type mcp-tools.bridge.StartOpts of the last start, as far as a restart repeats it
 local supervisor ---@type mcp-tools.bridge.Supervisor
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
@@ -135,14 +136,22 @@ local function configured()
   }
 end
 
+--- The project stays, wherever the person goes: clients are configured for its port and token.
+---@param root? string
+local function move(root)
+  if root then
+    project.fix(project.find(root))
+  end
+end
+
 --- Starts the bridge, or joins the start that is under way: `on_ready` is called in every case.
 ---@param opts? mcp-tools.bridge.StartOpts
 function M.start(opts)
   opts = opts or {}
   watch_leave()
   if not supervisor:is_wanted() then
-    request = opts
-    project.fix(nil) -- a restart stays where it is, another start is for where the person is now
+    request = { nvim_socket = opts.nvim_socket, port = opts.port, announce = opts.announce }
+    move(opts.root)
     notify.forget('bridge')
     supervisor:start(configured(), opts)
   else
@@ -156,14 +165,16 @@ function M.stop(cb)
   supervisor:stop(cb)
 end
 
---- Stops and starts on the same port and token. Starts when nothing runs.
----@param opts? { announce?: boolean }
+--- Stops and starts on the same port and token, or for another project. Starts when nothing runs.
+---@param opts? { announce?: boolean, root?: string }
 function M.restart(opts)
-  request = vim.tbl_extend('force', request, opts or {})
+  opts = opts or {}
+  request.announce = opts.announce
   if supervisor:is_wanted() then
+    move(opts.root)
     supervisor:restart()
   else
-    M.start(request)
+    M.start(vim.tbl_extend('force', request, opts))
   end
 end
 

@@ -151,14 +151,16 @@ end
 local function report_project(root)
   local path, other = stranger(root)
   if not other and not require('mcp-tools.files.paths').is_project(root) then
-    local moves = 'Go to a file of a project, `:McpTools stop`, `:McpTools start`; or start Neovim in one'
+    local moves = 'Name one: `:McpTools restart DIR`; or start Neovim in one'
     return health.warn(('%s is no project: tools ask before they touch any file'):format(root), moves)
   end
   health.info('project: ' .. root)
   if path then
     local where = other and ('in another project, ' .. other) or 'outside of it'
     health.warn(('the current file, %s, lies %s: tools ask before they touch it'):format(path, where), {
-      "To work on it with tools: go to it, `:McpTools stop`, `:McpTools start`; port and token are that project's then",
+      ("To work on it with tools: `:McpTools restart %s`; port and token are that project's then"):format(
+        other or vim.fs.dirname(path)
+      ),
       'To work on both: open it in a Neovim of its own',
     })
   end

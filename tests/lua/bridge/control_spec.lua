@@ -277,32 +277,97 @@ describe('bridge', function()
     reach('ready')
   end)
 
-  it('stays with its project when it is restarted, and goes along when it is started anew', function()
+  describe('with its project', function()
+    local before, here, elsewhere, port
+
+    --- A folder with a project in it.
     local function folder()
       local path = vim.fn.tempname()
-      vim.fn.mkdir(path, 'p')
+      vim.fn.mkdir(path .. '/.git', 'p')
       return vim.uv.fs_realpath(path)
     end
-    local before, here, elsewhere = vim.uv.cwd(), folder(), folder()
-    use('ready')
-    vim.cmd.cd(here)
-    bridge.start()
-    reach('ready')
-    t.eq(here, bridge.status().root)
-    local port = bridge.get_port()
-    vim.cmd.cd(elsewhere)
-    bridge.restart()
-    t.wait(function()
-      return #starts() == 2 and bridge.status().state == 'ready'
-    end, 5000)
-    t.eq({ here, port }, { bridge.status().root, bridge.get_port() })
-    bridge.stop()
-    reach('stopped')
-    t.eq(here, project.root())
-    bridge.start()
-    reach('ready')
-    t.eq(elsewhere, bridge.status().root)
-    vim.cmd.cd(before)
+
+    before_each(function()
+      before, here, elsewhere = vim.uv.cwd(), folder(), folder()
+      use('ready')
+      project.fix(nil)
+      vim.cmd.cd(here)
+      bridge.start()
+      reach('ready')
+      t.eq(here, bridge.status().root)
+      port = bridge.get_port()
+    end)
+
+    after_each(function()
+      vim.cmd('silent! %bwipeout!')
+      vim.cmd.cd(before)
+      project.fix(nil)
+    end)
+
+    --- The process that follows has port and token of the first one.
+    local function stays(act)
+      local token, old = bridge.get_auth_token(), #starts()
+      act()
+      t.wait(function()
+        return #starts() == old + 1 and bridge.status().state == 'ready'
+      end, 5000)
+      t.eq({ here, port, token }, { bridge.status().root, bridge.get_port(), bridge.get_auth_token() })
+      t.eq(here, project.root())
+    end
+
+    local function crash()
+      vim.uv.kill(bridge.status().pid, 'sigkill')
+    end
+
+    local function stop_and_start()
+      bridge.stop()
+      bridge.start()
+    end
+
+    local function stop_then_start()
+      bridge.stop()
+      reach('stopped')
+      bridge.start()
+    end
+
+    it('stays, wherever the person goes', function()
+      vim.cmd.cd(elsewhere)
+      stays(bridge.restart)
+      stays(crash)
+      stays(stop_and_start)
+      stays(stop_then_start)
+    end)
+
+    it('stays when a window has another folder, or shows a file of another project', function()
+      vim.cmd.lcd(elsewhere)
+      stays(bridge.restart)
+      vim.fn.writefile({ 'text' }, elsewhere .. '/file')
+      vim.cmd.edit(elsewhere .. '/file')
+      stays(stop_then_start)
+      stays(crash)
+    end)
+
+    it('stays when its folder is deleted', function()
+      vim.fn.delete(here, 'rf')
+      stays(bridge.restart)
+      stays(crash)
+      stays(stop_then_start)
+    end)
+
+    it('goes to the project that the person names', function()
+      vim.fn.mkdir(elsewhere .. '/below')
+      bridge.restart({ root = elsewhere .. '/below' })
+      t.wait(function()
+        return #starts() == 2 and bridge.status().state == 'ready'
+      end, 5000)
+      t.eq({ elsewhere, elsewhere }, { bridge.status().root, project.root() })
+      t.ok(bridge.get_port() ~= port)
+      bridge.stop()
+      reach('stopped')
+      bridge.start({ root = here })
+      reach('ready')
+      t.eq({ here, port }, { bridge.status().root, bridge.get_port() })
+    end)
   end)
 
   it('says what is wrong with the project file and starts nothing', function()

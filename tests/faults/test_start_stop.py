@@ -17,7 +17,7 @@ from tests.support import processes
 from tests.support.bridge import Bridge, ready
 from tests.support.leaks import descendants
 from tests.support.nvim import Nvim
-from tests.support.raw import Raw
+from tests.support.raw import Raw, text_of, within
 
 pytestmark = pytest.mark.nvim("0.11")
 
@@ -279,3 +279,36 @@ async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
     assert (process.returncode, output) == (1, b"")
     assert f"port {bridge.port} is taken" in errors.decode().splitlines()[-1]
     assert "MCP_PORT" in errors.decode().splitlines()[-1]
+
+
+RESTARTS = """
+local function tool(name, execute)
+  mcp_tools.register({ name = name, description = name, needs_approval = false, execute = execute })
+end
+tool('restart', function(ctx) vim.cmd('McpTools restart') ctx('done') end)
+tool('stop_and_start', function(ctx) mcp_tools.stop() mcp_tools.start() ctx('done') end)
+tool('restart_first', function(ctx)
+  vim.cmd('McpTools restart')
+  vim.defer_fn(function() ctx('done') end, 50)
+end)
+tool('restart_last', function(ctx) ctx('done') vim.cmd('McpTools restart') end)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["restart", "stop_and_start", "restart_first", "restart_last"])
+async def test_restart_from_inside_of_a_call(spawn_nvim: Spawn, tool: str) -> None:
+    """The client is told what the tool gave, with a session and without one, and goes on."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua(RESTARTS)
+    await nvim.lua("mcp_tools.start()")
+    bridge = await ready(nvim)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        for call in (raw.call, raw.stateless) * 2:
+            old = await bridge.pid()
+            assert text_of(await within(5, call(tool))) == "done"
+            await nvim.wait_for(
+                "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+            )
+            assert await ready(nvim) == bridge

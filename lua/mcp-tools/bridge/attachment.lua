@@ -20,9 +20,6 @@ local M = {}
 ---@field port_holder 'none'|'ours'|'stranger' who had the wanted port
 ---@field versions table<string, string>
 
----@type { port: integer, token: string }? made for this held port, and not sent there by anyone since
-local renewed
-
 --- The process is gone: forget what was true for it alone.
 function M.reset()
   local said = current.said
@@ -34,23 +31,26 @@ end
 ---@return string?
 local function new_token(info)
   local said, mine = current.said, current.prepared.identity
-  local held = info.port_holder == 'stranger'
-  if held and renewed and renewed.port == info.wanted_port and renewed.token == mine.token then
-    return nil -- after a restart: the token is the one that was made because of it
-  end
-  said.note, renewed = nil, nil
-  if not held then
+  local wanted = info.wanted_port
+  if info.port_holder ~= 'stranger' then
+    said.note = nil
+    identity.served(mine, info.port)
     return nil
   end
-  local ok, err = identity.renew_token(mine)
+  local held = 'port %d is held by a program that is not ours'
+  if mine.kept_from == wanted then
+    -- The token is the one that was made because of it.
+    local text = held .. ': the bridge listens on %d'
+    notify.once('port', 'warn', text:format(wanted, info.port), 'Set bridge.port to a free port')
+    return nil
+  end
+  local ok, err = identity.renew_token(mine, wanted)
   if not ok then
     error(err, 0) -- better no bridge than one behind a token that a stranger may know
   end
-  renewed = { port = info.wanted_port, token = mine.token }
-  local text = 'port %d is held by a program that is not ours, so clients may have sent it the token: '
-    .. 'a new token was made and the bridge listens on %d'
-  said.note = text:format(info.wanted_port, info.port)
-  notify.warn(said.note, 'Give clients the new token (:McpTools endpoint)')
+  local text = held .. ', so clients may have sent it the token: a new token was made and the bridge listens on %d'
+  said.note = text:format(wanted, info.port)
+  notify.warn(said.note, 'Give clients the new token (:McpTools endpoint), or set bridge.port to a free port')
   return mine.token
 end
 
@@ -84,7 +84,7 @@ end
 local reports = {
   listening = function(data)
     current.said.port = data.port
-    renewed = nil -- from now on clients send the token there
+    identity.served(current.prepared.identity, data.port)
     log.info('the bridge listens on port %d as well', data.port)
     announce.publish()
   end,

@@ -312,3 +312,42 @@ async def test_restart_from_inside_of_a_call(spawn_nvim: Spawn, tool: str) -> No
                 "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
             )
             assert await ready(nvim) == bridge
+
+
+RELOAD = """
+for name in pairs(package.loaded) do
+  if name:find('^mcp%-tools') then
+    package.loaded[name] = nil
+  end
+end
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["setup", "stop", "while it starts"])
+async def test_the_plugin_is_loaded_again(spawn_nvim: Spawn, tmp_path: Path, then: str) -> None:
+    """As a plugin manager does it: one bridge, with port and token of the project, which stays the same."""
+    setup = f"require('mcp-tools').setup({{ bridge = {{ python = [[{sys.executable}]] }} }})"
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a')")
+    bridge = await ready(nvim)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        (old,) = bridges()
+        if then == "while it starts":
+            await nvim.lua("mcp_tools.stop() mcp_tools.start()")
+        await nvim.lua(f"vim.cmd.cd([[{tmp_path}]]) {RELOAD}")
+        await nvim.lua(f"{setup} _G.mcp_tools = require('mcp-tools')")
+        if then == "stop":
+            await nvim.lua("mcp_tools.stop()")
+            await nvim.wait_for("return mcp_tools.status().state == 'stopped'")
+            async with asyncio.timeout(5):
+                while bridges():
+                    await asyncio.sleep(0.02)
+            return
+        await nvim.wait_for(
+            "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+        )
+        assert await ready(nvim) == bridge
+        assert len(bridges()) == 1
+        assert (await raw.send(raw.message("ping")))[0] == 200

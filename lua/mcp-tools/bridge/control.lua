@@ -12,6 +12,7 @@ local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
+local lasting = require('mcp-tools.util.lasting')
 local launch = require('mcp-tools.bridge.launch')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
@@ -29,9 +30,16 @@ local M = {}
 
 local request = {} ---@type mcp-tools.bridge.StartOpts of the last start, as far as a restart repeats it
 local supervisor ---@type mcp-tools.bridge.Supervisor
+local after_earlier ---@type fun()[]? what waits for the end of the bridge that an earlier load of the plugin had
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
 local function prepare(done)
+  if after_earlier then
+    table.insert(after_earlier, function()
+      prepare(done)
+    end)
+    return
+  end
   launch.prepare(request, function(prepared, fault)
     current.prepared, current.fault = prepared, fault
     if prepared then
@@ -77,20 +85,14 @@ local function give_up(err)
   end
 end
 
----@type table<mcp-tools.bridge.State, fun()>
-local on_state = {
-  ready = function()
+---@param state mcp-tools.bridge.State
+local function on_state(state)
+  if state == 'ready' then
     current.fault = nil
     announce.publish()
     announce.ready(request.announce)
-  end,
-  starting = function()
+  else
     await_install.forget()
-    attachment.reset()
-  end,
-}
-for _, state in ipairs({ 'waiting', 'stopping', 'stopped', 'failed' }) do
-  on_state[state] = function()
     attachment.reset()
     instances.remove()
   end
@@ -98,9 +100,7 @@ end
 
 supervisor = Supervisor.new({
   launch = prepare,
-  on_state = function(state)
-    on_state[state]()
-  end,
+  on_state = on_state,
   on_give_up = give_up,
 })
 current.supervisor = supervisor
@@ -196,5 +196,27 @@ end
 function M.is_wanted()
   return supervisor:is_wanted()
 end
+
+--- The plugin is loaded again: ours takes the place of the bridge that belongs to the modules of before.
+---@param earlier { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
+local function replace(earlier)
+  local wanted = earlier.is_wanted()
+  after_earlier = {}
+  earlier.stop(function()
+    local waiting = after_earlier or {}
+    after_earlier = nil
+    for _, go_on in ipairs(waiting) do
+      go_on()
+    end
+  end)
+  if wanted then
+    M.start()
+  end
+end
+
+if lasting.bridge then
+  replace(lasting.bridge)
+end
+lasting.bridge = { is_wanted = M.is_wanted, stop = M.stop }
 
 return M

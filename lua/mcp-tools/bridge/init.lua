@@ -4,6 +4,8 @@
 --- Sends: it to the file that does it.
 --- Does not know about: how anything works.
 
+local lasting = require('mcp-tools.util.lasting')
+
 ---@class mcp-tools.bridge: mcp-tools.bridge.Control
 ---@field is_running fun(): boolean
 ---@field get_port fun(): integer?
@@ -32,6 +34,11 @@ function M.autostart()
       M.start()
     end
   end)
+end
+
+if lasting.bridge then
+  -- Start-up cost: only a plugin that is loaded again has a bridge by now, which control replaces.
+  require('mcp-tools.bridge.control')
 end
 
 return setmetatable(M, {

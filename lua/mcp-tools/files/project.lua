@@ -5,6 +5,7 @@
 --- Does not know about: processes, what is kept where.
 
 local config = require('mcp-tools.config')
+local lasting = require('mcp-tools.util.lasting')
 
 local uv = vim.uv
 
@@ -15,8 +16,6 @@ M.VERSION = '0.1.0'
 
 --- Names this life of the editor.
 M.boot = ('%s-%x'):format(uv.os_getpid(), uv.hrtime() % 2 ^ 48)
-
-local fixed ---@type string?
 
 --- The path with forward slashes and links resolved. Names stay what they are: a folder may be called `$HOME`.
 ---@param path string
@@ -84,13 +83,13 @@ end
 --- file. Clients are configured for it.
 ---@return string
 function M.root()
-  return fixed or M.find()
+  return lasting.root or M.find()
 end
 
 --- From now on this is the root.
 ---@param root? string nil: that of the current file again
 function M.fix(root)
-  fixed = root
+  lasting.root = root
 end
 
 --- The folder for everything that outlives a session.

@@ -168,7 +168,7 @@ describe(':McpTools', function()
       annotations = { read_only = true },
       execute = function() end,
     })
-    require('mcp-tools.bridge').reported('sessions', {
+    require('mcp-tools.bridge.attachment').reported('sessions', {
       count = 1,
       calls = 0,
       clients = { { name = hostile, version = hostile, transport = 'http' } },

@@ -100,9 +100,12 @@ local reports = {
 --- The bridge tells what it sees (wire/, `report`).
 ---@param kind string
 ---@param data table
-function M.reported(kind, data)
+---@param channel? integer whose
+function M.reported(kind, data, channel)
   local handler = reports[kind]
-  if handler then
+  if channel ~= current.said.channel then
+    log.debug('a bridge that this editor has not started reports %s', tostring(kind))
+  elseif handler then
     handler(data)
   else
     log.debug('the bridge reports %s, which this version does not know', tostring(kind))

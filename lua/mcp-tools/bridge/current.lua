@@ -45,8 +45,8 @@ end
 --- Where clients connect; nil until the bridge is ready.
 ---@return { url: string, token: string, port: integer }?
 function M.endpoint()
-  local port = M.get_port()
-  return port and { url = launch.url(port), token = M.prepared.identity.token, port = port } or nil
+  local port, prepared = M.get_port(), M.prepared
+  return port and { url = launch.url(prepared.host, port), token = prepared.identity.token, port = port } or nil
 end
 
 return M

@@ -15,6 +15,7 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field spec mcp-tools.bridge.ProcessSpec
 ---@field identity mcp-tools.bridge.Identity
 ---@field socket string address of this editor
+---@field host string
 ---@field source 'command'|'python'|'environment'
 ---@field version? string of Python, when known
 
@@ -30,10 +31,10 @@ function M.fault(message, source)
 end
 
 --- Where clients on this machine reach a port of the bridge.
+---@param host string
 ---@param port integer
 ---@return string
-function M.url(port)
-  local host = config.get('bridge.host')
+function M.url(host, port)
   return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
 end
 
@@ -86,6 +87,7 @@ function M.prepare(request, done)
     done({
       identity = mine,
       socket = socket,
+      host = config.get('bridge.host'),
       source = runtime.source,
       version = runtime.version,
       spec = {

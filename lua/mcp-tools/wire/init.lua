@@ -259,8 +259,9 @@ end
 --- News from the bridge, for people.
 ---@param kind 'listening'|'sessions'|'blocked'
 ---@param data table
-function M.report(kind, data)
-  attachment.reported(kind, data)
+---@param id integer its channel
+function M.report(kind, data, id)
+  attachment.reported(kind, data, id)
 end
 
 return M

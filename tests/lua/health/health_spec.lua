@@ -74,8 +74,8 @@ describe('health', function()
       port_holder = 'ours',
       versions = { bridge = '1.0', python = '3.11.7', sdk = '2.3.0', aiohttp = '3.14', msgpack = '1.2' },
     })
-    attachment.reported('blocked', { mode = 'r', at = 1 })
-    attachment.reported('sessions', { count = 3, calls = 2, clients = {} })
+    attachment.reported('blocked', { mode = 'r', at = 1 }, 5)
+    attachment.reported('sessions', { count = 3, calls = 2, clients = {} }, 5)
     local text = report()
     t.matches('ready: http://127%.0%.0%.1:%d+/mcp', text)
     t.matches('MCP SDK 2%.3%.0', text)

@@ -222,7 +222,7 @@ class NvimEditor:
         self._tell(_UNSUBSCRIBE, (self._channel_id, uri))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
-        self._tell(_REPORT, (kind, data))
+        self._tell(_REPORT, (kind, data, self._channel_id))
 
     def set_listener(self, listener: EditorListener) -> None:
         self._listener = listener

@@ -1,14 +1,17 @@
 """Environment variables → one frozen `Environment`; secrets leave `os.environ` before anything else runs.
 
-Receives the environment; sends `Environment`, or a `ConfigurationError` with the variable and the remedy.
+Receives the environment, and from the plugin the token by stdin (what a process was started with stays
+readable in `/proc/PID/environ`). Sends `Environment`, or a `ConfigurationError` with variable and remedy.
 Does not know about: options of the plugin (those come with `hello`).
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import secrets
+import threading
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 
@@ -17,6 +20,9 @@ from ..errors import ConfigurationError
 _PRIVATE = ("MCP_AUTH_TOKEN", "NVIM_LISTEN_ADDRESS", "NVIM")
 """What child processes of tools must not inherit."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
+_STDIN_PATIENCE = 10.0
+"""Seconds in which the token must have come; less than the editor waits for the bridge."""
+_STDIN_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class Environment:
 
     Attributes:
         address: NVIM_LISTEN_ADDRESS, a path or `host:port`.
-        token: MCP_AUTH_TOKEN, or a fresh one.
+        token: the first line of stdin with MCP_TOOLS_TOKEN_STDIN, else MCP_AUTH_TOKEN, or a fresh one.
         token_made: the token is fresh, so somebody must be shown it.
         port: MCP_PORT; 0 = any.
         host: MCP_TOOLS_HOST; a loopback address.
@@ -46,12 +52,16 @@ class Environment:
     instance_dir: str | None = None
 
 
-def take(environ: MutableMapping[str, str], terminal: bool) -> Environment:
+def take(
+    environ: MutableMapping[str, str], terminal: bool, stdin: int = 0, patience: float = _STDIN_PATIENCE
+) -> Environment:
     """Reads the environment and removes the private part of it.
 
     Args:
         environ: usually `os.environ`; changed.
         terminal: a person reads our output, so a token may be made and shown.
+        stdin: where the token comes from when MCP_TOOLS_TOKEN_STDIN says so; it is empty from then on.
+        patience: seconds that the token may take.
 
     Raises:
         ConfigurationError: something is missing or wrong.
@@ -63,13 +73,20 @@ def take(environ: MutableMapping[str, str], terminal: bool) -> Environment:
             "NVIM_LISTEN_ADDRESS is not set: give it the editor's v:servername (:echo v:servername)"
         )
     token, made = private["MCP_AUTH_TOKEN"], False
-    if not token:
+    if environ.pop("MCP_TOOLS_TOKEN_STDIN", "") not in ("", "0"):
+        token = _first_line(stdin, patience)
+        if not token:
+            raise ConfigurationError(
+                "MCP_TOOLS_TOKEN_STDIN is set but stdin holds no token: "
+                "the program of bridge.command must hand its stdin on to the bridge"
+            )
+    elif not token:
         if not terminal:
             raise ConfigurationError(
                 "MCP_AUTH_TOKEN is not set: give it a long random string, which clients send as bearer token"
             )
         token, made = secrets.token_hex(32), True
-    elif not _TOKEN.fullmatch(token):
+    if not _TOKEN.fullmatch(token):
         raise ConfigurationError(
             "MCP_AUTH_TOKEN holds characters that no bearer token may have: use letters, digits and ._~+/=-"
         )
@@ -84,6 +101,30 @@ def take(environ: MutableMapping[str, str], terminal: bool) -> Environment:
         port_fallback=environ.get("MCP_TOOLS_PORT_FALLBACK", "") not in ("", "0"),
         instance_dir=environ.get("MCP_TOOLS_INSTANCE_DIR") or None,
     )
+
+
+def _first_line(descriptor: int, patience: float) -> str:
+    """The first line of a descriptor, which is an empty file afterwards; "" when none came in time."""
+    chunks: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while b"\n" not in b"".join(chunks) and (chunk := os.read(descriptor, _STDIN_BYTES)):
+                chunks.append(chunk)
+        except OSError:
+            pass  # closed
+
+    # A thread waits for pipes of every system; one that nobody writes to must not hold the start up.
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(patience)
+    line, newline, _ = b"".join(chunks).partition(b"\n")
+    if not newline:
+        return ""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+    return line.strip().decode("ascii", "replace")
 
 
 def _number(environ: MutableMapping[str, str], name: str, least: int, most: int, wanted: str) -> int | None:

@@ -49,8 +49,10 @@ HELLO_PATIENCE = 2.0
 """Seconds after which the log says what it waits for."""
 END_WITH_EDITOR = 0.7
 """Seconds for the last answers to clients when the editor is gone; the promise is 1 s to the exit."""
-END_BY_SIGNAL = 2.2
+END_BY_SIGNAL = 2.0
 """Seconds for the same after a signal; the promise is 3 s."""
+FAREWELL = 0.25
+"""Seconds before that for calls that are about to end, such as the one whose tool restarts the bridge."""
 LAST_WORDS = 0.3
 """Seconds for the editor to hear that its calls were cancelled."""
 REPORT_AFTER = 0.25
@@ -186,6 +188,8 @@ async def _serve(
     if watch is not None:
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
+    if reason != "editor":
+        await _let_end(context.calls, FAREWELL)
     context.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
@@ -196,6 +200,14 @@ async def _serve(
         await editor.settle(LAST_WORDS)
     editor.close()
     await asyncio.wait({editor.closed}, timeout=0.2)
+
+
+async def _let_end(calls: Calls, within: float) -> None:
+    """Waits for the calls in flight, but not for long."""
+    for _ in range(round(within * 100)):
+        if not calls.in_flight:
+            return
+        await asyncio.sleep(0.01)
 
 
 async def _take_wanted_port(environment: Environment, editor: NvimEditor, runner: Runner) -> None:

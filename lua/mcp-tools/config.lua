@@ -210,6 +210,7 @@ end
 
 local values ---@type table
 local was_setup = false
+local refusal ---@type string?
 
 ---@param new table
 local function use(new)
@@ -261,7 +262,11 @@ end
 --- The person's own options: `change`, and from now on the bridge may start by itself.
 ---@param opts? table
 function M.setup(opts)
-  M.change(opts)
+  local ok, err = pcall(M.change, opts)
+  refusal = not ok and tostring(err) or nil
+  if not ok then
+    error(err, 0)
+  end
   was_setup = true
 end
 
@@ -289,10 +294,16 @@ function M.is_setup()
   return was_setup
 end
 
+--- Why the last call of `setup()` was refused; nil when it was accepted.
+---@return string?
+function M.refusal()
+  return refusal
+end
+
 --- Back to the defaults, as if `setup()` had never run. For tests.
 function M.reset()
   use(defaults())
-  was_setup = false
+  was_setup, refusal = false, nil
 end
 
 return M

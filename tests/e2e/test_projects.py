@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.bridge import Bridge
-from tests.support.raw import Raw
+from bridge.client import call_tool_async
+from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.raw import Raw, text_of
 
 
 async def root_of(bridge: Bridge) -> Path:
@@ -51,3 +55,77 @@ async def test_projects_are_apart(start_bridge: Callable[..., Awaitable[Bridge]]
         foreign = two.session
         assert (await one.send(one.message("ping"), Mcp_Session_Id=foreign))[0] == 404
         assert (await two.send(two.message("ping")))[0] == 200
+
+
+AWAY = {
+    "cd": "vim.cmd.cd(...)",
+    "lcd": "vim.cmd.lcd(...)",
+    "edit": "vim.cmd.edit((...) .. '/file')",
+    "deleted": "vim.cmd.enew()",
+}
+AGAIN = {
+    "restart": "vim.cmd('McpTools restart')",
+    "stop and start": "mcp_tools.stop() mcp_tools.start()",
+    "crash": "vim.uv.kill(mcp_tools.status().pid, 'sigkill')",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+@pytest.mark.parametrize("away", AWAY)
+async def test_clients_go_on(
+    start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, away: str
+) -> None:
+    """However the bridge is started anew and wherever the editor is by then: a session goes on."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        (folder / ".git").mkdir(parents=True)
+    bridge = await start_bridge(cwd=here, init=ROOT_TOOLS)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        await bridge.nvim.lua(AWAY[away], str(elsewhere))
+        if away == "deleted":
+            shutil.rmtree(here)
+        for again in AGAIN.values():
+            old = await bridge.pid()
+            await bridge.nvim.lua(again)
+            await bridge.nvim.wait_for(
+                "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+            )
+            assert await ready(bridge.nvim) == bridge
+            assert text_of(await raw.call("echo", {"value": "here"})) == "here"
+            assert await root_of(bridge) == here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["$HOME", "caf\udce9", "sp ace\n'\""], ids=["variable", "bytes", "odd"])
+async def test_odd_folders(
+    start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A project whose folder is no UTF-8, or has a name that somebody may expand, is served and found."""
+    folder = tmp_path / name
+    (folder / ".git").mkdir(parents=True)
+    (folder / "text.txt").write_text("of the project\n")
+    bridge = await start_bridge(cwd=folder, init=ROOT_TOOLS)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        _, answer = await raw.send(raw.message("prompts/get", {"name": "verify_setup"}))
+        assert "result" in answer, answer
+        _, answer = await raw.send(raw.message("resources/read", {"uri": "nvim://status"}))
+        assert json.loads(answer["result"]["contents"][0]["text"])["root"] == name_of(folder)
+        assert text_of(await raw.call("echo", {"value": "here"})) == "here"
+    for variable in ("NVIM", "NVIM_LISTEN_ADDRESS"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in bridge.nvim.home.environment().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(folder)
+    assert (await call_tool_async("echo", value="found"))["ok"]
+    monkeypatch.chdir(tmp_path)
+    miss = (await call_tool_async("echo", value="found"))["error"]["message"]
+    assert "Name one by `socket`" in miss
+    miss.encode()
+
+
+def name_of(folder: Path) -> str:
+    """A path as clients are told it."""
+    return os.fsencode(folder).decode("utf-8", "replace")

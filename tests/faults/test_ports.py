@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -113,6 +114,48 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         assert status["note"] in "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
         await refuses(bridge, before)
     await takes_over(bridge, port)
+
+
+@pytest.mark.slow
+async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
+    """Its port is one of no use: the next editor says how to choose another, and makes no token for it again.
+
+    Once the port was ours, clients have sent the token there: the next stranger costs a token.
+    """
+    port = free_port()
+    init = f"""
+    _G.Said = {{}}
+    vim.notify = function(text) table.insert(Said, text) end
+    _G.mcp_tools = require('mcp-tools')
+    mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
+    {ROOT_TOOLS}
+    """
+
+    async def next_editor() -> tuple[Bridge, str]:
+        nvim = await spawn_nvim(init_lua=init)
+        await nvim.lua("mcp_tools.start()")
+        bridge = await ready(nvim)
+        await nvim.lua("vim.cmd('checkhealth mcp-tools')")
+        return bridge, "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+
+    async with stranger(port, OTHER):
+        first, _ = await next_editor()
+        advice = f"{port} belongs to another program.*Choose a free port: .*bridge = "
+        for _ in range(2):
+            await first.nvim.stop()
+            again, health = await next_editor()
+            assert again.token == first.token
+            assert "new token" not in health
+            assert re.search(advice, health, re.DOTALL)
+            (said,) = [text for text in await again.nvim.lua("return Said") if str(port) in text]
+            assert "bridge.port" in said
+            assert "token" not in said
+            first = again
+    await takes_over(first, port)
+    await first.nvim.stop()
+    async with stranger(port, OTHER):
+        last, _ = await next_editor()
+        assert last.token != first.token
 
 
 async def refuses(bridge: Bridge, token: str) -> None:

@@ -17,7 +17,7 @@ from tests.support import processes
 from tests.support.bridge import Bridge, ready
 from tests.support.leaks import descendants
 from tests.support.nvim import Nvim
-from tests.support.raw import Raw
+from tests.support.raw import Raw, text_of, within
 
 pytestmark = pytest.mark.nvim("0.11")
 
@@ -279,3 +279,75 @@ async def test_an_address_that_cannot_be_had(bridge: Bridge) -> None:
     assert (process.returncode, output) == (1, b"")
     assert f"port {bridge.port} is taken" in errors.decode().splitlines()[-1]
     assert "MCP_PORT" in errors.decode().splitlines()[-1]
+
+
+RESTARTS = """
+local function tool(name, execute)
+  mcp_tools.register({ name = name, description = name, needs_approval = false, execute = execute })
+end
+tool('restart', function(ctx) vim.cmd('McpTools restart') ctx('done') end)
+tool('stop_and_start', function(ctx) mcp_tools.stop() mcp_tools.start() ctx('done') end)
+tool('restart_first', function(ctx)
+  vim.cmd('McpTools restart')
+  vim.defer_fn(function() ctx('done') end, 50)
+end)
+tool('restart_last', function(ctx) ctx('done') vim.cmd('McpTools restart') end)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["restart", "stop_and_start", "restart_first", "restart_last"])
+async def test_restart_from_inside_of_a_call(spawn_nvim: Spawn, tool: str) -> None:
+    """The client is told what the tool gave, with a session and without one, and goes on."""
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua(RESTARTS)
+    await nvim.lua("mcp_tools.start()")
+    bridge = await ready(nvim)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        for call in (raw.call, raw.stateless) * 2:
+            old = await bridge.pid()
+            assert text_of(await within(5, call(tool))) == "done"
+            await nvim.wait_for(
+                "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+            )
+            assert await ready(nvim) == bridge
+
+
+RELOAD = """
+for name in pairs(package.loaded) do
+  if name:find('^mcp%-tools') then
+    package.loaded[name] = nil
+  end
+end
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["setup", "stop", "while it starts"])
+async def test_the_plugin_is_loaded_again(spawn_nvim: Spawn, tmp_path: Path, then: str) -> None:
+    """As a plugin manager does it: one bridge, with port and token of the project, which stays the same."""
+    setup = f"require('mcp-tools').setup({{ bridge = {{ python = [[{sys.executable}]] }} }})"
+    nvim = await spawn_with(spawn_nvim)
+    await nvim.lua("start('a')")
+    bridge = await ready(nvim)
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        (old,) = bridges()
+        if then == "while it starts":
+            await nvim.lua("mcp_tools.stop() mcp_tools.start()")
+        await nvim.lua(f"vim.cmd.cd([[{tmp_path}]]) {RELOAD}")
+        await nvim.lua(f"{setup} _G.mcp_tools = require('mcp-tools')")
+        if then == "stop":
+            await nvim.lua("mcp_tools.stop()")
+            await nvim.wait_for("return mcp_tools.status().state == 'stopped'")
+            async with asyncio.timeout(5):
+                while bridges():
+                    await asyncio.sleep(0.02)
+            return
+        await nvim.wait_for(
+            "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+        )
+        assert await ready(nvim) == bridge
+        assert len(bridges()) == 1
+        assert (await raw.send(raw.message("ping")))[0] == 200

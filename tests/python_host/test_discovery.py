@@ -472,6 +472,33 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
 
 
 @pytest.mark.slow
+async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
+    """What was known of the module is offered again at the next look, in this editor and in the next."""
+    project = home.make("cwd")
+    (project / ".git").mkdir()
+    (project / "mcp_tools").mkdir()
+    path = write(project, "mcp_tools/own.py", "own")
+    (home.make("state") / "nvim").mkdir(exist_ok=True)
+    add = f"vim.opt.runtimepath:append([[{project}]])"
+    trust, distrust = "vim.cmd.edit(...); vim.cmd.trust()", "vim.cmd.edit(...); vim.cmd.trust('++remove')"
+
+    nvim = await editor(init=add)
+    await nvim.lua(trust, str(path))
+    assert await looked(nvim) == ["own"]
+    for _ in range(2):
+        await nvim.lua(distrust, str(path))
+        assert await refresh(nvim) == []
+        await nvim.lua(trust, str(path))
+        assert await refresh(nvim) == ["own"]
+    await nvim.lua(distrust, str(path))
+    await nvim.stop()
+    nvim = await editor(init=add)
+    assert await looked(nvim) == []
+    await nvim.lua(trust, str(path))
+    assert await refresh(nvim) == ["own"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["file", "folder"])
 async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, home: Any, what: str) -> None:
     """What a project's link leads to was chosen by the project: it runs after `:trust` only."""

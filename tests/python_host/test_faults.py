@@ -309,3 +309,16 @@ async def test_without_an_environment_the_call_says_what_to_do(
     await nvim.lua("require('mcp-tools.bridge').install({ command = { 'true' } })")
     await loaded(nvim)
     assert (await Caller(nvim, None).call("py_add", a=1)).value["sum"] == 3
+
+
+async def test_the_plugin_is_loaded_again(start: Start) -> None:
+    """The host of before ends: what it serves is nobody's any more."""
+    bridge = await start()
+    async with caller(bridge, "lua") as tools:
+        old = (await tools.call("py_pid")).value
+    await bridge.nvim.lua(
+        "for name in pairs(package.loaded) do"
+        " if name:find('^mcp%-tools') then package.loaded[name] = nil end end"
+        " require('mcp-tools.python.host')"
+    )
+    await gone(old)

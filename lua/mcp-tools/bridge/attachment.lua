@@ -1,10 +1,17 @@
--- Receives what the bridge of this editor says about itself: hello, reports, the loss of its channel. Sends the facts
--- to control.lua, and a new token when the old one may have reached a stranger.
--- Does not know about processes; a bridge that this editor has not started does not come here.
+--- What the bridge says about itself: its hello, its reports, the loss of its channel.
+---
+--- Receives: those, from wire/.
+--- Sends: the facts to current.lua; a new token when the old one may have reached a stranger.
+--- Does not know about: calls. A bridge that this editor has not started changes nothing here.
 
+local announce = require('mcp-tools.bridge.announce')
+local current = require('mcp-tools.bridge.current')
 local identity = require('mcp-tools.bridge.identity')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local project = require('mcp-tools.files.project')
+
+local M = {}
 
 ---@class mcp-tools.bridge.Hello what the bridge tells when it attaches
 ---@field pid integer
@@ -13,85 +20,96 @@ local notify = require('mcp-tools.notify')
 ---@field port_holder 'none'|'ours'|'stranger' who had the wanted port
 ---@field versions table<string, string>
 
----@class mcp-tools.bridge.Attachment
----@field channel? integer
----@field hello mcp-tools.bridge.Hello|{} empty until it has attached
----@field port? integer the one that clients should use
----@field sessions? { count: integer, calls: integer, clients: table[] }
----@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
----@field note? string why the token is a new one
----@field _renewed? { port: integer, token: string } made for this held port, and not sent there by anyone since
-local Attachment = {}
-Attachment.__index = Attachment
-
----@return mcp-tools.bridge.Attachment
-function Attachment.new()
-  return setmetatable({ hello = {} }, Attachment)
-end
-
 --- The process is gone: forget what was true for it alone.
-function Attachment:reset()
-  self.channel, self.hello, self.port, self.sessions = nil, {}, nil, nil
+function M.reset()
+  local said = current.said
+  said.channel, said.hello, said.port, said.sessions = nil, {}, nil, nil
 end
 
----@param channel integer
----@param hello mcp-tools.bridge.Hello
----@param project mcp-tools.bridge.Identity its token is renewed in place
----@return string? token a new one
-function Attachment:attach(channel, hello, project)
-  self.channel, self.hello, self.port = channel, hello, hello.port
-  local held, renewed = hello.port_holder == 'stranger', self._renewed
-  if held and renewed and renewed.port == hello.wanted_port and renewed.token == project.token then
-    return nil -- after a restart: the token is the one that was made because of it
-  end
-  self.note, self._renewed = nil, nil
-  if not held then
+--- A new token when a stranger had our port and may have been sent the old one.
+---@param info mcp-tools.bridge.Hello
+---@return string?
+local function new_token(info)
+  local said, mine = current.said, current.prepared.identity
+  local wanted = info.wanted_port
+  if info.port_holder ~= 'stranger' then
+    said.note = nil
+    identity.served(mine, info.port)
     return nil
   end
-  local ok, err = identity.renew_token(project)
+  local held = 'port %d is held by a program that is not ours'
+  if mine.kept_from == wanted then
+    -- The token is the one that was made because of it.
+    local text = held .. ': the bridge listens on %d'
+    notify.once('port', 'warn', text:format(wanted, info.port), 'Set bridge.port to a free port')
+    return nil
+  end
+  local ok, err = identity.renew_token(mine, wanted)
   if not ok then
     error(err, 0) -- better no bridge than one behind a token that a stranger may know
   end
-  self._renewed = { port = hello.wanted_port, token = project.token }
-  local text = 'port %d is held by a program that is not ours, so clients may have sent it the token: '
-    .. 'a new token was made and the bridge listens on %d'
-  self.note = text:format(hello.wanted_port, hello.port)
-  notify.warn(self.note, 'Give clients the new token (:McpTools endpoint)')
-  return project.token
+  local text = held .. ', so clients may have sent it the token: a new token was made and the bridge listens on %d'
+  said.note = text:format(wanted, info.port)
+  notify.warn(said.note, 'Give clients the new token (:McpTools endpoint), or set bridge.port to a free port')
+  return mine.token
+end
+
+--- A bridge has attached (wire/, `hello`).
+---@param channel integer
+---@param info mcp-tools.bridge.Hello
+---@return string? token a new one
+function M.attached(channel, info)
+  local process = current.supervisor.process
+  -- A program of the person's own may be a wrapper, with the bridge as its child.
+  local ours = process
+    and (process.pid == info.pid or current.prepared.source ~= 'environment' or vim.fn.has('win32') == 1)
+  if not ours then
+    log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
+    project.fix(project.root())
+    return nil
+  end
+  local said = current.said
+  said.channel, said.hello, said.port = channel, info, info.port
+  return new_token(info)
 end
 
 ---@param channel integer
-function Attachment:detach(channel)
-  if self.channel == channel then
-    self.channel = nil
+function M.detached(channel)
+  if current.said.channel == channel then
+    current.said.channel = nil
   end
 end
 
----@type table<string, fun(self: mcp-tools.bridge.Attachment, data: table)>
+---@type table<string, fun(data: table)>
 local reports = {
-  listening = function(self, data)
-    self.port = data.port
-    self._renewed = nil -- from now on clients send the token there
+  listening = function(data)
+    current.said.port = data.port
+    identity.served(current.prepared.identity, data.port)
     log.info('the bridge listens on port %d as well', data.port)
+    announce.publish()
   end,
-  sessions = function(self, data)
-    self.sessions = data
+  sessions = function(data)
+    current.said.sessions = data
   end,
-  blocked = function(self, data)
-    self.blocked = data
+  blocked = function(data)
+    current.said.blocked = data
     log.warn('the editor kept a call waiting too long, in mode "%s"', tostring(data.mode))
   end,
 }
 
+--- The bridge tells what it sees (wire/, `report`).
 ---@param kind string
 ---@param data table
-function Attachment:report(kind, data)
+---@param channel? integer whose
+function M.reported(kind, data, channel)
   local handler = reports[kind]
-  if handler then
-    handler(self, data)
+  if channel ~= current.said.channel then
+    log.debug('a bridge that this editor has not started reports %s', tostring(kind))
+  elseif handler then
+    handler(data)
   else
     log.debug('the bridge reports %s, which this version does not know', tostring(kind))
   end
 end
 
-return Attachment
+return M

@@ -43,7 +43,7 @@ end
 ---@return string?
 function M.hindrance()
   if not config.is_setup() then
-    return 'setup() was not called'
+    return config.refusal() and 'setup() was refused' or 'setup() was not called'
   elseif config.get('bridge.autostart') == false then
     return 'bridge.autostart is false'
   elseif vim.env.NVIM and vim.env.NVIM ~= '' then

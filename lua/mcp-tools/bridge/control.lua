@@ -1,15 +1,19 @@
--- Receives start, stop and what the bridge says about itself (from wire/). Sends port, token, endpoint and status.
--- Does not know about MCP or tools. One bridge per editor; the parts it is put together from are beside this file.
--- Longer than others by the list of what `status` tells.
+--- Start, stop and restart of the bridge, and the installation of what it needs. One bridge per editor.
+---
+--- Receives: the wish of the person or of another plugin.
+--- Sends: the supervisor what to run; each change of its state to the files that live by it.
+--- Does not know about: MCP, tools, what the bridge says (attachment.lua).
 
-local Attachment = require('mcp-tools.bridge.attachment')
 local Supervisor = require('mcp-tools.bridge.supervisor')
+local announce = require('mcp-tools.bridge.announce')
+local attachment = require('mcp-tools.bridge.attachment')
 local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
+local current = require('mcp-tools.bridge.current')
 local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
+local lasting = require('mcp-tools.util.lasting')
 local launch = require('mcp-tools.bridge.launch')
-local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 
@@ -22,53 +26,27 @@ local M = {}
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
 ---@field announce? boolean say when it is ready
+---@field root? string a folder: from now on the editor stands for the project that it lies in
 
-local attachment = Attachment.new()
-local found ---@type mcp-tools.bridge.Prepared? what the last start was made from
-local fault ---@type mcp-tools.bridge.PythonFault?
-local request = {} ---@type mcp-tools.bridge.StartOpts
-local announced = {} ---@type (fun(): string?)[]
+local request = {} ---@type mcp-tools.bridge.StartOpts of the last start, as far as a restart repeats it
 local supervisor ---@type mcp-tools.bridge.Supervisor
+local after_earlier ---@type fun()[]? what waits for the end of the bridge that an earlier load of the plugin had
 
 ---@param done fun(spec: mcp-tools.bridge.ProcessSpec?, err: string?)
 local function prepare(done)
-  launch.prepare(request, function(prepared, new_fault)
-    found, fault = prepared, new_fault
+  if after_earlier then
+    table.insert(after_earlier, function()
+      prepare(done)
+    end)
+    return
+  end
+  launch.prepare(request, function(prepared, fault)
+    current.prepared, current.fault = prepared, fault
     if prepared then
       project.fix(prepared.identity.root)
     end
-    done(prepared and prepared.spec, new_fault and new_fault.message)
+    done(prepared and prepared.spec, fault and fault.message)
   end)
-end
-
-local function publish()
-  local port = M.get_port()
-  if port then
-    instances.publish({
-      root = found.identity.root,
-      socket = found.socket,
-      url = launch.url(port),
-      port = port,
-      token = found.identity.token,
-      boot = project.boot,
-    })
-  end
-end
-
-local function ready()
-  publish()
-  fault = nil
-  notify.forget('bridge')
-  local texts = { ('ready: %s'):format(launch.url(M.get_port())) }
-  for _, more in ipairs(announced) do
-    table.insert(texts, more())
-  end
-  local text = table.concat(texts, '; ')
-  if request.announce or config.get('debug') then
-    notify.info(text)
-  else
-    log.info('%s', text)
-  end
 end
 
 --- The environment that was missing is there.
@@ -85,7 +63,7 @@ local function hindered(what)
   if supervisor.state ~= 'failed' or install.is_running() or install.last_error() then
     return
   end
-  fault, supervisor.last_error = what, what.message
+  current.fault, supervisor.last_error = what, what.message
   if what.under_way then
     notify.once('bridge', 'info', ('%s; the bridge starts by itself then'):format(what.message))
   else
@@ -93,37 +71,39 @@ local function hindered(what)
   end
 end
 
----@type table<mcp-tools.bridge.State, fun()>
-local on_state = {
-  ready = ready,
-  starting = function()
+---@param err string
+local function give_up(err)
+  local fault, prepared = current.fault, current.prepared
+  if fault and fault.needs_install then
+    await_install.await(built, hindered)
+  elseif fault then
+    notify.once('bridge', 'error', err, fault.advice)
+  else
+    fault = launch.fault(err, prepared and prepared.source)
+    current.fault = fault
+    notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
+  end
+end
+
+---@param state mcp-tools.bridge.State
+local function on_state(state)
+  if state == 'ready' then
+    current.fault = nil
+    announce.publish()
+    announce.ready(request.announce)
+  else
     await_install.forget()
-    attachment:reset()
-  end,
-}
-for _, state in ipairs({ 'waiting', 'stopping', 'stopped', 'failed' }) do
-  on_state[state] = function()
-    attachment:reset()
+    attachment.reset()
     instances.remove()
   end
 end
 
 supervisor = Supervisor.new({
   launch = prepare,
-  on_state = function(state)
-    on_state[state]()
-  end,
-  on_give_up = function(err)
-    if fault and fault.needs_install then
-      await_install.await(built, hindered)
-    elseif fault then
-      notify.once('bridge', 'error', err, fault.advice)
-    else
-      fault = launch.fault(err, found and found.source)
-      notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
-    end
-  end,
+  on_state = on_state,
+  on_give_up = give_up,
 })
+current.supervisor = supervisor
 
 local leave_watched = false
 
@@ -142,12 +122,6 @@ local function watch_leave()
   })
 end
 
---- Has something more said whenever the bridge is ready.
----@param fn fun(): string?
-function M.on_announce(fn)
-  table.insert(announced, fn)
-end
-
 --- The person's own callbacks, read when they are due so that a later `setup()` counts.
 local function configured()
   return {
@@ -162,14 +136,22 @@ local function configured()
   }
 end
 
+--- The project stays, wherever the person goes: clients are configured for its port and token.
+---@param root? string
+local function move(root)
+  if root then
+    project.fix(project.find(root))
+  end
+end
+
 --- Starts the bridge, or joins the start that is under way: `on_ready` is called in every case.
 ---@param opts? mcp-tools.bridge.StartOpts
 function M.start(opts)
   opts = opts or {}
   watch_leave()
   if not supervisor:is_wanted() then
-    request = opts
-    project.fix(nil) -- a restart stays where it is, another start is for where the person is now
+    request = { nvim_socket = opts.nvim_socket, port = opts.port, announce = opts.announce }
+    move(opts.root)
     notify.forget('bridge')
     supervisor:start(configured(), opts)
   else
@@ -183,14 +165,16 @@ function M.stop(cb)
   supervisor:stop(cb)
 end
 
---- Stops and starts on the same port and token. Starts when nothing runs.
----@param opts? { announce?: boolean }
+--- Stops and starts on the same port and token, or for another project. Starts when nothing runs.
+---@param opts? { announce?: boolean, root?: string }
 function M.restart(opts)
-  request = vim.tbl_extend('force', request, opts or {})
+  opts = opts or {}
+  request.announce = opts.announce
   if supervisor:is_wanted() then
+    move(opts.root)
     supervisor:restart()
   else
-    M.start(request)
+    M.start(vim.tbl_extend('force', request, opts))
   end
 end
 
@@ -198,7 +182,8 @@ end
 ---@param opts? mcp-tools.bridge.InstallOpts
 function M.install(opts)
   install.run(opts, function(err)
-    if not err and found and found.source == 'environment' and supervisor:is_wanted() then
+    local prepared = current.prepared
+    if not err and prepared and prepared.source == 'environment' and supervisor:is_wanted() then
       supervisor:restart() -- it would load the rest of its modules from the new environment
     elseif not err then
       built()
@@ -212,111 +197,26 @@ function M.is_wanted()
   return supervisor:is_wanted()
 end
 
---- Whether there is a process, ready or starting.
----@return boolean
-function M.is_running()
-  return supervisor.process ~= nil and supervisor.state ~= 'stopping'
-end
-
---- The port that clients reach; nil until the bridge is ready.
----@return integer?
-function M.get_port()
-  return supervisor.state == 'ready' and (attachment.port or supervisor.port) or nil
-end
-
---- The token of the bridge that runs.
----@return string?
-function M.get_auth_token()
-  return M.is_running() and found and found.identity.token or nil
-end
-
---- Where clients connect; nil until the bridge is ready.
----@return { url: string, token: string, port: integer }?
-function M.endpoint()
-  local port = M.get_port()
-  return port and { url = launch.url(port), token = found.identity.token, port = port } or nil
-end
-
---- A bridge has attached (wire/, `hello`).
----@param channel integer
----@param info mcp-tools.bridge.Hello
----@return { token?: string } answer a new token, when a stranger had our port and may have been sent the old one
-function M.attached(channel, info)
-  local process = supervisor.process
-  -- A program of the person's own may be a wrapper, with the bridge as its child.
-  local ours = process and (process.pid == info.pid or found.source ~= 'environment' or vim.fn.has('win32') == 1)
-  if not ours then
-    log.info('a bridge that this editor has not started is attached (pid %s)', tostring(info.pid))
-    project.fix(project.root())
-    return {}
-  end
-  return { token = attachment:attach(channel, info, found.identity) }
-end
-
----@param channel integer
-function M.detached(channel)
-  attachment:detach(channel)
-end
-
---- The bridge tells what it sees (wire/, `report`).
----@param kind string
----@param data table
-function M.reported(kind, data)
-  attachment:report(kind, data)
-  if kind == 'listening' then
-    publish()
+--- The plugin is loaded again: ours takes the place of the bridge that belongs to the modules of before.
+---@param earlier { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
+local function replace(earlier)
+  local wanted = earlier.is_wanted()
+  after_earlier = {}
+  earlier.stop(function()
+    local waiting = after_earlier or {}
+    after_earlier = nil
+    for _, go_on in ipairs(waiting) do
+      go_on()
+    end
+  end)
+  if wanted then
+    M.start()
   end
 end
 
----@class mcp-tools.bridge.Status
----@field state mcp-tools.bridge.State
----@field running boolean
----@field attached boolean
----@field url? string
----@field port? integer
----@field wanted_port? integer
----@field port_holder? string
----@field root? string
----@field pid? integer
----@field source? 'command'|'python'|'environment'
----@field command? string[]
----@field python_version? string
----@field fault? mcp-tools.bridge.PythonFault
----@field tries integer
----@field last_error? string
----@field versions table<string, string>
----@field sessions? { count: integer, calls: integer, clients: table[] }
----@field blocked? { mode: string, at: integer }
----@field note? string
----@field identity_file? string
-
---- Everything that health and `:McpTools status` show. Never the token.
----@return mcp-tools.bridge.Status
-function M.status()
-  local port, hello = M.get_port(), attachment.hello
-  local mine = found and found.identity or {}
-  return {
-    state = supervisor.state,
-    running = M.is_running(),
-    attached = attachment.channel ~= nil,
-    url = port and launch.url(port),
-    port = port,
-    wanted_port = hello.wanted_port or mine.port,
-    port_holder = hello.port_holder,
-    root = mine.root,
-    pid = supervisor.process and supervisor.process.pid,
-    source = found and found.source,
-    command = found and found.spec.command,
-    python_version = hello.versions and hello.versions.python or (found and found.version),
-    fault = fault,
-    tries = supervisor.tries,
-    last_error = supervisor.last_error,
-    versions = hello.versions or {},
-    sessions = attachment.sessions,
-    blocked = attachment.blocked,
-    note = attachment.note,
-    identity_file = mine.path,
-  }
+if lasting.bridge then
+  replace(lasting.bridge)
 end
+lasting.bridge = { is_wanted = M.is_wanted, stop = M.stop }
 
 return M

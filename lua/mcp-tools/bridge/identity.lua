@@ -18,6 +18,7 @@ local TOKEN_BYTES = 32
 ---@field port integer the wanted one
 ---@field token string 64 hex digits
 ---@field path string where port and token are kept
+---@field kept_from? integer port of a stranger because of whom the token was made; nobody has sent it there since
 
 ---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
 
@@ -52,10 +53,24 @@ local function is_port(value)
   return type(value) == 'number' and value % 1 == 0 and value > 0 and value < 65536
 end
 
+--- Writes what is to be kept. `bridge.port` counts while it is set, it is not kept.
 ---@param identity mcp-tools.bridge.Identity
----@return table
-local function record(identity)
-  return { root = identity.root, port = identity.port, token = identity.token }
+---@param write fun(path: string, value: table): boolean?, string?
+---@param port integer
+---@return boolean? ok, string? err
+local function keep(identity, write, port)
+  return write(
+    identity.path,
+    { root = identity.root, port = port, token = identity.token, kept_from = identity.kept_from }
+  )
+end
+
+--- The port that is kept, whatever `bridge.port` says.
+---@param identity mcp-tools.bridge.Identity
+---@return integer
+local function kept_port(identity)
+  local read = private_files.read(identity.path)
+  return read and read.value and is_port(read.value.port) and read.value.port or identity.port
 end
 
 --- Port and token of a project, made and stored when it has none yet.
@@ -82,6 +97,7 @@ function M.load(root, random)
   identity.port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
   if is_token(stored.token) and not read.exposed then
     identity.token = stored.token
+    identity.kept_from = is_port(stored.kept_from) and stored.kept_from or nil
   else
     if read.exposed then
       log.warn('%s could be read by other users: a new token is made', path)
@@ -92,9 +108,9 @@ function M.load(root, random)
     end
     local created
     if read.value or vim.uv.fs_lstat(path) then
-      created, err = private_files.write(path, record(identity))
+      created, err = keep(identity, private_files.write, identity.port)
     else
-      created, err = private_files.create(path, record(identity))
+      created, err = keep(identity, private_files.create, identity.port)
       if created == false then
         return M.load(root, random) -- another editor of this project was quicker: its token counts
       end
@@ -111,24 +127,38 @@ function M.load(root, random)
   return identity
 end
 
---- A new token for the project, because the old one may have been given to a stranger.
+--- A new token for the project, because a stranger may have been given the old one.
 ---@param identity mcp-tools.bridge.Identity changed in place
+---@param port? integer where the stranger is
 ---@return boolean ok, string? err
-function M.renew_token(identity)
+function M.renew_token(identity, port)
   local token, err = new_token()
   if not token then
     return false, err
   end
-  local read = private_files.read(identity.path)
-  local port = read and read.value and is_port(read.value.port) and read.value.port or identity.port
+  local renewed = vim.tbl_extend('force', identity, { token = token, kept_from = port })
   local ok
-  ok, err = private_files.write(identity.path, { root = identity.root, port = port, token = token })
+  ok, err = keep(renewed, private_files.write, kept_port(identity))
   if not ok then
     return false, err
   end
-  identity.token = token
+  identity.token, identity.kept_from = token, port
   log.hide(token)
   return true
+end
+
+--- The bridge serves a port: from now on clients send the token there, so whoever has it next may know the token.
+---@param identity mcp-tools.bridge.Identity changed in place
+---@param port integer
+function M.served(identity, port)
+  if identity.kept_from ~= port then
+    return
+  end
+  identity.kept_from = nil
+  local ok, err = keep(identity, private_files.write, kept_port(identity))
+  if not ok then
+    log.warn('it cannot be kept that port %d is ours: %s', port, err)
+  end
 end
 
 return M

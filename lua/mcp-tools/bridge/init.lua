@@ -1,9 +1,31 @@
--- Receives what the rest of the plugin wants of the bridge. Sends it to control.lua, which is read at the first use:
--- `setup()` comes here in the start-up of the editor and must cost nothing.
--- Does not know about how anything works.
+--- The door to the bridge, read in the start-up of the editor: each function loads the file that it lies in.
+---
+--- Receives: what people and the rest of the plugin want of the bridge.
+--- Sends: it to the file that does it.
+--- Does not know about: how anything works.
+
+local lasting = require('mcp-tools.util.lasting')
 
 ---@class mcp-tools.bridge: mcp-tools.bridge.Control
+---@field is_running fun(): boolean
+---@field get_port fun(): integer?
+---@field get_auth_token fun(): string?
+---@field endpoint fun(): { url: string, token: string, port: integer }?
+---@field status fun(): mcp-tools.bridge.Status
 local M = {}
+
+local FILES = {
+  start = 'control',
+  stop = 'control',
+  restart = 'control',
+  install = 'control',
+  is_wanted = 'control',
+  is_running = 'current',
+  get_port = 'current',
+  get_auth_token = 'current',
+  endpoint = 'current',
+  status = 'status',
+}
 
 --- Starts the bridge when this editor should have one: once there is a UI, not in short-lived editors.
 function M.autostart()
@@ -14,8 +36,13 @@ function M.autostart()
   end)
 end
 
+if lasting.bridge then
+  -- Start-up cost: only a plugin that is loaded again has a bridge by now, which control replaces.
+  require('mcp-tools.bridge.control')
+end
+
 return setmetatable(M, {
   __index = function(_, key)
-    return require('mcp-tools.bridge.control')[key]
+    return FILES[key] and require('mcp-tools.bridge.' .. FILES[key])[key]
   end,
 })

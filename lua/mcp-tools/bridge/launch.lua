@@ -15,6 +15,7 @@ local IS_WINDOWS = vim.fn.has('win32') == 1
 ---@field spec mcp-tools.bridge.ProcessSpec
 ---@field identity mcp-tools.bridge.Identity
 ---@field socket string address of this editor
+---@field host string
 ---@field source 'command'|'python'|'environment'
 ---@field version? string of Python, when known
 
@@ -30,19 +31,18 @@ function M.fault(message, source)
 end
 
 --- Where clients on this machine reach a port of the bridge.
+---@param host string
 ---@param port integer
 ---@return string
-function M.url(port)
-  local host = config.get('bridge.host')
+function M.url(host, port)
   return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
 end
 
 ---@param runtime mcp-tools.bridge.Runtime
----@param mine mcp-tools.bridge.Identity
 ---@param socket string
 ---@param port integer
 ---@return table<string, string|false>
-local function environment(runtime, mine, socket, port)
+local function environment(runtime, socket, port)
   local own = runtime.source ~= 'command'
   local path = project.plugin_dir()
   if not own and vim.env.PYTHONPATH then
@@ -51,7 +51,9 @@ local function environment(runtime, mine, socket, port)
   return {
     NVIM_LISTEN_ADDRESS = socket,
     MCP_PORT = tostring(port),
-    MCP_AUTH_TOKEN = mine.token,
+    -- A process shows for its whole life what environment it was started with: the token comes by stdin.
+    MCP_TOOLS_TOKEN_STDIN = '1',
+    MCP_AUTH_TOKEN = false,
     MCP_LOG_FILE = config.get('bridge.log_file') or false,
     MCP_TOOL_TIMEOUT = tostring(config.get('bridge.tool_timeout')),
     MCP_TOOLS_PORT_FALLBACK = '1',
@@ -85,11 +87,13 @@ function M.prepare(request, done)
     done({
       identity = mine,
       socket = socket,
+      host = config.get('bridge.host'),
       source = runtime.source,
       version = runtime.version,
       spec = {
         command = runtime.command,
-        env = environment(runtime, mine, socket, port),
+        env = environment(runtime, socket, port),
+        stdin = mine.token .. '\n',
         -- `-m` looks into the working folder first, and a project must not lend us its modules.
         cwd = project.plugin_dir(),
       },

@@ -9,6 +9,7 @@ local uv = vim.uv
 ---@class mcp-tools.bridge.ProcessSpec
 ---@field command string[]
 ---@field env table<string, string|false> added to the editor's environment; false takes a variable out
+---@field stdin? string all that it can read there
 ---@field cwd? string
 ---@field start_timeout? integer ms until the ready line must have come
 ---@field stop_grace? integer ms between SIGTERM and SIGKILL
@@ -90,6 +91,15 @@ local function close(handle)
   end
 end
 
+--- Writes all that the program can read. A program that does not read, or has ended, is no fault of ours.
+---@param pipe uv_pipe_t
+---@param text string
+local function write_all(pipe, text)
+  pipe:write(text, function()
+    close(pipe)
+  end)
+end
+
 --- Starts the program.
 ---@param spec mcp-tools.bridge.ProcessSpec
 ---@param handlers mcp-tools.bridge.ProcessHandlers
@@ -103,11 +113,12 @@ function Process.spawn(spec, handlers)
     _open_pipes = 2,
   }, Process)
   self._stdout, self._stderr = assert(uv.new_pipe()), assert(uv.new_pipe())
+  self._stdin = spec.stdin and assert(uv.new_pipe())
   local handle, pid = uv.spawn(spec.command[1], {
     args = vim.list_slice(spec.command, 2),
     env = environment(spec.env),
     cwd = spec.cwd,
-    stdio = { nil, self._stdout, self._stderr },
+    stdio = { self._stdin, self._stdout, self._stderr },
     -- A session of its own: suspending the editor does not stop it, and its whole group can be ended.
     detached = not IS_WINDOWS,
     hide = true,
@@ -115,11 +126,13 @@ function Process.spawn(spec, handlers)
     self:_exited(code, signal)
   end)
   if not handle then
-    close(self._stdout)
-    close(self._stderr)
+    self:_close()
     return nil, ('cannot run %s: %s'):format(spec.command[1], pid)
   end
   self._handle, self.pid = handle, pid
+  if self._stdin then
+    write_all(self._stdin, spec.stdin)
+  end
   self:_read(self._stdout, function(line)
     self:_stdout_line(line)
   end)
@@ -134,6 +147,13 @@ function Process.spawn(spec, handlers)
     end
   end)
   return self
+end
+
+--- Lets go of everything.
+function Process:_close()
+  for _, handle in pairs({ self._timer, self._stdin, self._stdout, self._stderr, self._handle }) do
+    close(handle)
+  end
 end
 
 --- Runs `fn` on the main loop; an error in it goes to the log and nowhere else.
@@ -214,9 +234,7 @@ function Process:_maybe_finish()
   end
   local asked = self.state == 'stopping'
   self.state = 'exited'
-  close(self._timer)
-  close(self._stdout)
-  close(self._stderr)
+  self:_close()
   local fault = self._fault
   if not fault and not asked then
     -- Code 0 too: it was told to by somebody else, or took a lost connection for the end of the editor.
@@ -263,9 +281,7 @@ function Process:abandon()
   end
   self:_signal('sigterm')
   self.state = 'exited'
-  for _, handle in ipairs({ self._stdout, self._stderr, self._handle, self._timer }) do
-    close(handle)
-  end
+  self:_close()
 end
 
 return Process

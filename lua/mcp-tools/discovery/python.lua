@@ -1,35 +1,25 @@
 --- Tools written in Python: `mcp_tools/*.py` on the runtimepath, and the modules that `setup{python = …}` names.
 ---
---- Receives: the files that lie there; what is known of them from earlier; what reading them gives.
---- Sends: their definitions to the registry, with handlers that pass calls to the host.
---- Does not know about: processes, how a module is read. Names that begin with an underscore are nobody's business.
+--- Receives: the places where modules lie; what is known of them from earlier; what reading them gives.
+--- Sends: each to its module (python/module.lua), which offers the tools; what is known to the disk; faults to people.
+--- Does not know about: definitions, processes, how a module is read.
 ---
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
-local Holder = require('mcp-tools.registry.holder')
+local Module = require('mcp-tools.python.module')
 local buffers = require('mcp-tools.editor.buffers')
 local cache = require('mcp-tools.python.cache')
-local command = require('mcp-tools.python.command')
 local config = require('mcp-tools.config')
 local host = require('mcp-tools.python.host')
 local install = require('mcp-tools.bridge.install')
-local log = require('mcp-tools.log')
 local python_modules = require('mcp-tools.python.modules')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 
 local M = {}
 
----@class mcp-tools.python.Module
----@field source mcp-tools.python.Source
----@field known mcp-tools.python.Known?
----@field tools mcp-tools.Holder
----@field refused string[] definitions that were not taken in
-
 ---@type table<string, mcp-tools.python.Module>
 local modules = {}
----@type table<string, mcp-tools.python.Known>? from the disk, until the first look
-local remembered
 ---@type string? why no module can be read
 local no_python
 
@@ -37,38 +27,6 @@ local no_python
 local function read_by()
   return ('%s %s'):format(project.VERSION, config.get('bridge.python') or 'private environment')
 end
-
--- Registry ---------------------------------------------------------------------------------------------------------
-
----@param source mcp-tools.python.Source
----@param name string
----@return fun(ctx: mcp-tools.Ctx, args: table)
-local function handler(source, name)
-  local place = { path = source.path, module = source.module, sha256 = source.sha256 }
-  local tool = { key = source.key, name = name, source = place }
-  return function(ctx, args)
-    -- An empty table says by the schema which of the two it is.
-    host.call(ctx, tool, ctx.call.definition.check:shape(args))
-  end
-end
-
---- Makes the registry hold what is known of a module.
----@param registry mcp-tools.Registry
----@param module mcp-tools.python.Module
-local function apply(registry, module)
-  local list = vim.tbl_map(function(def)
-    return vim.tbl_extend('error', def, { execute = handler(module.source, def.name) })
-  end, module.known.tools)
-  module.refused = module.tools:replace(registry, list, function()
-    local source = module.source
-    return { origin = 'python', name = source.group, file = module.known.path, found_in = source.found_in }
-  end)
-  for _, fault in ipairs(module.refused) do
-    log.error('%s: %s', module.source.key, fault)
-  end
-end
-
--- Looking ----------------------------------------------------------------------------------------------------------
 
 --- Files that are looked at again when they are written.
 M.pattern = '*.py'
@@ -93,45 +51,34 @@ function M.on_stale(fn)
   end)
 end
 
+--- Has each module that is there offer what is known of it, and those that are gone nothing.
 ---@param registry mcp-tools.Registry
 ---@param sources mcp-tools.python.Source[]
 ---@param ttl number
 ---@return mcp-tools.python.Source[] unread
 local function settle(registry, sources, ttl)
+  local remembered = next(modules) == nil and cache.read(read_by()) or {} -- at the first look
   local there, unread = {}, {}
   for _, source in ipairs(sources) do
-    there[source.key] = true
-    local module = modules[source.key] or { tools = Holder.new('tools', command.project), refused = {} }
-    modules[source.key] = module
-    module.source = source
-    if remembered and not module.known then
-      module.known, module.from_disk = remembered[source.key], true
-    end
-    local fits, fresh = cache.judge(module.known, module.from_disk == true, ttl)
-    if source.fault then
-      module.tools:keep(registry)
-    elseif module.from_disk and fits and next(module.tools.held) == nil then
-      apply(registry, module)
-    end
-    if not source.fault and not fresh then
+    local module = modules[source.key] or Module.new(remembered[source.key])
+    there[source.key], modules[source.key] = true, module
+    if module:found(registry, source, ttl) then
       table.insert(unread, source)
     end
-    module.from_disk = nil
   end
-  remembered = nil
   for key, module in pairs(modules) do
     if not there[key] then
       modules[key] = nil
-      module.tools:keep(registry)
+      module:withdraw(registry)
     end
   end
   return unread
 end
 
 --- Tells whoever has a module open what is wrong with it, once for each time that it was written.
----@param path string?
----@param faults string[]
-local function tell(path, faults)
+---@param module mcp-tools.python.Module
+local function tell(module)
+  local path, faults = module.known.path, module:faults()
   if #faults == 0 or not path or not buffers.of_path(path) then
     return
   end
@@ -145,39 +92,24 @@ end
 ---@param sources mcp-tools.python.Source[] those that were read: of two tools with one name the first stays
 ---@param results table<string, mcp-tools.python.Scanned>
 local function take(registry, sources, results)
-  local changed = false
+  local any_changed, lasting = false, {}
   for _, source in ipairs(sources) do
     local module, result = modules[source.key], results[source.key]
     if module and result then
-      local before = module.known
-      local path = result.path or module.source.path
-      local stamp = cache.stamp(path)
-      changed = changed or before ~= nil and before.stamp ~= stamp
-      -- What it gave before stays while it cannot be read.
-      local tools = (result.path or not before) and result.tools or before.tools
-      module.known =
-        { path = path, stamp = stamp, at = os.time(), tools = tools, faults = result.faults, ms = result.ms }
-      module.failed = not result.path
-      if result.path or not before then
-        apply(registry, module)
-      end
-      if not before or before.stamp ~= stamp then
-        tell(path, vim.list_extend(vim.list_slice(result.faults), module.refused))
+      local written, changed = module:read(registry, result)
+      any_changed = any_changed or changed
+      if written then
+        tell(module)
       end
     end
   end
-  if changed then
+  if any_changed then
     host.renew() -- it has run the module as it was
   end
-end
-
-local function keep()
-  local known = {}
   for key, module in pairs(modules) do
-    -- What a module gave before it failed stays offered in this editor, not in the next.
-    known[key] = module.failed and vim.tbl_extend('force', module.known, { tools = {} }) or module.known
+    lasting[key] = module:lasting()
   end
-  cache.write(read_by(), known)
+  cache.write(read_by(), lasting)
 end
 
 --- Makes the registry hold what the modules say now.
@@ -189,7 +121,6 @@ function M.scan(registry, done, ttl)
   if #sources == 0 and next(modules) == nil then
     return done()
   end
-  remembered = next(modules) == nil and cache.read(read_by()) or nil
   local unread = settle(registry, sources, ttl)
   if #unread == 0 then
     no_python = nil
@@ -200,7 +131,6 @@ function M.scan(registry, done, ttl)
     no_python = fault
     if results then
       take(registry, unread, results)
-      keep()
     end
     done()
   end)
@@ -251,8 +181,7 @@ function M.failures()
     table.insert(list, { source = 'tools written in Python', error = no_python })
   end
   for key, module in vim.spairs(modules) do
-    local faults = module.source.fault and { module.source.fault } or module.known and module.known.faults or {}
-    for _, fault in ipairs(vim.list_extend(vim.list_slice(faults), module.refused)) do
+    for _, fault in ipairs(module:faults()) do
       table.insert(list, { source = key, error = fault })
     end
   end

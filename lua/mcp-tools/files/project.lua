@@ -5,6 +5,7 @@
 --- Does not know about: processes, what is kept where.
 
 local config = require('mcp-tools.config')
+local lasting = require('mcp-tools.util.lasting')
 
 local uv = vim.uv
 
@@ -16,18 +17,19 @@ M.VERSION = '0.1.0'
 --- Names this life of the editor.
 M.boot = ('%s-%x'):format(uv.os_getpid(), uv.hrtime() % 2 ^ 48)
 
-local here = vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2))
-local fixed ---@type string?
-
+--- The path with forward slashes and links resolved. Names stay what they are: a folder may be called `$HOME`.
 ---@param path string
 ---@return string
 local function real(path)
-  return uv.fs_realpath(path) or vim.fs.normalize(path)
+  return vim.fs.normalize(uv.fs_realpath(path) or path, { expand_env = false })
 end
 
+local here = real(debug.getinfo(1, 'S').source:sub(2))
+
+--- The working folder. A deleted one has no path: then the home folder, which is no project.
 ---@return string
 local function cwd()
-  return uv.cwd() or vim.fn.getcwd()
+  return uv.cwd() or assert(uv.os_homedir())
 end
 
 --- Folder of the file in the current buffer; the working folder when it shows none.
@@ -43,13 +45,30 @@ local function current()
   return cwd()
 end
 
+---@param dir string
+---@return boolean
+local function is_marked(dir)
+  for _, marker in ipairs(config.get('roots.markers')) do
+    if uv.fs_stat(vim.fs.joinpath(dir, marker)) then
+      return true
+    end
+  end
+  return false
+end
+
 --- The nearest folder with a marker (`roots.markers`), from `dir` upwards.
 ---@param dir string
 ---@return string?
 function M.marked(dir)
-  local markers = config.get('roots.markers')
-  local found = #markers > 0 and vim.fs.find(markers, { upward = true, path = real(dir), limit = 1 })[1]
-  return found and vim.fs.dirname(found) or nil
+  local start = real(dir) -- not for vim.fs.find, which takes `$HOME` in a path for a variable
+  if is_marked(start) then
+    return start
+  end
+  for parent in vim.fs.parents(start) do
+    if is_marked(parent) then
+      return parent
+    end
+  end
 end
 
 --- Finds a root: the nearest folder with a marker above `dir`, else the working folder.
@@ -59,17 +78,18 @@ function M.find(dir)
   return M.marked(dir or current()) or real(dir or cwd())
 end
 
---- Root of the project that this editor stands for: that of the start of its bridge (or of the first one that somebody
---- else has started), so that going to a file elsewhere does not move it; before that, of the current file.
+--- Root of the project that this editor stands for: that of the first start of its bridge (or of the first one that
+--- somebody else has started), wherever the person goes, until a command names another; before that, of the current
+--- file. Clients are configured for it.
 ---@return string
 function M.root()
-  return fixed or M.find()
+  return lasting.root or M.find()
 end
 
 --- From now on this is the root.
 ---@param root? string nil: that of the current file again
 function M.fix(root)
-  fixed = root
+  lasting.root = root
 end
 
 --- The folder for everything that outlives a session.
@@ -81,7 +101,7 @@ end
 --- The folder that the plugin is installed in.
 ---@return string
 function M.plugin_dir()
-  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(uv.fs_realpath(here) or here))))
+  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here))))
 end
 
 return M

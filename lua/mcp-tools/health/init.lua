@@ -18,9 +18,12 @@ local function neovim()
   else
     health.error(text .. ': 0.10 or newer is needed', 'Install a newer Neovim')
   end
-  local hindrance = require('mcp-tools.bridge.autostart').hindrance()
-  if hindrance then
-    local advice = require('mcp-tools.config').is_setup() and ':McpTools start'
+  local config = require('mcp-tools.config')
+  local refusal, hindrance = config.refusal(), require('mcp-tools.bridge.autostart').hindrance()
+  if refusal then
+    health.error('setup() was refused, nothing of that call counts:\n' .. refusal, 'Correct these options')
+  elseif hindrance then
+    local advice = config.is_setup() and ':McpTools start'
       or 'Put `require("mcp-tools").setup({ tools = "recommended" })` into your configuration'
     health.info(('the bridge does not start by itself here: %s'):format(hindrance))
     health.info(('to start it: %s'):format(advice))
@@ -69,13 +72,18 @@ end
 ---@param status mcp-tools.bridge.Status
 local function report_port(status)
   if status.wanted_port and status.wanted_port ~= status.port then
-    local holder = status.port_holder == 'ours' and 'another editor of yours' or 'another program'
-    health.warn(('it listens on port %d; %d belongs to %s'):format(status.port, status.wanted_port, holder), {
+    local ours = status.port_holder == 'ours'
+    local holder = ours and 'another editor of yours' or 'another program'
+    local advice = {
       ('Clients with a fixed configuration use port %d: it is taken over when it becomes free'):format(
         status.wanted_port
       ),
       ('To see who has it: ss -ltnp "sport = :%d"'):format(status.wanted_port),
-    })
+    }
+    if not ours then
+      table.insert(advice, 'Choose a free port: `setup({ bridge = { port = … } })`')
+    end
+    health.warn(('it listens on port %d; %d belongs to %s'):format(status.port, status.wanted_port, holder), advice)
   end
 end
 
@@ -151,14 +159,16 @@ end
 local function report_project(root)
   local path, other = stranger(root)
   if not other and not require('mcp-tools.files.paths').is_project(root) then
-    local moves = 'Go to a file of a project, `:McpTools stop`, `:McpTools start`; or start Neovim in one'
+    local moves = 'Name one: `:McpTools restart DIR`; or start Neovim in one'
     return health.warn(('%s is no project: tools ask before they touch any file'):format(root), moves)
   end
   health.info('project: ' .. root)
   if path then
     local where = other and ('in another project, ' .. other) or 'outside of it'
     health.warn(('the current file, %s, lies %s: tools ask before they touch it'):format(path, where), {
-      "To work on it with tools: go to it, `:McpTools stop`, `:McpTools start`; port and token are that project's then",
+      ("To work on it with tools: `:McpTools restart %s`; port and token are that project's then"):format(
+        other or vim.fs.dirname(path)
+      ),
       'To work on both: open it in a Neovim of its own',
     })
   end

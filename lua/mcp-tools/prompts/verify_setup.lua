@@ -1,4 +1,5 @@
 local mcp_tools = require('mcp-tools')
+local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'verify_setup',
@@ -32,12 +33,11 @@ return {
         ('Could not be loaded: %s: %s'):format(failure.source, tostring(failure.error):match('[^\n]*'))
       )
     end
-    ctx(
-      'Check that you can work with my editor. This is how it looks from the inside:\n\n'
-        .. table.concat(lines, '\n')
-        .. '\n\nDo this: count the tools, resources and prompts that you see and compare. Read the resource'
-        .. ' nvim://status. Call a tool that only reads. Then say what works, what does not, and what I should do;'
-        .. ' `:checkhealth mcp-tools` in the editor knows more.'
-    )
+    local text = 'Check that you can work with my editor. This is how it looks from the inside:\n\n'
+      .. table.concat(lines, '\n')
+      .. '\n\nDo this: count the tools, resources and prompts that you see and compare. Read the resource'
+      .. ' nvim://status. Call a tool that only reads. Then say what works, what does not, and what I should do;'
+      .. ' `:checkhealth mcp-tools` in the editor knows more.'
+    ctx((utf8.repair(text)))
   end,
 }

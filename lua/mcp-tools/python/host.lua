@@ -6,6 +6,7 @@
 
 local Process = require('mcp-tools.python.process')
 local errors = require('mcp-tools.errors')
+local lasting = require('mcp-tools.util.lasting')
 local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
 local command = require('mcp-tools.python.command')
@@ -55,6 +56,13 @@ local function end_all(why)
       process:stop()
     end
   end
+end
+
+if lasting.python_host then
+  lasting.python_host()
+end
+lasting.python_host = function()
+  end_all('the plugin was loaded again')
 end
 
 local function watch_leave()

@@ -4,7 +4,7 @@
 --- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
 --- Does not know about: verbs, what a reply holds.
 
-local bridge = require('mcp-tools.bridge')
+local attachment = require('mcp-tools.bridge.attachment')
 local core = require('mcp-tools.core')
 local kinds = require('mcp-tools.registry.kinds')
 local new_subscriptions = require('mcp-tools.wire.subscriptions').new
@@ -128,7 +128,7 @@ function M.lost(id)
   executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
   provided.lost(id)
-  bridge.detached(id)
+  attachment.detached(id)
 end
 
 ---@type table<mcp-tools.Kind, true>? of which nobody has been told yet

@@ -9,7 +9,7 @@
 
 local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
-local bridge = require('mcp-tools.bridge')
+local attachment = require('mcp-tools.bridge.attachment')
 local check = require('mcp-tools.util.check')
 local core = require('mcp-tools.core')
 local inputs = require('mcp-tools.call.inputs')
@@ -55,11 +55,11 @@ function M.hello(id, info)
   local channel = Channel.new(id, info.marker)
   channel.role = info.role
   channels.attach(channel)
-  local answer = {}
+  local token ---@type string?
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so
   else
-    answer = bridge.attached(id, info) or {}
+    token = attachment.attached(id, info)
   end
   return {
     protocol = M.PROTOCOL,
@@ -67,7 +67,7 @@ function M.hello(id, info)
     clock = uv.hrtime(),
     revision = core.get().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
-    token = answer.token,
+    token = token,
     marker = channel.started_file ~= nil,
     settings = settings.get(),
   }
@@ -259,8 +259,9 @@ end
 --- News from the bridge, for people.
 ---@param kind 'listening'|'sessions'|'blocked'
 ---@param data table
-function M.report(kind, data)
-  bridge.reported(kind, data)
+---@param id integer its channel
+function M.report(kind, data, id)
+  attachment.reported(kind, data, id)
 end
 
 return M

@@ -4,7 +4,7 @@
 --- Sends: one table with the answer to `hello`.
 --- Does not know about: what the bridge does with them.
 
-local bridge = require('mcp-tools.bridge')
+local announce = require('mcp-tools.bridge.announce')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
@@ -12,7 +12,7 @@ local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
-bridge.on_announce(function()
+announce.on_announce(function()
   return selection.is_unset('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil
 end)
 

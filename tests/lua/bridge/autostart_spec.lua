@@ -40,7 +40,7 @@ local function state(channel)
     channel,
     [[
     local control = package.loaded['mcp-tools.bridge.control']
-    return control and control.status().state or 'never asked'
+    return control and require('mcp-tools.bridge').status().state or 'never asked'
   ]]
   )
 end
@@ -81,7 +81,7 @@ describe('autostart', function()
         channel,
         [[
         local control = package.loaded['mcp-tools.bridge.control']
-        return control and control.status().pid
+        return control and require('mcp-tools.bridge').status().pid
       ]]
       )
       vim.rpcnotify(channel, 'nvim_command', 'qa!')

@@ -116,6 +116,23 @@ describe(':McpTools', function()
     notifications.collect()
     vim.cmd('McpTools restart')
     notifications.wait(('ready: http://127.0.0.1:%d/mcp'):format(port))
+
+    local other = vim.fn.tempname() .. ' $HOME'
+    vim.fn.mkdir(other .. '/.git', 'p')
+    vim.fn.mkdir(other .. '/sub')
+    other = vim.uv.fs_realpath(other)
+    notifications.collect()
+    vim.cmd('McpTools restart ' .. other .. '/none')
+    notifications.wait('/none is no folder')
+    vim.cmd('McpTools start ' .. other)
+    notifications.wait(('on port %d; :McpTools restart DIR takes it to another project'):format(port))
+    local above = vim.fs.dirname(other)
+    t.ok(vim.list_contains(completions('McpTools restart ' .. above:sub(1, -2)), above .. '/'))
+    notifications.collect()
+    vim.cmd('McpTools restart ' .. other .. '/sub')
+    notifications.wait('ready: http://127.0.0.1:')
+    t.eq(other, require('mcp-tools.bridge').status().root)
+    t.ok(require('mcp-tools.bridge').get_port() ~= port)
     vim.cmd('McpTools stop')
     notifications.wait('the bridge has stopped')
   end)
@@ -125,7 +142,7 @@ describe(':McpTools', function()
     t.matches('^bridge: stopped', window_text('status'))
     vim.cmd('McpTools start')
     notifications.wait('ready: ')
-    require('mcp-tools.bridge').reported('sessions', {
+    require('mcp-tools.bridge.attachment').reported('sessions', {
       count = 1,
       calls = 1,
       clients = { { name = 'some-client', version = '2', transport = 'http' } },
@@ -151,7 +168,7 @@ describe(':McpTools', function()
       annotations = { read_only = true },
       execute = function() end,
     })
-    require('mcp-tools.bridge').reported('sessions', {
+    require('mcp-tools.bridge.attachment').reported('sessions', {
       count = 1,
       calls = 0,
       clients = { { name = hostile, version = hostile, transport = 'http' } },

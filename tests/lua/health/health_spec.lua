@@ -1,5 +1,6 @@
 local notifications = require('notifications')
 local t = require('helpers')
+local attachment = require('mcp-tools.bridge.attachment')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 
@@ -29,6 +30,7 @@ end
 describe('health', function()
   before_each(function()
     config.reset()
+    require('mcp-tools.files.project').fix(nil)
     notifications.collect() -- not what is tested here, and kept from the output
     vim.env.XDG_RUNTIME_DIR = nil
   end)
@@ -47,21 +49,33 @@ describe('health', function()
     t.matches('setup%({ tools = "recommended" }%)', text)
   end)
 
+  it('says that setup() was refused, and why, until it is accepted', function()
+    pcall(config.setup, { bridge = { port = 'high' } })
+    local text = report()
+    t.matches('ERROR.- setup%(%) was refused', text)
+    t.matches('bridge%.port: expected integer, got string', text)
+    t.ok(not text:find('was not called', 1, true))
+    config.setup({})
+    t.ok(not report():find('refused', 1, true))
+    pcall(config.setup, { no_such = 1, bridge = 1 })
+    t.matches('ERROR.- setup%(%) was refused', report())
+  end)
+
   it('works while the bridge is stopped, starting, ready and stopping', function()
     use('slow')
     t.matches('it does not run; :McpTools start', report())
     bridge.start()
     t.matches('it is starting', report())
     reach('ready')
-    bridge.attached(5, {
+    attachment.attached(5, {
       pid = bridge.status().pid,
       port = bridge.get_port(),
       wanted_port = bridge.get_port() + 1,
       port_holder = 'ours',
       versions = { bridge = '1.0', python = '3.11.7', sdk = '2.3.0', aiohttp = '3.14', msgpack = '1.2' },
     })
-    bridge.reported('blocked', { mode = 'r', at = 1 })
-    bridge.reported('sessions', { count = 3, calls = 2, clients = {} })
+    attachment.reported('blocked', { mode = 'r', at = 1 }, 5)
+    attachment.reported('sessions', { count = 3, calls = 2, clients = {} }, 5)
     local text = report()
     t.matches('ready: http://127%.0%.0%.1:%d+/mcp', text)
     t.matches('MCP SDK 2%.3%.0', text)
@@ -96,15 +110,15 @@ describe('health', function()
       ('WARNING the current file, %s/two/file, lies in another project, %s/two'):format(vim.pesc(home), vim.pesc(home)),
       report()
     )
-    t.matches('ADVICE.*:McpTools stop.*:McpTools start', report())
+    t.matches(('ADVICE.*:McpTools restart %s/two`'):format(vim.pesc(home)), report())
     vim.cmd.edit(home .. '/plain/file')
     t.matches('the current file, [^\n]*/plain/file, lies outside of it', report())
 
     vim.cmd.edit(home .. '/two/file')
-    bridge.stop()
-    reach('stopped')
-    bridge.start()
-    reach('ready')
+    bridge.restart({ root = home .. '/two' })
+    t.wait(function()
+      return bridge.status().state == 'ready' and bridge.status().root == home .. '/two'
+    end, 5000)
     local text = report()
     t.matches('project: ' .. vim.pesc(home) .. '/two', text)
     t.ok(not text:find('the current file', 1, true))

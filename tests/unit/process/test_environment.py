@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
 import pytest
 
 from bridge.errors import ConfigurationError
@@ -76,6 +81,45 @@ def test_each_error_names_its_variable_and_the_remedy(name: str, value: str) -> 
     """A wrong value stops the start with the variable's name first and advice after a colon."""
     with pytest.raises(ConfigurationError, match=rf"^{name} .+: .+"):
         take(BASE | {name: value}, False)
+
+
+STDIN = {"NVIM_LISTEN_ADDRESS": "x", "MCP_TOOLS_TOKEN_STDIN": "1"}
+
+
+@contextlib.contextmanager
+def stdin() -> Iterator[tuple[int, BinaryIO]]:
+    """A pipe: the end to read, and the one to write."""
+    read, write = os.pipe()
+    with open(write, "wb", buffering=0) as writer:
+        yield read, writer
+    os.close(read)
+
+
+def test_the_token_comes_by_stdin() -> None:
+    """Its first line counts, whatever the environment says; what follows is not waited for."""
+    with stdin() as (read, writer):
+        writer.write(b"secret-2\nmore")
+        environ = STDIN | {"MCP_AUTH_TOKEN": "secret-1"}
+        assert take(environ, False, read).token == "secret-2"
+        assert not environ
+        assert os.read(read, 1) == b""
+
+
+@pytest.mark.parametrize("text", [b"", b"\n"])
+def test_a_stdin_without_token(text: bytes) -> None:
+    """It is an error, on a terminal as well: none is made, none is taken from elsewhere."""
+    for terminal in (False, True):
+        with stdin() as (read, writer):
+            writer.write(text)
+            writer.close()
+            with pytest.raises(ConfigurationError, match="stdin holds no token: the program of"):
+                take(STDIN | {"MCP_AUTH_TOKEN": "secret-1"}, terminal, read)
+
+
+def test_a_stdin_that_says_nothing() -> None:
+    """It is not waited for longer than a while."""
+    with stdin() as (read, _), pytest.raises(ConfigurationError, match="stdin holds no token"):
+        take(dict(STDIN), False, read, patience=0.05)
 
 
 @pytest.mark.parametrize("port", ["", "0", "1", "65535"])

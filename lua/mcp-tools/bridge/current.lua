@@ -1,0 +1,52 @@
+--- The bridge of this editor as it is: its process, what it was started from, what it has said; port, token, endpoint.
+---
+--- Receives: what control.lua does to it and attachment.lua hears from it.
+--- Sends: that to whoever asks.
+--- Does not know about: how a bridge is started.
+
+local launch = require('mcp-tools.bridge.launch')
+
+---@class mcp-tools.bridge.Current
+---@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the latter until the first start
+---@field prepared? mcp-tools.bridge.Prepared what the last start was made from
+---@field fault? mcp-tools.bridge.PythonFault
+---@field said mcp-tools.bridge.Said
+local M = {
+  supervisor = { state = 'stopped', tries = 0 },
+  said = { hello = {} },
+}
+
+---@class mcp-tools.bridge.Said what the bridge has told about itself
+---@field channel? integer
+---@field hello mcp-tools.bridge.Hello|{} empty until it has attached
+---@field port? integer the one that clients should use
+---@field sessions? { count: integer, calls: integer, clients: table[] }
+---@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
+---@field note? string why the token is a new one
+
+--- Whether there is a process, ready or starting.
+---@return boolean
+function M.is_running()
+  return M.supervisor.process ~= nil and M.supervisor.state ~= 'stopping'
+end
+
+--- The port that clients reach; nil until the bridge is ready.
+---@return integer?
+function M.get_port()
+  return M.supervisor.state == 'ready' and (M.said.port or M.supervisor.port) or nil
+end
+
+--- The token of the bridge that runs.
+---@return string?
+function M.get_auth_token()
+  return M.is_running() and M.prepared and M.prepared.identity.token or nil
+end
+
+--- Where clients connect; nil until the bridge is ready.
+---@return { url: string, token: string, port: integer }?
+function M.endpoint()
+  local port, prepared = M.get_port(), M.prepared
+  return port and { url = launch.url(prepared.host, port), token = prepared.identity.token, port = port } or nil
+end
+
+return M

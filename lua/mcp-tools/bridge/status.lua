@@ -1,0 +1,62 @@
+--- Status of the bridge: everything that health and `:McpTools status` show of it. Never the token.
+---
+--- Receives: the bridge as it is (current.lua).
+--- Sends: one table, made anew each time.
+--- Does not know about: how it is shown.
+
+local current = require('mcp-tools.bridge.current')
+
+local M = {}
+
+---@class mcp-tools.bridge.Status
+---@field state mcp-tools.bridge.State
+---@field running boolean
+---@field attached boolean
+---@field url? string
+---@field port? integer
+---@field wanted_port? integer
+---@field port_holder? string
+---@field root? string
+---@field pid? integer
+---@field source? 'command'|'python'|'environment'
+---@field command? string[]
+---@field python_version? string
+---@field fault? mcp-tools.bridge.PythonFault
+---@field tries integer
+---@field last_error? string
+---@field versions table<string, string>
+---@field sessions? { count: integer, calls: integer, clients: table[] }
+---@field blocked? { mode: string, at: integer }
+---@field note? string
+---@field identity_file? string
+
+---@return mcp-tools.bridge.Status
+function M.status()
+  local supervisor, said, prepared = current.supervisor, current.said, current.prepared
+  local endpoint, mine = current.endpoint() or {}, prepared and prepared.identity or {}
+  local versions = said.hello.versions or {}
+  return {
+    state = supervisor.state,
+    running = current.is_running(),
+    attached = said.channel ~= nil,
+    url = endpoint.url,
+    port = endpoint.port,
+    wanted_port = said.hello.wanted_port or mine.port,
+    port_holder = said.hello.port_holder,
+    root = mine.root,
+    pid = supervisor.process and supervisor.process.pid,
+    source = prepared and prepared.source,
+    command = prepared and prepared.spec.command,
+    python_version = versions.python or (prepared and prepared.version),
+    fault = current.fault,
+    tries = supervisor.tries,
+    last_error = supervisor.last_error,
+    versions = versions,
+    sessions = said.sessions,
+    blocked = said.blocked,
+    note = said.note,
+    identity_file = mine.path,
+  }
+end
+
+return M

@@ -1,0 +1,18 @@
+--- Lasting state: what outlives the plugin's modules when a plugin manager loads them again, for the editor's life.
+---
+--- Receives: the root of the project; how to end each process that was started.
+--- Sends: them to the modules that come after.
+--- Does not know about: what they are for.
+
+local KEY = 'mcp-tools.nvim'
+
+---@class mcp-tools.Lasting
+---@field root? string
+---@field bridge? { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
+---@field python_host? fun() ends it
+
+---@type mcp-tools.Lasting
+local lasting = rawget(_G, KEY) or {}
+rawset(_G, KEY, lasting)
+
+return lasting

@@ -1,0 +1,105 @@
+"""The token of the plugin's bridge stands in no place that other programs can read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.leaks import descendants, read
+from tests.support.nvim import Nvim
+from tests.support.raw import Raw, text_of
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+STORED = """
+local identity = require('mcp-tools.bridge.identity')
+return identity.load(require('mcp-tools.files.project').root()).token
+"""
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
+
+
+async def hidden(bridge: Bridge, *more: str) -> None:
+    """No process of this run shows the token, or one of `more`, and no log holds it; the bridge takes it."""
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        assert text_of(await raw.call("echo", {"value": "here"})) == "here"
+    assert await bridge.pid() in descendants()
+    for secret in (bridge.token, *more):
+        for pid, command in descendants().items():
+            for place in ("environ", "cmdline"):
+                assert secret.encode() not in read(pid, place), (place, command)
+        for log in bridge.nvim.home.path.rglob("*.log"):
+            assert secret not in log.read_text(), log
+
+
+@pytest.mark.slow
+async def test_no_process_shows_it(bridge: Bridge) -> None:
+    """At the first start, after a restart and after a crash."""
+    await hidden(bridge)
+    for again in ("restart", "crash"):
+        old = await bridge.pid()
+        if again == "crash":
+            os.kill(old, signal.SIGKILL)
+        else:
+            await bridge.nvim.request("nvim_command", "McpTools restart")
+        await bridge.nvim.wait_for(
+            "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
+        )
+        assert await ready(bridge.nvim) == bridge
+        await hidden(bridge)
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_a_new_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
+    """One that comes with the answer to `hello` replaces the one of stdin, and shows as little."""
+    port = free_port()
+    init = f"""
+    _G.mcp_tools = require('mcp-tools')
+    mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
+    {ROOT_TOOLS}
+    """
+    stranger = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", port)
+    async with stranger:
+        nvim = await spawn_nvim(init_lua=init)
+        before = await nvim.lua(STORED)
+        await nvim.lua("mcp_tools.start()")
+        bridge = await ready(nvim)
+        assert bridge.token != before
+        await hidden(bridge, before)
+
+
+def wrapper(path: Path, text: str) -> str:
+    """Options with a program of the person's own as the bridge."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"{{ bridge = {{ command = {{ [[{path}]] }} }} }}"
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
+    """A script that runs the bridge as its child gives it the stdin that it has."""
+    bridge = await start_bridge(wrapper(tmp_path / "wrapper", f"{sys.executable} -m bridge"))
+    await hidden(bridge)
+
+
+@pytest.mark.slow
+@pytest.mark.nvim("0.11")
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"], ids=["empty", "closed"])
+async def test_a_wrapper_without_stdin(spawn_nvim: Spawn, tmp_path: Path, stdin: str) -> None:
+    """What is missing is said, with what the program must do."""
+    setup = wrapper(tmp_path / "wrapper", f"exec {sys.executable} -m bridge {stdin}")
+    nvim = await spawn_nvim(init_lua=f"_G.mcp_tools = require('mcp-tools') mcp_tools.setup({setup})")
+    await nvim.lua("mcp_tools.start()")
+    error = await nvim.wait_for("return mcp_tools.status().last_error", timeout=15_000)
+    await nvim.lua("mcp_tools.stop()")
+    assert "stdin holds no token: the program of bridge.command must hand its stdin on" in error

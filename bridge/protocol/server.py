@@ -82,7 +82,8 @@ class Assembly:
         self.tools = Tools(editor, calls, settings.tool_prefix)
         self.resources = Resources(editor, calls, settings.limits)
         self.prompts = Prompts(editor, calls)
-        self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen)
+        sessions = settings.limits.sessions
+        self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen, sessions)
         editor.on_changed(self.announcer.changed)
         self.server = self._build(settings.instructions)
         self.fast = FastPath(calls, self.server.server_info_stamp)

@@ -28,15 +28,20 @@ from ..request import Context, connection_of, tell
 DEADLINE_SECONDS = 2.0
 """How long a subscription may wait for an editor that does not answer."""
 
-MAX_SUBSCRIBED = 1024
-"""Resources of one session: a share of what the editor grants the bridge, so that others have some, too."""
+EDITOR_GRANTS = 4096
+"""Resources that the editor watches for one bridge."""
 
-MAX_LISTENED = 256
+MAX_LISTENED = 64
 """Resources of one `subscriptions/listen`; those beyond are left out of what it is told that it gets."""
 
 UPDATED = "notifications/resources/updated"
 
 logger = logging.getLogger(__name__)
+
+
+def share(sessions: int) -> int:
+    """Resources of one session, so that all sessions that there may be find room, whatever others hold."""
+    return max(1, EDITOR_GRANTS // sessions)
 
 
 class Subscriptions:
@@ -46,12 +51,16 @@ class Subscriptions:
         editor: watches resources.
         publish: puts an event on the bus that `listen` serves.
         listen: the SDK's handler.
+        sessions: as many may there be.
     """
 
-    def __init__(self, editor: Editor, publish: Callable[[ServerEvent], None], listen: ListenHandler) -> None:
+    def __init__(
+        self, editor: Editor, publish: Callable[[ServerEvent], None], listen: ListenHandler, sessions: int
+    ) -> None:
         self._editor = editor
         self._publish = publish
         self._listen = listen
+        self._share = share(sessions)
         self._sessions: dict[str, set[Connection]] = {}
         self._listened: dict[str, int] = {}
         editor.on_updated(self._updated)
@@ -107,7 +116,7 @@ class Subscriptions:
             del self._listened[uri]
 
     def _full(self, held: set[str]) -> ToolError | None:
-        if len(held) < MAX_SUBSCRIBED:
+        if len(held) < self._share:
             return None
         text = f"this session is subscribed to {len(held)} resources; unsubscribe from some first"
         return ToolError(Code.BUSY, text)

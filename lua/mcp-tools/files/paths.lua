@@ -15,6 +15,10 @@ local MAX_LINKS = 40
 --- Bytes; no system opens a longer one.
 M.MAX_PATH = 4096
 M.TOO_LONG = ('longer than %d bytes'):format(M.MAX_PATH)
+--- No file system has a longer name: 255 characters of up to 3 bytes.
+local MAX_NAME = 765
+--- No project is as deep; each part is looked at.
+local MAX_PARTS = 255
 
 --- The path of a file URI (`file:/x` is one, too); anything else as it is.
 ---@param text string
@@ -32,13 +36,28 @@ function M.from_uri(text)
   return plain, host ~= nil and host ~= '' and host:lower() ~= 'localhost' or rest:find('[#?]') ~= nil
 end
 
+--- Why it is none that is looked at.
+---@param path string
+---@return string?
+local function excess(path)
+  local parts = 0
+  for name in path:gmatch('[^/]+') do
+    parts = parts + 1
+    if #name > MAX_NAME then
+      return ('with a name that is longer than %d bytes'):format(MAX_NAME)
+    end
+  end
+  return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil
+end
+
 --- Part by part from the top, so that each is looked at once: links are followed, what does not exist is taken by its
 --- text, `..` after it included.
 ---@param path string absolute
 ---@return string path
 ---@return string? bad
 local function walk(path)
-  local todo, done, missing, links = {}, {}, nil, 0
+  local todo, missing, links = {}, nil, 0
+  local done = {} -- paths from the top to here
   local plain = {} -- `a/../a/../…` is looked at once
   local function push(text)
     local parts = {}
@@ -56,9 +75,10 @@ local function walk(path)
       done[#done] = nil
       missing = missing and missing <= #done and missing or nil
     elseif name ~= '.' then
-      done[#done + 1] = name
-      local here = not missing and '/' .. table.concat(done, '/')
-      local target = here and not plain[here] and uv.fs_readlink(here)
+      local here = (done[#done] or '') .. '/' .. name
+      done[#done + 1] = here
+      local new = not missing and plain[here] == nil
+      local target = new and uv.fs_readlink(here)
       if target then
         links = links + 1
         if links > MAX_LINKS then
@@ -69,13 +89,14 @@ local function walk(path)
           done = {}
         end
         push(target)
-      elseif here and not plain[here] then
+      elseif new then
         plain[here] = uv.fs_lstat(here) ~= nil
-        missing = not plain[here] and #done or nil -- and whatever is below it
       end
+      -- And whatever is below it.
+      missing = missing or plain[here] == false and #done or nil
     end
   end
-  return '/' .. table.concat(done, '/')
+  return done[#done] or '/'
 end
 
 --- The absolute form of a path, with symlinks resolved, so that a new file is judged by the folder that it would really
@@ -89,6 +110,10 @@ function M.resolve(path)
   end
   if #path > M.MAX_PATH then
     return path, M.TOO_LONG
+  end
+  local bad = excess(path)
+  if bad then
+    return path, bad
   end
   if path == '~' or path:sub(1, 2) == '~/' then
     path = uv.os_homedir() .. path:sub(2)

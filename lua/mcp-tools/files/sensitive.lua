@@ -11,15 +11,41 @@ local M = {}
 
 ---@class mcp-tools.Patterns `sensitive.patterns`, sorted by how they are matched; most need no glob
 ---@field names table<string, true> whole names
----@field endings string[] of names
+---@field edges mcp-tools.Edges[] of names
 ---@field folders string[] that a path goes through
----@field tails string[] of paths
+---@field tails mcp-tools.Tail[]
 ---@field name_globs (fun(name: string): boolean)[]
 ---@field path_globs (fun(path: string): boolean)[]
+
+--- A name with one `*`: what stands before and behind it.
+---@class mcp-tools.Edges
+---@field first string
+---@field last string
+
+--- The last two parts of a path.
+---@class mcp-tools.Tail
+---@field folder string behind a slash
+---@field name string?
+---@field edges mcp-tools.Edges?
 
 local patterns, patterns_of
 
 local PLAIN = '[^%*%?%[%]{}/\\]+'
+local MAY_BE_PLAIN = PLAIN:sub(1, -2) .. '*'
+
+---@param pattern string of a name
+---@return mcp-tools.Edges?
+local function edges_of(pattern)
+  local first, last = pattern:match('^(' .. MAY_BE_PLAIN .. ')%*(' .. MAY_BE_PLAIN .. ')$')
+  return first and { first = first, last = last }
+end
+
+---@param name string
+---@param edges mcp-tools.Edges
+local function has_edges(name, edges)
+  local first, last = edges.first, edges.last
+  return #name >= #first + #last and name:sub(1, #first) == first and (last == '' or name:sub(-#last) == last)
+end
 
 --- A pattern with a slash says whether it counts from the top; one that does not holds anywhere.
 ---@param pattern string
@@ -37,11 +63,11 @@ end
 ---@param pattern string
 local function sort(sorted, pattern)
   if not pattern:find('/', 1, true) then
-    local ending = pattern:match('^%*(' .. PLAIN .. ')$')
+    local edges = edges_of(pattern)
     if pattern:match('^' .. PLAIN .. '$') then
       sorted.names[pattern] = true
-    elseif ending then
-      table.insert(sorted.endings, ending)
+    elseif edges then
+      table.insert(sorted.edges, edges)
     else
       table.insert(sorted.name_globs, glob.compile(pattern))
     end
@@ -49,11 +75,12 @@ local function sort(sorted, pattern)
   end
   pattern = rooted(pattern)
   local folder = pattern:match('^%*%*/(' .. PLAIN .. ')/%*%*$')
-  local tail = pattern:match('^%*%*(/' .. PLAIN .. '/' .. PLAIN .. ')$')
+  local parent, name = pattern:match('^%*%*(/' .. PLAIN .. ')/([^/]+)$')
+  local edges = name and edges_of(name)
   if folder then
     table.insert(sorted.folders, '/' .. folder .. '/')
-  elseif tail then
-    table.insert(sorted.tails, tail)
+  elseif name and (edges or name:match('^' .. PLAIN .. '$')) then
+    table.insert(sorted.tails, { folder = parent, name = not edges and name or nil, edges = edges })
   else
     table.insert(sorted.path_globs, glob.compile(pattern))
   end
@@ -64,7 +91,7 @@ end
 local function compiled()
   local option = config.get().sensitive.patterns
   if patterns_of ~= option then
-    local sorted = { names = {}, endings = {}, folders = {}, tails = {}, name_globs = {}, path_globs = {} }
+    local sorted = { names = {}, edges = {}, folders = {}, tails = {}, name_globs = {}, path_globs = {} }
     for _, pattern in ipairs(option) do
       sort(sorted, pattern:lower())
     end
@@ -81,8 +108,8 @@ local function is_matched(path, name)
   if sorted.names[name] then
     return true
   end
-  for _, ending in ipairs(sorted.endings) do
-    if name:sub(-#ending) == ending then
+  for _, edges in ipairs(sorted.edges) do
+    if has_edges(name, edges) then
       return true
     end
   end
@@ -92,8 +119,11 @@ local function is_matched(path, name)
       return true
     end
   end
+  local parent = path:sub(1, -#name - 2)
   for _, tail in ipairs(sorted.tails) do
-    if path:sub(-#tail) == tail then
+    if
+      parent:sub(-#tail.folder) == tail.folder and (tail.name == name or tail.edges and has_edges(name, tail.edges))
+    then
       return true
     end
   end
@@ -110,25 +140,26 @@ local function is_matched(path, name)
   return false
 end
 
---- What programs and people add to the name of a copy; the capture is the name of what was copied.
+--- What programs and people add to the name of a copy, by the last character, so that few are tried; the capture is
+--- the name of what was copied.
 local COPIES = {
-  '^%.(.+)%.un~$',
-  '^(.+)%.~%d+~$',
-  '^(.+)~$',
-  '^%.(.+)%.s[a-w][a-z]$', -- swap files
-  '^#(.+)#$',
-  '^%.#(.+)$',
-  '^(.+)%.bak$',
-  '^(.+)%.backup$',
-  '^(.+)%.copy$',
-  '^(.+)%.old$',
-  '^(.+)%.orig$',
-  '^(.+)%.save$',
-  '^(.+)%.sw[a-z]$',
-  '^(.+)%.tmp$',
-  '^(.+)%.%d+$',
-  '^(.+) copy$',
-  '^(.+) %([^()]*%)$',
+  { '~', '^%.(.+)%.un~$' },
+  { '~', '^(.+)%.~%d+~$' },
+  { '~', '^(.+)~$' },
+  { '%l', '^%.(.+)%.s[a-w][a-z]$' }, -- swap files
+  { '#', '^#(.+)#$' },
+  { '.', '^%.#(.+)$' },
+  { 'k', '^(.+)%.bak$' },
+  { 'p', '^(.+)%.backup$' },
+  { 'y', '^(.+)%.copy$' },
+  { 'd', '^(.+)%.old$' },
+  { 'g', '^(.+)%.orig$' },
+  { 'e', '^(.+)%.save$' },
+  { '%l', '^(.+)%.sw[a-z]$' },
+  { 'p', '^(.+)%.tmp$' },
+  { '%d', '^(.+)%.%d+$' },
+  { 'y', '^(.+) copy$' },
+  { '%)', '^(.+) %([^()]*%)$' },
 }
 --- Copies of copies that are seen through.
 local MAX_COPIES = 4
@@ -136,8 +167,9 @@ local MAX_COPIES = 4
 ---@param name string
 ---@return string? name of what it is a copy of
 local function original(name)
+  local last = name:sub(-1)
   for _, form in ipairs(COPIES) do
-    local found = name:match(form)
+    local found = last:find(form[1]) and name:match(form[2])
     if found then
       return found
     end

@@ -35,6 +35,14 @@ local MAX_SHOWN = 200
 local MAX_PLACES = 128
 --- Values that name none, such as addresses of other kinds, are looked at sooner.
 local MAX_VALUES = 2000
+--- Of one path, percent-encoded.
+local MAX_GIVEN = 4 * paths.MAX_PATH
+--- Bytes of all paths of one call: each byte takes the editor some time.
+local MAX_BYTES = 32 * 1024
+--- Parts of one path that may be patterns, and variables in it, that are looked up.
+local MAX_LOOKED_UP = 16
+
+local WILD = '[%*%?%[{]'
 
 ---@param key any
 ---@return 'path'|'uri'|'buffer'|nil
@@ -54,23 +62,22 @@ end
 ---@field other boolean? it is a buffer that shows no file: what is said of it counts once
 ---@field bufnr integer? of a buffer that shows no file
 
---- Does a tool that expands it come somewhere else?
+--- Is it a pattern for others? Files and folders may be called so: where each part that looks like one exists, it is
+--- none.
 ---@param text string
-local function is_unclear(text)
-  if text:find('`', 1, true) or text:find('^~[^/]') or text:find('^[%%#<]') then
-    return true
+local function is_pattern(text)
+  if not text:find(WILD) then
+    return false
   end
-  if text:find('[%*%?%[{]') then
-    -- Files and folders may be called so. Where there is none, it is a pattern for others.
-    for upto, name in text:gmatch('()([^/]+)') do
-      if name:find('[%*%?%[{]') and not uv.fs_lstat((paths.resolve(text:sub(1, upto + #name - 1)))) then
-        return true
-      end
-    end
+  local literal = text:sub(1, 2) == '~/' and uv.os_homedir() .. text:sub(2) or text
+  if uv.fs_lstat(literal) then
+    return false
   end
-  if text:find('$', 1, true) then
-    for name in text:gmatch('%$[{%(]?([%w_]+)') do
-      if vim.env[name] then
+  local looked_up = 0
+  for name, after in literal:gmatch('([^/]+)()') do
+    if name:find(WILD) then
+      looked_up = looked_up + 1
+      if looked_up > MAX_LOOKED_UP or not uv.fs_lstat(literal:sub(1, after - 1)) then
         return true
       end
     end
@@ -78,11 +85,37 @@ local function is_unclear(text)
   return false
 end
 
+--- Does it name a variable that is set?
+---@param text string
+local function has_variable(text)
+  local seen, count = {}, 0
+  for name in text:gmatch('%$[{%(]?([%w_]+)') do
+    if not seen[name] then
+      seen[name], count = true, count + 1
+      if count > MAX_LOOKED_UP or vim.env[name] then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- Does a tool that expands it come somewhere else?
+---@param text string
+local function is_unclear(text)
+  return text:find('`', 1, true) ~= nil
+    or text:find('^~[^/]') ~= nil
+    or text:find('^[%%#<]') ~= nil
+    or is_pattern(text)
+    or has_variable(text)
+end
+
 --- What is found in one set of arguments.
 ---@class mcp-tools.Places
 ---@field list mcp-tools.Place[]
 ---@field seen table<string, true> kind and value: many arguments may name one file
 ---@field count integer values looked at
+---@field bytes integer of paths
 ---@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
 ---@field beside boolean does the tool take buffer 0 for the file beside a terminal or float?
 
@@ -93,7 +126,7 @@ local function place_of_path(places, given)
   local function unknown(bad)
     return { given = given:sub(1, MAX_SHOWN), bad = bad, sensitive = true }
   end
-  if #given > 4 * paths.MAX_PATH then -- percent-encoded
+  if #given > MAX_GIVEN then
     return unknown(paths.TOO_LONG)
   end
   local plain, doubtful = paths.from_uri(given)
@@ -166,14 +199,20 @@ local function add(places, kind, value)
   elseif type(value) == 'string' and value ~= '' then
     local scheme = kind == 'uri' and value:match('^(%a[%w+.-]*):')
     if not scheme or scheme:lower() == 'file' then
+      places.bytes = places.bytes + (#value <= MAX_GIVEN and #value or 0)
       list[#list + 1] = place_of_path(places, value)
     end
   end
 end
 
 ---@param places mcp-tools.Places
-local function is_too_much(places)
-  return #places.list > MAX_PLACES or places.count > MAX_VALUES
+---@return string? bad
+local function too_much(places)
+  if #places.list > MAX_PLACES or places.count > MAX_VALUES then
+    return ('more than %d, too many to judge'):format(MAX_PLACES)
+  elseif places.bytes > MAX_BYTES then
+    return ('with more than %d bytes, too many to judge'):format(MAX_BYTES)
+  end
 end
 
 --- What stands right below a name that means files: lists, in lists, too.
@@ -182,7 +221,7 @@ end
 ---@param list table
 local function add_all(places, kind, list)
   for _, item in ipairs(list) do
-    if is_too_much(places) then
+    if too_much(places) then
       return
     elseif type(item) == 'table' then
       add_all(places, kind, item)
@@ -196,7 +235,7 @@ end
 ---@param value table
 local function collect(places, value)
   for key, item in pairs(value) do
-    if is_too_much(places) then
+    if too_much(places) then
       return
     end
     local kind = kind_of(key)
@@ -216,11 +255,11 @@ end
 ---@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?
 ---@return mcp-tools.Place[] sorted
 function M.by(args, beside)
-  local places = { list = {}, seen = {}, count = 0, beside = beside == true }
+  local places = { list = {}, seen = {}, count = 0, bytes = 0, beside = beside == true }
   collect(places, args)
   local list = places.list
-  if is_too_much(places) then
-    local bad = ('more than %d, too many to judge'):format(MAX_PLACES)
+  local bad = too_much(places)
+  if bad then
     return { { given = 'the number of files that it names', bad = bad, sensitive = true } }
   end
   if #list > 1 then

@@ -131,7 +131,10 @@ local function array_length(value)
   return max
 end
 
-local function write_number(n)
+--- A number with all the digits that it needs.
+---@param n number
+---@return string
+function M.number(n)
   if n == 0 then
     return 1 / n < 0 and '-0' or '0'
   end
@@ -166,7 +169,7 @@ end
 --- The slow, exact encoder: same shapes as vim.json, every number with the digits it needs.
 write = function(out, value)
   if type(value) == 'number' then
-    out[#out + 1] = write_number(value)
+    out[#out + 1] = M.number(value)
   elseif type(value) == 'table' then
     write_table(out, value)
   else

@@ -109,27 +109,92 @@ describe('paths without number', function()
   end)
 end)
 
+describe('paths that are costly to judge', function()
+  --- The places, found in little time; the least of three counts, since a collection of garbage may fall into one.
+  local function judged(list)
+    local best, places = math.huge, nil
+    for _ = 1, 3 do
+      local begun = os.clock()
+      places = targets.by({ paths = list })
+      best = math.min(best, (os.clock() - begun) * 1e3)
+    end
+    t.ok(best < 50, ('%d of %d bytes, %s…, took %d ms'):format(#list, #list[1], list[1]:sub(1, 20), best))
+    return places
+  end
+
+  it('take little time, be they many', function()
+    vim.fn.mkdir(project.root .. '/*')
+    local parts = { '.1', 'b/', 'a/../', '$a', '$a$b$c', '*/../', '{', ' (', '.~1~', '.bak', '%25', './', '[a]' }
+    for _, part in ipairs(parts) do
+      for _, size in ipairs({ 4000, 1000, 250, 120 }) do
+        for _, ending in ipairs({ '', '/x' }) do
+          local list = {}
+          for i = 1, 120 do
+            list[i] = part:rep(math.floor(size / #part)) .. i .. ending
+          end
+          judged(list)
+        end
+      end
+    end
+  end)
+
+  it('are too many when they are too long together', function()
+    local list = {}
+    for i = 1, 10 do
+      list[i] = ('/p'):rep(2000) .. i
+    end
+    t.matches('more than 32768 bytes, too many to judge', judged(list)[1].bad)
+    t.eq(true, judged(list)[1].sensitive)
+    for i = 1, 120 do
+      list[i] = ('%s/%099d'):format(project.root, i)
+    end
+    t.eq({ 120, nil }, { #judged(list), judged(list)[1].bad })
+  end)
+
+  it('are not looked at when no file can be there', function()
+    t.matches('a name that is longer than 765 bytes', select(2, paths.resolve('/' .. ('x'):rep(766))))
+    t.matches('more than 255 parts', select(2, paths.resolve(('/a'):rep(256))))
+    t.eq(('/a'):rep(255), (paths.resolve(('/a'):rep(255))))
+  end)
+
+  it('are unclear when they name many that may be patterns or variables', function()
+    vim.fn.mkdir(project.root .. '/[a]/b', 'p')
+    local function unclear(path)
+      return targets.by({ path = project.root .. path })[1].unclear
+    end
+    t.eq({ nil, nil }, { unclear('/[a]'), unclear(('/[a]/..'):rep(17)) })
+    t.eq({ nil, true }, { unclear('/[a]/new'), unclear(('/[a]/..'):rep(17) .. '/new') })
+    t.eq({ true, nil }, { unclear('/[a]/[b]'), unclear('/$none_such') })
+    t.eq({ true, nil }, { unclear('/$HOME'), unclear(('/$none_such'):rep(20)) })
+    local many = {}
+    for i = 1, 17 do
+      many[i] = '$none_such_' .. i
+    end
+    t.eq(true, unclear('/' .. table.concat(many)))
+  end)
+end)
+
 describe('a project', function()
   it('is neither the top of the file system nor the home folder', function()
     local home = vim.env.HOME
     vim.env.HOME = project.base
-    project.write(project.base .. '/.bash_history', 'hidden')
+    project.write(project.base .. '/.profile', 'hidden')
     project.write('a.lua', 'x')
     for _, root in ipairs({ '/', project.base, vim.fs.dirname(project.base) }) do
       t.eq({ root, false }, { root, paths.is_project(root) })
       t.eq({ root, false }, { root, paths.inside('/etc/hostname', root) })
-      t.eq({ root, false }, { root, paths.inside(project.base .. '/.bash_history', root) })
+      t.eq({ root, false }, { root, paths.inside(project.base .. '/.profile', root) })
       t.eq({ root, false }, { root, paths.inside(root, root) })
     end
     t.eq({ true, true }, { paths.is_project(project.root), paths.inside(project.root .. '/a.lua', project.root) })
 
     vim.cmd.cd(project.base)
     t.eq(project.base, require('mcp-tools.files.project').root())
-    for _, path in ipairs({ project.base .. '/.bash_history', '.bash_history', '/etc/hostname' }) do
+    for _, path in ipairs({ project.base .. '/.profile', '.profile', '/etc/hostname' }) do
       t.matches('asked: .* is outside the project', (call('buffer_read', { path = path })))
       t.eq('Resource not found', (call('file://' .. vim.fs.joinpath(project.base, path), nil, 'resource')))
     end
-    vim.cmd.edit(project.base .. '/.bash_history')
+    vim.cmd.edit(project.base .. '/.profile')
     t.eq('outside the project', project.data('nvim://cursor').cursor.withheld)
     t.ok(project.run('prompt', 'review_changes').error)
     t.ok(project.run('prompt', 'search_code', { query = 'hidden' }).error)

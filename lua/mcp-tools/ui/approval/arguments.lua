@@ -4,6 +4,7 @@
 --- Sends: for each argument its lines; short ones first, for they are read, and among equals those that the tool knows.
 --- Does not know about: windows, what the arguments mean.
 
+local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.ui.sanitize')
 
 local M = {}
@@ -74,11 +75,21 @@ local function sorted_keys(value)
   return keys
 end
 
+--- What is neither a text nor a table, to the last digit.
+---@param value any
+---@return string
+local function plain(value)
+  if value == vim.NIL then
+    return 'null'
+  end
+  return type(value) == 'number' and json.number(value) or sanitize.line(tostring(value))
+end
+
 --- A name as it may stand before a colon.
 ---@param key any
 ---@return string
 function M.label(key)
-  local text = sanitize.line(tostring(key))
+  local text = type(key) == 'string' and sanitize.line(key) or plain(key)
   return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
 end
 
@@ -112,7 +123,7 @@ local function add_value(out, label, value, margin, depth)
       add_value(out, (list and '- [%s] ' or '%s: '):format(M.label(key)), value[key], margin .. '  ', depth + 1)
     end
   else
-    add(out, start .. (value == vim.NIL and 'null' or sanitize.line(tostring(value))))
+    add(out, start .. plain(value))
   end
 end
 

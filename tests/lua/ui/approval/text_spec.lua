@@ -31,6 +31,25 @@ local function has(args, part)
 end
 
 describe('arguments in a question', function()
+  it('are the numbers that run, to the last digit', function()
+    for number, digits in pairs({
+      [999999999999999] = '999999999999999',
+      [100000000000000.5] = '100000000000000.5',
+      [9007199254740991] = '9007199254740991',
+      [-9007199254740992] = '-9007199254740992',
+      [0.1] = '0.1',
+      [0.1 + 0.2] = '0.30000000000000004',
+      [1e300] = '1e+300',
+      [3] = '3',
+    }) do
+      t.eq(number, tonumber(digits))
+      has({ n = number }, 'n: ' .. digits)
+      has({ list = { number, { deep = number } } }, '[1] ' .. digits)
+    end
+    has({ flag = true, none = vim.NIL }, 'flag: true')
+    has({ flag = true, none = vim.NIL }, 'none: null')
+  end)
+
   it('are all there, however long the first ones are', function()
     for _, long in ipairs({ ('a'):rep(3e6), ('a\n'):rep(1e6), { ('a'):rep(1e5), ('b'):rep(1e5) } }) do
       has({ a = long, b = long, command = 'rm -r /' }, 'command: "rm -r /"')

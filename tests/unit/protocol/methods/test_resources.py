@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 
 from bridge.errors import Code
 from bridge.model import Limits, Settings
-from bridge.protocol.methods.subscriptions import MAX_SUBSCRIBED
+from bridge.protocol.methods.subscriptions import share
 from bridge.protocol.rate_limit import TokenBucket
 from tests.support.memory import FailError, ToolContext
+from tests.support.nvim import ROOT
 from tests.support.served import Served, events, eventually, next_event, served
 
 FAILURES = {
@@ -247,15 +249,25 @@ async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
         async with room:
             return await bridge.ask(session, "resources/subscribe", {"uri": f"test://t/{number}"})
 
-    answers = await asyncio.gather(*(subscribe(one, number) for number in range(MAX_SUBSCRIBED + 20)))
+    most = share(Limits().sessions)
+    answers = await asyncio.gather(*(subscribe(one, number) for number in range(most + 20)))
     refused = [answer["error"] for answer in answers if "error" in answer]
     assert len(refused) == 20
     assert {error["data"]["code"] for error in refused} == {"busy"}
     assert "unsubscribe from some first" in refused[0]["message"]
-    assert counted(bridge) == MAX_SUBSCRIBED
+    assert counted(bridge) == most
     assert "result" in await subscribe(other, 1)
     await bridge.ask(one, "resources/unsubscribe", {"uri": "test://t/1"})
-    assert "result" in await subscribe(one, MAX_SUBSCRIBED + 30)
+    assert "result" in await subscribe(one, most + 30)
+
+
+def test_all_sessions_find_room() -> None:
+    """What the sessions may hold together is no more than what the editor grants their bridge."""
+    text = (ROOT / "lua" / "mcp-tools" / "wire" / "subscriptions.lua").read_text()
+    found = re.search(r"^M\.MAX_URIS = (\d+)$", text, re.MULTILINE)
+    assert found is not None
+    for sessions in (1, 3, Limits().sessions, 1000):
+        assert 0 < share(sessions) * sessions <= int(found[1])
 
 
 @pytest.mark.slow

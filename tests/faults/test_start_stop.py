@@ -151,6 +151,7 @@ async def given_up(nvim: Nvim, timeout: int = 8_000) -> tuple[dict[str, Any], st
     await nvim.wait_for("return mcp_tools.status().state == 'failed'", timeout=timeout)
     await told(nvim, "stop a")
     status: dict[str, Any] = await nvim.lua("return mcp_tools.status()")
+    await nvim.wait_for("return #Said > 0")  # a moment later: an installation may have begun just now
     ((said, level),) = await nvim.lua("return Said")
     assert level == await nvim.lua("return vim.log.levels.ERROR")
     assert status["fault"]["advice"] in said

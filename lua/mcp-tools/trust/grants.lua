@@ -16,6 +16,8 @@ local MAX_SESSIONS = 256
 local MAX_UNANSWERED = 20
 --- Denials in a row after which it is offered not to be asked again.
 M.PATIENCE = 3
+--- Sessions whose denials are counted at a time.
+M.MAX_DENIED = 256
 
 ---@class mcp-tools.Unanswered a question that nobody answered in time
 ---@field tool string
@@ -201,8 +203,12 @@ end
 ---@return integer count denials in a row of that session
 function Grants:denied(call)
   local who = party(call)
-  self.denials[who] = (self.denials[who] or 0) + 1
-  return self.denials[who]
+  local count = (self.denials[who] or 0) + 1
+  if count == 1 and vim.tbl_count(self.denials) >= M.MAX_DENIED then
+    self.denials = {} -- sessions come and go for as long as the editor lives
+  end
+  self.denials[who] = count
+  return count
 end
 
 --- The person allowed a call: denials are counted anew.

@@ -15,6 +15,7 @@ local canonical_json = require('mcp-tools.util.canonical_json')
 local private_files = require('mcp-tools.files.private')
 local ledger_file = require('mcp-tools.trust.ledger_file')
 local lock_file = require('mcp-tools.files.lock')
+local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local source = require('mcp-tools.registry.source')
 
@@ -196,12 +197,16 @@ function Ledger:add(root, change)
     return true
   end
   self.waiting[root] = { change }
-  local ok, err = self:write(root)
-  if ok == nil then
+  local called, ok, err = xpcall(self.write, debug.traceback, self, root)
+  if called and ok == nil then
     self:write_later(root, uv.hrtime())
     return true
   end
-  self.waiting[root] = nil
+  self.waiting[root] = nil -- whatever has failed, the next decision is written again
+  if not called then
+    log.error('writing the ledger: %s', ok)
+    return false, 'it cannot be written; :McpTools log says why'
+  end
   return ok, err
 end
 

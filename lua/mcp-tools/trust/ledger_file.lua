@@ -39,13 +39,23 @@ local LEVELS = { trusted = true, verified = true, files = true, denied = true }
 ---@field paths string[]?
 ---@field at integer
 
+---@param list any
+---@return boolean
+local function are_texts(list)
+  return type(list) == 'table'
+    and vim.islist(list)
+    and vim.iter(list):all(function(each)
+      return type(each) == 'string'
+    end)
+end
+
 local function is_entry(entry)
   return type(entry) == 'table'
     and type(entry.tool) == 'string'
     and type(entry.source) == 'string'
     and type(entry.hash) == 'string'
     and LEVELS[entry.level] ~= nil
-    and (entry.paths == nil or type(entry.paths) == 'table' and vim.islist(entry.paths))
+    and (entry.paths == nil or are_texts(entry.paths))
 end
 
 --- Reads what was said.

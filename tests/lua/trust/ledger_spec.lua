@@ -119,6 +119,7 @@ describe('the ledger', function()
       level = (good:gsub('"trusted"', '"godlike"')),
       hash = (good:gsub('"hash":%s*"%x+"', '"hash":null')),
       entry = (good:gsub('"entries":%s*%[', '"entries":[7,')),
+      paths = (good:gsub('"level"', '"paths":["/a",7],"level"')),
       long = good .. (' '):rep(1024 * 1024) .. 'x',
     }) do
       write(text)

@@ -1,11 +1,12 @@
 --- What the editor has to say about code: diagnostics, as clients count and as far as they may see them.
 ---
 --- Receives: a buffer or none (all), the root of the project.
---- Sends: plain lists; of files whose text may not be given only the number.
+--- Sends: plain lists; of files whose text may not be given only the number, and none of it where others quote it.
 --- Does not know about: resources, prompts.
 
 local position = require('mcp-tools.editor.position')
 local access = require('mcp-tools.files.access')
+local redact = require('mcp-tools.files.redact')
 
 local M = {}
 
@@ -40,7 +41,7 @@ local function item_of(diagnostic, path)
     end_line = end_row + 1,
     end_column = position.column(bufnr, end_row, end_byte),
     severity = SEVERITY[diagnostic.severity] or 'error',
-    message = diagnostic.message,
+    message = redact.quoted(diagnostic.message),
     source = diagnostic.source,
     code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
   }
@@ -66,6 +67,7 @@ function M.view(root, bufnr, severity)
       table.insert(by_buffer[diagnostic.bufnr], diagnostic)
     end
   end
+  redact.refresh(function() end)
   local view = { diagnostics = {}, total = 0, counts = {}, withheld = {} }
   for number, list in vim.spairs(by_buffer) do
     local name = vim.api.nvim_buf_get_name(number)

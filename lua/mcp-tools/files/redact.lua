@@ -83,6 +83,14 @@ function M.line(line, pause)
   return assignments(line)
 end
 
+--- What is said of a file that may be read, without what it quotes of others: names with values are as in the file.
+---@param text string
+---@param pause? fun() called between pieces of a long one
+---@return string
+function M.quoted(text, pause)
+  return secrets.tokens(guarded.strip(text, MARK, pause))
+end
+
 --- Learns the lines of sensitive buffers as they are now.
 M.refresh = guarded.refresh
 

@@ -63,7 +63,7 @@ return {
         line = item.lnum > 0 and item.lnum or nil,
         column = item.col > 0 and item.col or nil,
         kind = KINDS[item.type:upper()],
-        text = verdict.ok and (verdict.path and item.text or redact.line(item.text, pause)) or nil,
+        text = verdict.ok and (verdict.path and redact.quoted or redact.line)(item.text, pause) or nil,
         withheld = verdict.why,
       }
       pause()

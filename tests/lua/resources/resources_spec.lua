@@ -336,6 +336,26 @@ describe('nvim://quickfix', function()
     t.eq({ 4, 'it says [secret]', 'with [secret]' }, { list.total, list.entries[3].text, list.entries[4].text })
   end)
 
+  it('keeps what the entry of a file that may be read quotes of one that may not', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden-value'))
+    vim.cmd.edit(project.write('a.lua', 'local token = 1'))
+    vim.fn.setqflist({
+      { filename = project.root .. '/a.lua', lnum = 1, text = 'it reads KEY=hidden-value from .env' },
+      { filename = project.root .. '/a.lua', lnum = 1, text = 'local token = 1' },
+    })
+    local list = project.data('nvim://quickfix')
+    t.eq('it reads [secret] from .env', list.entries[1].text)
+    t.eq('local token = 1', list.entries[2].text)
+    vim.diagnostic.set(vim.api.nvim_create_namespace('quotes'), 0, {
+      { lnum = 0, col = 0, message = 'not KEY=hidden-value\nas in .env' },
+      { lnum = 0, col = 1, message = 'unused: token = 1' },
+    })
+    local found = project.data('nvim://diagnostics').diagnostics
+    t.eq('not [secret]\nas in .env', found[1].message)
+    t.eq('unused: token = 1', found[2].message)
+    t.ok(not project.prompt('fix_diagnostics'):find('hidden-value', 1, true))
+  end)
+
   it('is not taken whole when it is long', function()
     local items = {}
     for i = 1, 200000 do

@@ -147,6 +147,7 @@ async def test_approval_by_a_menu(served: Terminal) -> None:
 @pytest.mark.slow
 async def test_a_tool_that_asks(served: Terminal) -> None:
     """`test_async_prompt` puts its question on the screen; the key that is pressed is the client's answer."""
+    await served.nvim.lua("mcp_tools.setup({ approval = { tools = { test_async_prompt = 'allow' } } })")
     bridge = await support.ready(served.nvim)
     async with connect(bridge, "sessions") as client:
         arguments = {"prompt": "Which colour?", "options": ["red", "green"]}

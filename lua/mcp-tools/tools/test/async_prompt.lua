@@ -1,26 +1,31 @@
 --- Lets the person choose: a tool that answers when somebody does (guill's name and shape).
 
+local sanitize = require('mcp-tools.ui.sanitize')
+
 return {
   name = 'test_async_prompt',
   description = 'Asks the person at the editor to choose one of the options. For trying a tool that answers later.',
   args = {
-    prompt = { type = 'string', description = 'Question to show', required = true },
+    prompt = { type = 'string', description = 'Question to show', maxLength = 500, required = true },
     options = {
       type = 'array',
-      items = { type = 'string' },
+      items = { type = 'string', maxLength = 200 },
       minItems = 1,
+      maxItems = 50,
       description = 'Options to choose from',
       required = true,
     },
   },
   annotations = { read_only = true },
+  needs_approval = 'it opens a menu that may hold the editor until somebody chooses',
   execute = function(ctx, args)
     -- Later: vim.ui.select may hold the editor, and the request that brought the call must be answered first.
     vim.schedule(function()
       if ctx:cancelled() then
         return
       end
-      vim.ui.select(args.options, { prompt = args.prompt }, function(choice, index)
+      local menu = { prompt = sanitize.line(args.prompt), format_item = sanitize.line }
+      vim.ui.select(args.options, menu, function(choice, index)
         if not ctx:cancelled() then
           ctx(choice and { selected = choice, index = index } or { cancelled = true })
         end

@@ -23,7 +23,12 @@ local function commands()
   local list = {}
   for _, name in ipairs(require('mcp-tools.command').names()) do
     local command = require('mcp-tools.command.' .. name)
-    table.insert(list, { name = name, bang = command.bang == true, description = command.description })
+    table.insert(list, {
+      name = name,
+      bang = command.bang == true,
+      usage = command.usage,
+      description = command.description,
+    })
   end
   return list
 end

@@ -29,6 +29,16 @@ local M = {}
 ---@field blocked? { mode: string, at: integer }
 ---@field note? string
 ---@field identity_file? string
+---@field to_do? string what makes it run
+
+---@param state mcp-tools.bridge.State
+---@return string?
+local function to_do(state)
+  if state == 'failed' then
+    return current.fault and current.fault.advice or 'See :McpTools log; :McpTools start tries again'
+  end
+  return state == 'stopped' and ':McpTools start' or nil
+end
 
 ---@return mcp-tools.bridge.Status
 function M.status()
@@ -56,6 +66,7 @@ function M.status()
     blocked = said.blocked,
     note = said.note,
     identity_file = mine.path,
+    to_do = to_do(supervisor.state),
   }
 end
 

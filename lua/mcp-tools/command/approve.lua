@@ -55,7 +55,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[once | session | always | look]: let the tool run that is asked for (or at its next try, when nobody'
+  usage = '[once | session | always | look]',
+  description = 'let the tool run that is asked for (or at its next try, when nobody'
     .. ' answered), or go to the window that asks',
   run = function(rest)
     local choice = rest == '' and 'once' or rest

@@ -66,7 +66,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = 'TOOL [JSON]: run a tool; its progress, questions and result are shown as its client would get them, '
+  usage = 'TOOL [JSON]',
+  description = 'run a tool; its progress, questions and result are shown as its client would get them, '
     .. 'and what it throws with its traceback',
   run = function(rest)
     local name, text = rest:match('^(%S+)%s*(.*)$')

@@ -18,7 +18,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[ID | all]: cancel a call in flight, or all of them',
+  usage = '[ID | all]',
+  description = 'cancel a call in flight, or all of them',
   run = function(rest)
     local calls = executor():pending()
     if #calls == 0 then

@@ -5,7 +5,8 @@ local CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[always | session]: deny the tool that is asked for; from now on; all that its session asks for',
+  usage = '[always | session]',
+  description = 'deny the tool that is asked for; from now on; all that its session asks for',
   run = function(rest)
     local choice = CHOICES[rest]
     if not choice then

@@ -38,13 +38,13 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[REGISTER]: show what a client needs: URL, header with the token, and both as JSON; with a register,'
+  usage = '[REGISTER]',
+  description = 'show what a client needs: URL, header with the token, and both as JSON; with a register,'
     .. ' yank the JSON into it',
   run = function(rest)
     local endpoint = bridge.endpoint()
     if not endpoint then
-      local starts = bridge.status().state == 'starting'
-      return notify.error('the bridge does not run', starts and 'Try again in a moment' or ':McpTools start')
+      return notify.error('the bridge does not run', bridge.status().to_do or 'Try again in a moment')
     elseif rest == '' then
       return show(endpoint)
     end

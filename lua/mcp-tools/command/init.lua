@@ -8,6 +8,7 @@ local suggest = require('mcp-tools.util.suggest')
 local M = {}
 
 ---@class mcp-tools.Subcommand
+---@field usage? string what is typed after its name; nothing when left out
 ---@field description string
 ---@field run fun(rest: string, bang: boolean) what was typed after its name; whether a `!` stood there
 ---@field bang? boolean it takes a `!`
@@ -45,6 +46,8 @@ function M.run(args)
   local subcommand = find(name)
   if subcommand and bang == '!' and not subcommand.bang then
     return notify.error((':McpTools %s takes no !'):format(name))
+  elseif subcommand and rest and rest ~= '' and not subcommand.usage then
+    return notify.error((':McpTools %s takes no argument: %s'):format(name, rest))
   elseif subcommand then
     return subcommand.run(rest or '', bang == '!')
   end

@@ -78,9 +78,7 @@ local function lines_now()
   add(lines, 'python host', python_text())
   add_calls(lines)
   add(lines, 'last error', status.last_error)
-  if status.state == 'failed' and status.fault then
-    add(lines, 'to do', status.fault.advice)
-  end
+  add(lines, 'to do', status.to_do)
   add(lines, 'note', status.note)
   add(lines, 'log', log.path())
   return lines

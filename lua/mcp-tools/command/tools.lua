@@ -185,7 +185,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[enable | disable | reload | refresh] [NAME]: list what clients are offered; offer'
+  usage = '[enable | disable | reload | refresh] [NAME]',
+  description = 'list what clients are offered; offer'
     .. ' a group or a single thing, or no longer; load its files again; look for tools of other plugins',
   run = function(rest)
     local word, name = rest:match('^(%S+)%s*(.*)$')

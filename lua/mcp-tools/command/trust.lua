@@ -163,7 +163,8 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[verify | all | reset | unsilence | TOOL [LEVEL]]: show which tools run without a question; let those'
+  usage = '[verify | all | reset | unsilence | TOOL [LEVEL]]',
+  description = 'show which tools run without a question; let those'
     .. ' run that do not demand one themselves, or all, or one; forget every decision; let silenced sessions ask again',
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')

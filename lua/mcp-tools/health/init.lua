@@ -129,10 +129,7 @@ local report_state = {
     if fault.under_way then
       return health.info(('it does not run yet: %s'):format(fault.message))
     end
-    health.error(
-      ('it does not run: %s'):format(status.last_error or fault.message or 'unknown reason'),
-      fault.advice or 'See :McpTools log; :McpTools start tries again'
-    )
+    health.error(('it does not run: %s'):format(status.last_error or fault.message or 'unknown reason'), status.to_do)
   end,
 }
 

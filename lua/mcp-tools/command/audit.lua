@@ -2,7 +2,7 @@
 local TAIL = 512 * 1024
 
 local audit = require('mcp-tools.trust.audit')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 ---@param entry table
 ---@return string

@@ -1,6 +1,6 @@
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local function executor()
   return core.get().executor

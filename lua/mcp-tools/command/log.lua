@@ -2,7 +2,7 @@
 local TAIL = 128 * 1024
 
 local log = require('mcp-tools.log')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 ---@type mcp-tools.Subcommand
 return {

@@ -3,7 +3,8 @@ local folder = require('mcp-tools.command._folder')
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[DIR]: stop the bridge and start it on the same port and token, or from now on for the project that '
+  usage = '[DIR]',
+  description = 'stop the bridge and start it on the same port and token, or from now on for the project that '
     .. 'DIR lies in; tools written in Python start afresh',
   run = function(rest)
     local ok, root = folder.parse(rest)

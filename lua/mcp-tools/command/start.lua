@@ -4,7 +4,8 @@ local notify = require('mcp-tools.notify')
 
 ---@type mcp-tools.Subcommand
 return {
-  description = '[DIR]: start the bridge, with a folder from now on for the project that it lies in',
+  usage = '[DIR]',
+  description = 'start the bridge, with a folder from now on for the project that it lies in',
   run = function(rest)
     local ok, root = folder.parse(rest)
     local port = bridge.get_port()

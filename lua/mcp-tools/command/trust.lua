@@ -1,7 +1,7 @@
 local approval = require('mcp-tools.ui.approval')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 local suggest = require('mcp-tools.util.suggest')
 

@@ -4,7 +4,7 @@
 
 local json = require('mcp-tools.util.json')
 local json_pretty = require('mcp-tools.util.json_pretty')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
 
 local M = {}

@@ -3,7 +3,7 @@
 -- in. Does not know about calls.
 
 local json_schema = require('mcp-tools.schema')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}
 

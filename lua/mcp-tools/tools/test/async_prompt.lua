@@ -1,6 +1,6 @@
 --- Lets the person choose: a tool that answers when somebody does (guill's name and shape).
 
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 return {
   name = 'test_async_prompt',

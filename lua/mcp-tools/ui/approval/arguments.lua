@@ -5,7 +5,7 @@
 --- Does not know about: windows, what the arguments mean.
 
 local json = require('mcp-tools.util.json')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}
 

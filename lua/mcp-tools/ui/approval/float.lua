@@ -8,7 +8,7 @@ local choices_of = require('mcp-tools.ui.approval.choices')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local api, uv = vim.api, vim.uv
 

@@ -9,7 +9,7 @@ local announce = require('mcp-tools.ui.approval.event')
 local denial = require('mcp-tools.trust.denial')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local typing = require('mcp-tools.ui.approval.typing')
 
 local uv = vim.uv

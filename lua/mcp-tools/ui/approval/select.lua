@@ -3,7 +3,7 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local text = require('mcp-tools.ui.approval.text')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local M = { serial = true }
 

@@ -9,7 +9,7 @@ local Page = require('mcp-tools.ui.approval.page')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
 
 local M = {}

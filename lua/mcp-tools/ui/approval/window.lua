@@ -6,7 +6,7 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local frame = require('mcp-tools.ui.approval.frame')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api

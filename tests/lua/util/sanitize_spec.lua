@@ -1,5 +1,5 @@
 local t = require('helpers')
-local sanitize = require('mcp-tools.ui.sanitize')
+local sanitize = require('mcp-tools.util.sanitize')
 
 describe('visible text', function()
   it('is what it was, where nothing hides', function()

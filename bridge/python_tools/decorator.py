@@ -6,6 +6,7 @@ Does not know about: schemas (scan/schema.py, in the process that scans), calls.
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,10 @@ class Mark:
     timeout: int | None
 
 
+FIELDS = tuple(Mark.__dataclass_fields__)
+LISTED = f"there are {', '.join(FIELDS)}"
+
+
 def refuse(function: Callable[..., Any]) -> None:
     """Raise TypeError for what cannot be a tool."""
     if not inspect.isfunction(function):
@@ -79,6 +84,7 @@ def mcp_tool(
     annotations: Annotations | None = None,
     approval: bool | str | None = None,
     timeout: int | None = None,
+    **unknown: object,
 ) -> F | Callable[[F], F]:
     """Mark a function as a tool; with or without parentheses. The function itself stays as it is.
 
@@ -94,7 +100,14 @@ def mcp_tool(
         approval: False = runs unasked, True or a reason = the person is asked each time; default: the hints
             decide.
         timeout: ms that a call may take; 0 = no limit; default: the option `bridge.tool_timeout`.
+        unknown: refused, with the name that was meant.
+
+    Raises:
+        TypeError: a name that there is not, or what cannot be a tool.
     """
+    for other in unknown:
+        near = difflib.get_close_matches(other.removeprefix("needs_"), FIELDS, 1, 0.5)
+        raise TypeError(f"mcp_tool has no {other}; {f'did you mean {near[0]}?' if near else LISTED}")
 
     def mark(function: F) -> F:
         refuse(function)

@@ -69,7 +69,9 @@ async def call(screen: Terminal, text: str, *expected: str) -> str:
 async def test_results(screen: Terminal) -> None:
     """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
     for _ in range(2):
-        await call(screen, "where", "\nnotes.txt", "mcp-tools call where: done in ")
+        await call(
+            screen, "where", "\nnotes.txt", "mcp-tools call where: done in ", " ms; CTRL-W w, q closes"
+        )
     await call(screen, "poem", "\nroses are red", "\nviolets are blue")
     await call(screen, "data", "\n{", '\n  "a": "x",', '\n  "b": [', "\n    1,", "\n    2", "\n  ]", "\n}")
     await call(screen, "mixed", "\na picture:", "\n[image image/png, 5 bytes]")
@@ -98,14 +100,26 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(
         screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "no argument txt, did you mean text?"
     )
-    await call(screen, 'test_echo {"text":hi}', "not called", "The arguments are no JSON object: ")
+    shown = await call(screen, "test_echo {}", "Error (validation_error)", "test_echo: failed in ")
+    assert shown.count("text: is required") == 1
+    await call(
+        screen,
+        'test_echo {"text":hi}',
+        "not called; CTRL-W w, q closes",
+        "The arguments are no JSON object: ",
+        'They look like {"text": "text"}; yours are',
+    )
     shown = await call(
         screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
     )
     assert "mcp-tools/call/" not in shown, "only what is its author's"
     assert "[C]: in function 'fn'" not in shown
     unknown = 'test_echo {"text":"x","txet":"y"}'
-    await call(screen, unknown, "\nthe tool has no argument txet")
+    await call(screen, unknown, "the tool has no argument txet")
+    lines = await screen.nvim.lua(
+        "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call test_echo'), 0, -1, true)"
+    )
+    assert lines[0].startswith("the tool has no argument txet")
 
 
 async def test_questions(screen: Terminal) -> None:

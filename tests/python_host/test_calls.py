@@ -133,6 +133,21 @@ async def test_exceptions(shared: Bridge, way: Way) -> None:
     assert "in py_fail" in text
 
 
+async def test_traceback_for_its_author(shared: Bridge) -> None:
+    """Called by hand, what a tool raises is shown with its file and line, without those of the plugin."""
+    await shared.nvim.lua("require('mcp-tools.command').run({ args = 'call py_fail {\"how\": \"lines\"}' })")
+    text = ""
+    async with asyncio.timeout(10):
+        while "Traceback" not in text:
+            await asyncio.sleep(0.05)
+            name = "vim.fn.bufnr('^mcp-tools://call py_fail$')"
+            lines = await shared.nvim.lua(f"return vim.api.nvim_buf_get_lines({name}, 0, -1, false)")
+            text = "\n".join(lines)
+    assert 'samples.py", line' in text
+    assert "python_tools/host/" not in text
+    await shared.nvim.lua("vim.cmd('silent! only | bwipeout!')")
+
+
 async def test_failures_that_cannot_be_told(shared: Bridge, way: Way) -> None:
     """A call ends although its exception has no text, no clean text, or far too much of it."""
     async with caller(shared, way) as tools:

@@ -126,14 +126,40 @@ function Ctx:miss(cause)
   self(nil, resolver.miss(self.call.name, cause))
 end
 
+--- The tool calls something with what does not fit. In the tool's own code that is an error; in a timer or a callback
+--- of it nobody would catch one, and it would come before the person again and again, so that it ends the call.
+---@param ctx mcp-tools.Ctx
+---@param fault string
+local function misused(ctx, fault)
+  if running.call() == ctx.call then
+    error(fault, 3)
+  elseif not ctx.call:ended() then
+    local thrown = { value = fault, trace = debug.traceback(fault, 3) }
+    if vim.in_fast_event() then
+      return vim.schedule(function()
+        ctx.threw(ctx.call, thrown)
+      end)
+    end
+    ctx.threw(ctx.call, thrown)
+  end
+end
+
 --- Tells how far the tool is; clients that asked for progress see it at once.
 ---@param done number
 ---@param total? number
 ---@param message? string
 function Ctx:progress(done, total, message)
-  check('done', done, 'number')
-  check('total', total, 'number', true)
-  check('message', message, 'string', true)
+  for _, each in ipairs({
+    { 'done', done, 'number' },
+    { 'total', total, 'number', true },
+    { 'message', message, 'string', true },
+  }) do
+    local ok, fault = pcall(check, unpack(each, 1, 4))
+    if not ok then
+      misused(self, 'ctx:progress: ' .. fault:gsub('^.-:%d+: ', ''))
+      return
+    end
+  end
   self.call:progress(done, total, message)
 end
 
@@ -142,7 +168,9 @@ end
 ---@param data any
 function Ctx:log(level, data)
   if not LEVELS[level] then
-    error(("ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"):format(tostring(level)), 2)
+    local text = "ctx:log: unknown level '%s' (one of debug, info, notice, warning, error, …)"
+    misused(self, text:format(tostring(level)))
+    return
   end
   if not self.call:ended() then
     self.call:tell('log', level, data)

@@ -127,6 +127,7 @@ local OUTCOMES = {
   error = function(ctx, outcome)
     if outcome.trace then
       log.error('call %s threw: %s', ctx.id, outcome.trace)
+      ctx.call.trace = outcome.trace
     end
     ctx(nil, errors.new(outcome.code, outcome.message, outcome.errors))
   end,

@@ -64,6 +64,25 @@ local function unknown_arguments(definition, args)
   return hints
 end
 
+local SAMPLES = { integer = '1', number = '1', boolean = 'true', array = '[]', object = '{}' }
+
+--- Arguments that the tool could be given, with one that it needs, if there is such.
+---@param definition mcp-tools.Definition
+---@return string JSON text
+local function example(definition)
+  local schema = definition.input_schema
+  local known = schema.properties or {}
+  local names = vim.tbl_keys(known)
+  table.sort(names)
+  local name = (schema.required or {})[1] or names[1]
+  if not name then
+    return '{}'
+  end
+  local property = type(known[name]) == 'table' and known[name] or {}
+  local sample = name:find('path') and '"a.txt"' or SAMPLES[property.type] or '"text"'
+  return ('{%s: %s}'):format(vim.json.encode(name), property.enum and vim.json.encode(property.enum[1]) or sample)
+end
+
 ---@type mcp-tools.Subcommand
 return {
   usage = 'TOOL [JSON]',
@@ -75,10 +94,13 @@ return {
       return notify.error('which tool? :McpTools call TOOL [JSON]')
     end
     local args, fault = decode(text)
-    if not args then
-      return call_view.new(name, {}).refuse({ 'The arguments are no JSON object: ' .. fault, '  ' .. text })
-    end
     local definition = registry():find_tool(name)
+    if not args then
+      local lines = { 'The arguments are no JSON object: ' .. fault }
+      table.insert(lines, definition and ('They look like %s; yours are'):format(example(definition)))
+      table.insert(lines, '  ' .. text)
+      return call_view.new(name, {}).refuse(lines)
+    end
     local hints = definition and unknown_arguments(definition, args) or unknown_tool(name)
     local view = call_view.new(name, hints)
     if not person.call(name, args, view):ended() then

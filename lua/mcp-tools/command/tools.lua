@@ -76,10 +76,10 @@ local function show()
   add_tools(lines)
   add_others(lines)
   add_off(lines)
-  for _, failure in ipairs(report.failures(registry())) do
-    table.insert(lines, ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*')))
-  end
-  scratch.show('tools', vim.tbl_map(sanitize.line, lines))
+  local failed = vim.tbl_map(function(failure) -- first: nobody looks for them at the end
+    return ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*'))
+  end, report.failures(registry()))
+  scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)))
 end
 
 --- Is it about what was named? Other files may have failed long ago.
@@ -112,7 +112,8 @@ local function tell_loaded(done, name)
     if not first then
       return notify.info(done)
     end
-    local text = ('could not be loaded: %s: %s'):format(first.source, first.error:match('[^\n]*'))
+    local file = vim.fn.fnamemodify(first.source, ':t') -- of a whole path a narrow screen would show nothing else
+    local text = ('could not be loaded: %s: %s'):format(file, first.error:match('[^\n]*'))
     notify.error(text, #failures > 1 and (':checkhealth mcp-tools names %d more'):format(#failures - 1) or nil)
   end
 end

@@ -152,8 +152,7 @@ local function change(name, level)
       return tool.name
     end, core.get().registry:list('tools'))
     local near = suggest(name, names)
-    local text = ('there is no tool %s%s'):format(name, near and ('; did you mean %s?'):format(near) or '')
-    return notify.error(text)
+    return notify.error('there is no tool ' .. name, near and ('did you mean %s?'):format(near) or ':McpTools tools')
   elseif not vim.list_contains(LEVELS, level) then
     local text = ('a tool cannot be "%s"; one of %s'):format(level, table.concat(LEVELS, ', '))
     return notify.error(text)

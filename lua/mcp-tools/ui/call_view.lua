@@ -12,6 +12,8 @@ local M = {}
 -- More than that nobody reads in a window, and a line of megabytes holds up the editor.
 local MAX_SHOWN = 1024 * 1024
 
+local CLOSE = '; CTRL-W w, q closes'
+
 ---@param value any
 ---@return string
 local function compact(value)
@@ -75,6 +77,10 @@ end
 ---@param trace string
 ---@return string
 local function own_part(trace)
+  -- Of Python's the frames of the host come first, and then those of the tool.
+  local from = trace:match('^.*/python_tools/host/[^\n]*\n()')
+  local own = from and trace:match('\n(  File .*)', from - 1)
+  trace = own and 'Traceback (most recent call last):\n' .. own or trace
   local lines = {}
   for line in vim.gsplit(trace, '\n', { plain = true }) do
     if line:find('/lua/mcp-tools/call/', 1, true) then
@@ -92,9 +98,16 @@ end
 ---@return string
 local function error_text(call)
   local err = call.outcome.error
-  local lines = { ('Error (%s): %s'):format(err.code, err.message) }
-  for _, fault in ipairs(err.errors or {}) do
-    table.insert(lines, ('  %s: %s'):format(fault.field, fault.message))
+  local faults = vim.tbl_map(function(fault)
+    return ('%s: %s'):format(fault.field, fault.message)
+  end, err.errors or {})
+  local message, all = err.message, ': ' .. table.concat(faults, '; ')
+  if #faults > 0 and vim.endswith(message, all) then -- each has a line of its own
+    message = message:sub(1, -#all - 1)
+  end
+  local lines = { ('Error (%s): %s'):format(err.code, message) }
+  for _, fault in ipairs(faults) do
+    table.insert(lines, '  ' .. fault)
   end
   if call.trace then
     table.insert(lines, own_part(call.trace))
@@ -180,13 +193,13 @@ function M.new(name, hints)
       filetype = #hints + #logged == 0 and kind or nil
     end
     vim.list_extend(lines, #logged > 0 and { '', unpack(logged) } or {})
-    show(lines, end_text(call), { filetype = filetype })
+    show(lines, end_text(call) .. CLOSE, { filetype = filetype })
   end
 
   --- It was not called.
   ---@param lines string[]
   function view.refuse(lines)
-    show(lines, 'not called')
+    show(lines, 'not called' .. CLOSE)
   end
 
   return view

@@ -279,4 +279,32 @@ describe('progress', function()
     t.eq({ { 1, 2 }, { 2, 'none' } }, seen)
     t.eq('done', call.outcome.value)
   end)
+
+  it('with an argument of another type in a timer of the tool ends the call, and nothing is thrown', function()
+    local timer = assert(vim.uv.new_timer())
+    local ok, thrown = true, nil
+    local call = run({
+      execute = function(ctx)
+        timer:start(1, 1, function()
+          ok, thrown = pcall(ctx.progress, ctx, 1, 'half', 2)
+        end)
+      end,
+    })
+    t.wait(ended(call))
+    timer:close()
+    t.eq({ true }, { ok, thrown })
+    t.eq({
+      'execution_error',
+      'Tool execution error: ctx:progress: total: expected number or nil, got string',
+    }, { call.outcome.error.code, call.outcome.error.message })
+  end)
+
+  it('with an argument of another type in the tool itself is an error at its line', function()
+    local call = run({
+      execute = function(ctx)
+        ctx:progress('half')
+      end,
+    })
+    t.matches('invoke_spec.lua:%d+: ctx:progress: done: expected number, got string', call.trace)
+  end)
 end)

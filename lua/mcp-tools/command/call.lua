@@ -72,9 +72,9 @@ local SAMPLES = { integer = '1', number = '1', boolean = 'true', array = '[]', o
 local function example(definition)
   local schema = definition.input_schema
   local known = schema.properties or {}
-  local names = vim.tbl_keys(known)
-  table.sort(names)
-  local name = (schema.required or {})[1] or names[1]
+  local all = vim.tbl_keys(known)
+  table.sort(all)
+  local name = (schema.required or {})[1] or all[1]
   if not name then
     return '{}'
   end

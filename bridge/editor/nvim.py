@@ -2,7 +2,7 @@
 """The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
 
 Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
-Does not know about: MCP, HTTP, what a call is waiting for.
+Does not know about: MCP, HTTP, what a call is waiting for. Longer than others by its list of verbs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Connections that do not get on: a head that never ends, an answer that nobody reads. aiohttp would wait.
+"""The listener: connections, and what becomes of those that do not get on (aiohttp would wait for them).
 
 Receives: connections from the listening sockets, and word of each request whose head is complete.
 Sends: 408 and the end of the connection. Does not know about: what is requested.
+Longer than others: every bound of a connection stands in one place.
 """
 
 from __future__ import annotations

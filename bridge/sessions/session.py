@@ -2,6 +2,7 @@
 
 Receives: its checked messages. Sends: answers as JSON text, the rest over `standalone` or a request's stream.
 Does not know about: HTTP methods and headers, how session ids are made, other sessions.
+Longer than others, since all of it is about what belongs to one client.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 --- Receives: a tool's results, failures, progress and hooks.
 --- Sends: moves and events to its Call.
 --- Does not know about: who asked, transports, schemas.
+--- Longer than others by what it tells the authors of tools: the help is made of it.
 ---
 --- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
 

@@ -99,7 +99,8 @@ async def audited(bridge: Bridge, arguments: dict[str, str]) -> tuple[str, str]:
     wanted = hashlib.sha256(text.encode()).hexdigest()
     async with asyncio.timeout(5):
         while True:
-            for line in path.read_text().splitlines() if path.exists() else ():
+            # What stands behind the last line break is still being written.
+            for line in path.read_text().split("\n")[:-1] if path.exists() else ():
                 entry = json.loads(line)
                 if entry.get("args_sha256") == wanted:
                     return entry["decision"], entry["by"]

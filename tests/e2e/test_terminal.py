@@ -133,7 +133,10 @@ async def test_approval_by_a_menu(served: Terminal) -> None:
         await served.shows('calls itself "mcp"', "risky", 'path = "here"', "1: Allow once", "2: Deny")
         for key in (*keys, "Enter"):
             await served.press(key)
-        return await call
+        async with asyncio.timeout(20):
+            result = await call
+        await served.hides("1: Allow once")  # else the next question seems to be there already
+        return result
 
     async with connect(bridge, "stateless") as client:
         assert text_of(await answer("1")) == "it ran"

@@ -19,7 +19,7 @@ from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
-from .listener import head_is_complete, is_known, request_is_done
+from .listener import head_is_complete, note_token_shown, request_is_done
 from .sse import MESSAGES_PATH
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -68,7 +68,7 @@ class App:
             if refused is not None:
                 return refused
             if request.path != HEALTH_PATH:
-                is_known(connection)
+                note_token_shown(connection)
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
             return await self._routes[request.path][request.method](request)

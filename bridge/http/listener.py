@@ -134,7 +134,7 @@ def head_is_complete(request: web.Request) -> _Connection | None:
     return protocol
 
 
-def is_known(connection: _Connection | None) -> None:
+def note_token_shown(connection: _Connection | None) -> None:
     """A request that came by it has shown the token."""
     if connection is not None:
         connection.become_known()

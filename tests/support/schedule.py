@@ -6,7 +6,12 @@ Does not know about: what a test does.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
 
 TOGETHER = {
     "a bridge that clients of others use": ("tests/clients/",),
@@ -42,10 +47,29 @@ ALONE = (
 
 
 class Schedule(LoadScopeScheduling):
-    """xdist's own way, with these units."""
+    """xdist's own way, with these units, and a worker that dies takes one test along, not the run."""
 
     def _split_scope(self, nodeid: str) -> str:
         for unit, beginnings in TOGETHER.items():
             if nodeid.startswith(beginnings):
                 return unit
         return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Takes a worker out; what it had not done is done by the others, but for the test it died in.
+
+        xdist hands that test out again, so that it kills one worker after the other, and units that were
+        done as well: whoever gets such an empty one waits for ever.
+        """
+        units = self.assigned_work[node]
+        left = [(unit, test) for unit in units.values() for test, done in unit.items() if not done]
+        if not left:
+            return super().remove_node(node)
+        unit, fatal = left[0]
+        unit[fatal] = True
+        self.assigned_work[node] = {}
+        super().remove_node(node)
+        self.workqueue.update({name: unit for name, unit in units.items() if False in unit.values()})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return fatal

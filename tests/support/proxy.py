@@ -33,16 +33,19 @@ class Proxy:
         self.port = 0
         self.cuts = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._streams: set[asyncio.StreamWriter] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry one client's connection, request by request."""
         task = asyncio.current_task()
         assert task
         self._tasks.add(task)
+        self._streams.add(writer)
         back: asyncio.Task[None] | None = None
         up: asyncio.StreamWriter | None = None
         try:
             down, up = await asyncio.open_connection("127.0.0.1", self.upstream)
+            self._streams.add(up)
             answer = _Answer(self)
             back = asyncio.create_task(answer.carry(down, writer))
             while request := await self._request(reader):
@@ -94,10 +97,14 @@ class Proxy:
                 return body
 
     async def close(self) -> None:
-        """Drop the connections that are still open."""
+        """Drop the connections that are still open, what has not been sent included."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for stream in self._streams:
+            stream.transport.abort()
+            with contextlib.suppress(OSError):
+                await stream.wait_closed()
 
 
 class _Answer:

@@ -16,13 +16,17 @@ local OWNER_ONLY_DIR = tonumber('700', 8)
 
 -- A batch costs four file operations however long it is, so lines wait this long for company (ms) …
 local BATCH_MS = 200
--- … but not more of them than the main thread turns into text within a millisecond or two.
+-- … but not more of them than this.
 local BATCH_LINES = 64
+-- Lines that are made into text in one go, so that no call waits for the lines of many.
+local SLICE = 8
 
 ---@class mcp-tools.RotatingFile
 ---@field path fun(): string
 ---@field max_bytes integer
 ---@field queue (string|fun(): string)[] not yet handed to the file
+---@field private made integer how many of these are text
+---@field private making boolean? the next ones will be in a moment
 ---@field failed string? why the last batch could not be written
 ---@field readers fun()[]? wait until everything is written
 ---@field private writing boolean? a batch is on its way
@@ -35,7 +39,7 @@ RotatingFile.__index = RotatingFile
 ---@param opts { path: (fun(): string), max_bytes: integer }
 ---@return mcp-tools.RotatingFile
 function M.new(opts)
-  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {} }, RotatingFile)
+  return setmetatable({ path = opts.path, max_bytes = opts.max_bytes, queue = {}, made = 0 }, RotatingFile)
 end
 
 ---@param err? string
@@ -98,12 +102,34 @@ local function text_of(line)
   return ok and text or 'a line that could not be made: ' .. tostring(text):gsub('%c', ' ')
 end
 
+--- Makes the lines that wait into text.
+function RotatingFile:make()
+  local lines = self.queue
+  for i = self.made + 1, #lines do
+    lines[i] = text_of(lines[i])
+  end
+  self.made = #lines
+end
+
+--- The same in a moment, once there are some.
+function RotatingFile:make_soon()
+  if self.making or #self.queue - self.made < SLICE then
+    return
+  end
+  self.making = true
+  vim.schedule(function()
+    self.making = false
+    self:make()
+  end)
+end
+
 --- The lines that wait, as text; they wait no longer.
 ---@return string
 function RotatingFile:take()
+  self:make()
   local lines = self.queue
-  self.queue = {}
-  return table.concat(vim.tbl_map(text_of, lines), '\n') .. '\n'
+  self.queue, self.made = {}, 0
+  return table.concat(lines, '\n') .. '\n'
 end
 
 ---@return boolean made
@@ -170,6 +196,7 @@ end
 ---  place
 function RotatingFile:add(line)
   table.insert(self.queue, line)
+  self:make_soon()
   self:flush_soon()
 end
 

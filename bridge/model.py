@@ -138,10 +138,15 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list of definitions; `json` is None when the revision that was asked about still holds."""
+    """A list of definitions; `json` is None when the revision that was asked about still holds.
+
+    Attributes:
+        loading: the editor is still about to load some; it is to be asked again.
+    """
 
     revision: int
     json: str | None
+    loading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,13 +81,13 @@ local function other(file)
   }
 end
 
-local bundled = require('mcp-tools.discovery.bundled')
+local bundled = require('mcp-tools.discovery.bundled_files')
 
 io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
-  tools = vim.tbl_map(tool, require('mcp-tools.discovery.bundled').files('tools')),
-  resources = vim.tbl_map(other, bundled.files('resources')),
-  prompts = vim.tbl_map(other, bundled.files('prompts')),
+  tools = vim.tbl_map(tool, require('mcp-tools.discovery.bundled_files').of('tools')),
+  resources = vim.tbl_map(other, bundled.of('resources')),
+  prompts = vim.tbl_map(other, bundled.of('prompts')),
   prefix = require('mcp-tools.config').get('tool_prefix'),
 }))

@@ -84,8 +84,8 @@ def outcome(raw: Any) -> Outcome:
 
 def listing(raw: Any) -> Listing:
     """Answer to `list`."""
-    if raw.get("unchanged"):
-        return Listing(int(raw["revision"]), None)
+    if raw.get("unchanged") or raw.get("loading"):
+        return Listing(int(raw["revision"]), None, bool(raw.get("loading")))
     return Listing(int(raw["revision"]), clean(raw["json"]))
 
 

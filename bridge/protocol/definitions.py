@@ -25,6 +25,9 @@ PAGE_SIZE = 1000
 DEADLINE_SECONDS = 2.0
 """How long a list may wait for an editor that does not answer, before the last known one is served."""
 
+LOADING_SECONDS = 0.02
+"""Between two looks at an editor that is loading what it offers, some hundredths of a second at a time."""
+
 _CURSOR = "after:"
 logger = logging.getLogger(__name__)
 
@@ -76,6 +79,9 @@ class Listing:
         try:
             async with asyncio.timeout(self._deadline):
                 listing = await self._editor.list(self._kind, held.revision if held else None)
+                while listing.loading:
+                    await asyncio.sleep(LOADING_SECONDS)
+                    listing = await self._editor.list(self._kind, held.revision if held else None)
         except (EditorError, TimeoutError) as failure:
             if held is not None:
                 return held

@@ -21,8 +21,11 @@ local M = {}
 local registry
 ---@type mcp-tools.Core?
 local core
----@type fun() makes the registry hold what the options name now
+---@type fun() begins to make the registry hold what the options name now
 local sync
+
+--- What is bundled is loaded in pieces of so many ns, so that the editor gets a turn between them.
+local PIECE = 4e6
 
 local function settings()
   local options = config.get()
@@ -71,7 +74,7 @@ local function build()
   local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
   require('mcp-tools.files.redact').watch()
   sync = function()
-    if bundled.sync(registry) then
+    if bundled.sync() then
       registry:sift()
     end
     discovery.use(registry)
@@ -79,13 +82,61 @@ local function build()
   return { registry = registry, executor = executor, gateway = gateway }
 end
 
---- The parts. What `setup` named of the bundled things and what other plugins bring along is loaded with the first use,
---- not at start-up.
+local loading = false
+
+local function load_on()
+  loading = require('mcp-tools.discovery.bundled').load_some(registry, PIECE)
+  if loading then
+    vim.defer_fn(load_on, 0)
+  end
+end
+
 ---@return mcp-tools.Core
-function M.get()
+local function parts()
   core = core or build()
   sync()
   return core
+end
+
+--- The parts, with all that `setup` named of the bundled things and what other plugins bring along: it is loaded with
+--- the first use, not at start-up.
+---@return mcp-tools.Core
+function M.get()
+  local all = parts()
+  require('mcp-tools.discovery.bundled').load_all(all.registry)
+  return all
+end
+
+--- The parts as they are; what is not loaded yet is from now on, piece by piece.
+---@return mcp-tools.Core parts
+---@return fun(kind: mcp-tools.Kind): boolean is_pending is something of a kind not in the registry yet?
+function M.begin()
+  local now, bundled = parts(), require('mcp-tools.discovery.bundled')
+  if not loading and bundled.is_pending() then
+    loading = true
+    vim.defer_fn(load_on, 0)
+  end
+  return now, function(kind)
+    return bundled.is_pending(kinds.row(kind).option)
+  end
+end
+
+--- The parts for one call: of what is bundled, only what it needs is loaded.
+---@param kind string? of the call; a tool's when left out
+---@param name string as the client gave it
+---@return mcp-tools.Core
+function M.for_call(kind, name)
+  local now, bundled = M.begin(), require('mcp-tools.discovery.bundled')
+  if kind and kind ~= 'tool' then
+    bundled.load_all(now.registry, 'resources')
+    bundled.load_all(now.registry, 'prompts')
+  elseif bundled.is_pending('tools') then
+    bundled.load_one(now.registry, 'tools', name)
+    if vim.startswith(name, prefix()) then
+      bundled.load_one(now.registry, 'tools', name:sub(#prefix() + 1))
+    end
+  end
+  return now
 end
 
 --- Whether anybody has asked for the parts yet; before that nothing has to follow a change of the options.

@@ -41,13 +41,13 @@ LAYERS = (
 folder may know each other; what else shares a line may not."""
 
 DRAWERS = "tools/ resources/ prompts/ companions/"
-"""One thing, one file, loaded by name (discovery/bundled): nothing else may mention them."""
+"""One thing, one file, loaded by name (discovery/bundled_files): nothing else may mention them."""
 
 DRAWERS_MAY = "init editor/ files/ content errors util/"
 """All that they may require: what they are made of, and of the plugin itself its public API."""
 
 BY_NAME = {
-    "discovery/bundled": "",
+    "discovery/bundled_files": "",
     "discovery/init": "discovery/ext discovery/python",
 }
 """Files that put the name of a module together → what they reach so, besides drawers. In other files a name

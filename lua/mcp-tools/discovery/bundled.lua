@@ -1,32 +1,25 @@
---- What is bundled: finds the files of tools, resources and prompts and hands them to the registry, by the same door as
---- everyone's.
+--- What is bundled: hands the definitions of tools, resources and prompts to the registry, by the same door as
+--- everyone's, a few at a time.
 ---
---- Receives: what the options ask for (discovery/selection.lua).
+--- Receives: what the options ask for (discovery/selection.lua); the files that there are (bundled_files.lua).
 --- Sends: definitions to the registry.
---- Does not know about: any of them. A file `tools/<group>/<name>.lua` returns one definition named `<group>_<name>`, a
---- file `tools/<name>.lua` one that is a group of its own; resources/ and prompts/ likewise, without groups.
+--- Does not know about: any of them; when there is time for the next ones (core.lua).
 
 local Holder = require('mcp-tools.registry.holder')
+local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
-local project = require('mcp-tools.files.project')
 local selection = require('mcp-tools.discovery.selection')
 
 local M = {}
 
----@class mcp-tools.BundledFile
----@field name string
----@field group string? of tools
----@field module string
-
 ---@class mcp-tools.Folder what is known of one folder
----@field files mcp-tools.BundledFile[]?
----@field read_at integer? ns, when the folder was read
 ---@field applied any the option that is in force; `Folder` itself before the first time
 ---@field ours mcp-tools.Holder what was put into the registry
 ---@field keys table<string, string> name → its key there
 ---@field failures table<string, string> where → why it could not be loaded
+---@field pass mcp-tools.Pass? while something is left to load
 
 ---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
 local folders = {}
@@ -36,126 +29,180 @@ for _, kind in ipairs(kinds.options()) do
   folders[kind] = folder
 end
 
---- Every bundled file of a kind; the folder is read once.
----@param kind mcp-tools.OfferKind
----@return mcp-tools.BundledFile[]
-function M.files(kind)
-  local folder = folders[kind]
-  if folder.files then
-    return folder.files
-  end
-  folder.files, folder.read_at = {}, vim.uv.hrtime()
-  local folder_path = vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', kind)
-  for path, type_ in vim.fs.dir(folder_path, { depth = 2 }) do
-    local stem = path:match('^(.*)%.lua$')
-    if type_ ~= 'directory' and stem then
-      table.insert(folder.files, {
-        name = (stem:gsub('/', '_')),
-        group = kinds.row(kind).grouped and (stem:match('^([^/]+)/') or stem) or nil,
-        module = ('mcp-tools.%s.%s'):format(kind, (stem:gsub('/', '.'))),
-      })
-    end
-  end
-  table.sort(folder.files, function(a, b)
-    return a.name < b.name
-  end)
-  return folder.files
-end
-
---- When the folder of a kind was read; nil when it was not yet.
----@param kind mcp-tools.OfferKind
----@return integer? ns
-function M.read_at(kind)
-  return folders[kind].read_at
-end
-
----@param file mcp-tools.BundledFile
----@return table? definition
----@return string? fault
-local function load(file)
-  local ok, def = xpcall(require, debug.traceback, file.module)
-  if not ok then
-    return nil, tostring(def)
-  elseif type(def) ~= 'table' then
-    return nil, 'it returns no table'
-  elseif def.name ~= file.name then
-    return nil, ("its definition is named '%s', its path says '%s'"):format(tostring(def.name), file.name)
-  end
-  return def
-end
-
----@class mcp-tools.Candidate what an option may ask for
+---@class mcp-tools.Candidate what an option asks for, and is not in the registry yet
 ---@field name string
 ---@field where string
----@field def table? nil: it is not asked for, or could not be loaded
----@field fault string? why it could not be
+---@field file mcp-tools.BundledFile? that it is loaded from
+---@field def table? nil until it is loaded
+---@field verdict boolean|'recommended'
 ---@field source mcp-tools.Source
 
---- What stands in the files and in the option itself, loaded as far as it is asked for.
+--- What an option asks for: files, and what stands in the option itself. No file is loaded.
 ---@param kind mcp-tools.OfferKind
 ---@return mcp-tools.Candidate[]
 local function candidates(kind)
   local asked, list = selection.selection(kind), {}
-  for _, file in ipairs(#asked.names > 0 and M.files(kind) or {}) do
-    local verdict, def, fault = selection.verdict(kind, file.name, file.group), nil, nil
+  for _, file in ipairs(#asked.names > 0 and bundled_files.of(kind) or {}) do
+    local verdict = selection.verdict(kind, file.name, file.group)
     if verdict then
-      def, fault = load(file)
+      local source = { origin = 'bundled', group = file.group }
+      table.insert(list, { name = file.name, where = file.module, file = file, verdict = verdict, source = source })
     end
-    if def and verdict == 'recommended' and not def.recommended then
-      def = nil
-    end
-    local source = { origin = 'bundled', group = file.group }
-    table.insert(list, { name = file.name, where = file.module, def = def, fault = fault, source = source })
   end
   for i, def in ipairs(asked.definitions) do
-    local where = ('setup{%s}[%d]'):format(kind, i)
-    table.insert(list, { name = tostring(def.name), where = where, def = def, source = { origin = 'registered' } })
+    local where, source = ('setup{%s}[%d]'):format(kind, i), { origin = 'registered' }
+    table.insert(list, { name = tostring(def.name), where = where, def = def, verdict = true, source = source })
   end
   return list
 end
 
---- Makes the registry hold what the option of a kind asks for. What somebody else has registered stays; what fails
---- stays as it was.
+--- A look at what an option asks for, which goes on until all of it is in the registry.
+---@class mcp-tools.Pass
+---@field todo mcp-tools.Candidate[] the last comes next
+---@field kept table<string, true> keys that stay
+---@field keys table<string, string> what was known before
+---@field failures table<string, string>
+
+--- Begins to make the registry hold what the option of a kind asks for. What somebody else has registered stays; what
+--- fails stays as it was.
+---@param kind mcp-tools.OfferKind
+local function begin(kind)
+  local folder, list = folders[kind], candidates(kind)
+  local before = folder.pass or { keys = {}, failures = {} }
+  folder.applied = config.get()[kind]
+  folder.pass = {
+    todo = vim.iter(list):rev():totable(),
+    kept = {},
+    keys = vim.tbl_extend('force', before.keys, folder.keys),
+    failures = vim.tbl_extend('force', before.failures, folder.failures),
+  }
+  folder.keys, folder.failures = {}, {}
+end
+
+--- What a file gives; nothing when it is not one of those that are asked for.
+---@param kind mcp-tools.OfferKind
+---@param each mcp-tools.Candidate
+---@return table? def
+---@return string? fault
+local function definition_of(kind, each)
+  if not each.file then
+    return each.def
+  end
+  local def, fault = bundled_files.load(each.file)
+  if not def then
+    return nil, fault
+  elseif each.verdict == 'recommended' and not def.recommended then
+    return nil
+  elseif def.explicit and not selection.selection(kind).on[each.name] then
+    return nil
+  end
+  return def
+end
+
+--- Puts one of those that are asked for into the registry.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.OfferKind
-local function apply(registry, kind)
-  local folder, kept = folders[kind], {}
-  folder.applied = config.get()[kind] -- first of all: what is loaded may use the registry, and come by here again
-  local list = candidates(kind)
-  local known_keys, known_failures = folder.keys, folder.failures
-  folder.keys, folder.failures = {}, {}
-  for _, each in ipairs(list) do
-    local key, fault = nil, each.fault
-    if each.def and not folder.ours:taken_by(registry, each.def) then
-      key, fault = folder.ours:add(registry, each.def, each.source)
-    end
-    key = key or fault and known_keys[each.name]
-    if key then
-      folder.keys[each.name], kept[key] = key, true
-    end
-    folder.failures[each.where] = fault
-    if fault and known_failures[each.where] ~= fault then
-      log.error('%s could not be loaded: %s', each.where, fault)
-    end
+---@param each mcp-tools.Candidate
+local function take(registry, kind, each)
+  local folder = folders[kind]
+  local pass = folder.pass --[[@as mcp-tools.Pass]]
+  local def, fault = definition_of(kind, each)
+  local key
+  if def and not folder.ours:taken_by(registry, def) then
+    key, fault = folder.ours:add(registry, def, each.source)
   end
-  folder.ours:keep(registry, kept)
-  if #selection.selection(kind).mounts > 0 then
-    log.warn('setup{%s}: mounted servers are not there yet', kind)
+  key = key or fault and pass.keys[each.name]
+  if key then
+    folder.keys[each.name], pass.kept[key] = key, true
+  end
+  folder.failures[each.where] = fault
+  if fault and pass.failures[each.where] ~= fault then
+    log.error('%s could not be loaded: %s', each.where, fault)
   end
 end
 
---- Makes the registry hold what the options ask for: adds what is new, takes out what is no longer wanted.
+--- Takes the next one; after the last, what is no longer asked for goes.
 ---@param registry mcp-tools.Registry
----@return boolean changed the options are others than last time
-function M.sync(registry)
+---@param kind mcp-tools.OfferKind
+local function step(registry, kind)
+  local folder = folders[kind]
+  local pass = folder.pass --[[@as mcp-tools.Pass]]
+  local each = table.remove(pass.todo)
+  if each then
+    take(registry, kind, each)
+  elseif folder.pass == pass then
+    folder.pass = nil
+    folder.ours:keep(registry, pass.kept)
+    if #selection.selection(kind).mounts > 0 then
+      log.warn('setup{%s}: mounted servers are not there yet', kind)
+    end
+  end
+end
+
+--- Looks whether the options are others than last time; what they ask for is then to be loaded.
+---@return boolean changed
+function M.sync()
   local options, changed = config.get(), false
   for kind, folder in pairs(folders) do
     if folder.applied ~= options[kind] then
-      apply(registry, kind)
+      begin(kind)
       changed = true
     end
   end
   return changed
+end
+
+--- Is something that the options ask for not in the registry yet?
+---@param kind? mcp-tools.OfferKind any when left out
+---@return boolean
+function M.is_pending(kind)
+  for each, folder in pairs(folders) do
+    if folder.pass and (kind == nil or each == kind) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Goes on with loading for a while.
+---@param registry mcp-tools.Registry
+---@param ns integer
+---@return boolean more there is still something to load
+function M.load_some(registry, ns)
+  local stop = vim.uv.hrtime() + ns
+  for kind, folder in pairs(folders) do
+    while folder.pass do
+      step(registry, kind)
+      if vim.uv.hrtime() > stop then
+        return M.is_pending()
+      end
+    end
+  end
+  return false
+end
+
+--- Loads what is left of a kind, or of all.
+---@param registry mcp-tools.Registry
+---@param kind? mcp-tools.OfferKind
+function M.load_all(registry, kind)
+  for each, folder in pairs(folders) do
+    while folder.pass and (kind == nil or each == kind) do
+      step(registry, each)
+    end
+  end
+end
+
+--- Loads one thing now, if it is asked for and was not loaded yet.
+---@param registry mcp-tools.Registry
+---@param kind mcp-tools.OfferKind
+---@param name string
+function M.load_one(registry, kind, name)
+  local todo = folders[kind].pass and folders[kind].pass.todo or {}
+  for i, each in ipairs(todo) do
+    if each.name == name then
+      return take(registry, kind, table.remove(todo, i))
+    end
+  end
 end
 
 --- Loads files again, and finds new ones.
@@ -163,13 +210,14 @@ end
 ---@param kind mcp-tools.OfferKind
 ---@param wanted fun(group: string?, name: string): boolean
 function M.reload(registry, kind, wanted)
-  folders[kind].files = nil
-  for _, file in ipairs(M.files(kind)) do
+  bundled_files.forget(kind)
+  for _, file in ipairs(bundled_files.of(kind)) do
     if wanted(file.group, file.name) then
       package.loaded[file.module] = nil
     end
   end
-  apply(registry, kind)
+  begin(kind)
+  M.load_all(registry, kind)
 end
 
 --- Names in the options that no file has; somebody may have registered one.
@@ -179,7 +227,7 @@ function M.unknown()
   for kind in vim.spairs(folders) do
     local known = { all = true, recommended = kinds.row(kind).grouped }
     local wanted = selection.selection(kind)
-    for _, file in ipairs(#wanted.names > 0 and M.files(kind) or {}) do
+    for _, file in ipairs(#wanted.names > 0 and bundled_files.of(kind) or {}) do
       known[file.name], known[file.group or file.name] = true, true
     end
     for _, name in ipairs(wanted.names) do

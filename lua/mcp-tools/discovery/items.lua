@@ -4,7 +4,7 @@
 --- Sends: one list to who switches and shows names.
 --- Does not know about: how anything is switched or loaded.
 
-local bundled = require('mcp-tools.discovery.bundled')
+local bundled_files = require('mcp-tools.discovery.bundled_files')
 local kinds = require('mcp-tools.registry.kinds')
 local source = require('mcp-tools.registry.source')
 
@@ -39,7 +39,7 @@ function M.all(registry)
     end
   end
   for kind, known in pairs(seen) do
-    for _, file in ipairs(bundled.files(kind)) do
+    for _, file in ipairs(bundled_files.of(kind)) do
       if not known[file.name] then
         add(kind, file.name, file.group, false, true)
       end

@@ -6,6 +6,7 @@
 --- that are near to one only.
 
 local bundled = require('mcp-tools.discovery.bundled')
+local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local items = require('mcp-tools.discovery.items')
 local notify = require('mcp-tools.notify')
@@ -25,7 +26,7 @@ local function known_names(registry)
   for _, item in ipairs(items.members(registry, 'tools')) do
     tools[item.name] = true
   end
-  for _, file in ipairs(bundled.files('tools')) do
+  for _, file in ipairs(bundled_files.of('tools')) do
     groups[file.group] = true
   end
   return { ['approval.tools'] = tools, ['approval.groups'] = groups }

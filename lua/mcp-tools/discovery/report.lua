@@ -5,6 +5,7 @@
 --- Does not know about: who reads it.
 
 local bundled = require('mcp-tools.discovery.bundled')
+local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local discovery = require('mcp-tools.discovery')
 local items = require('mcp-tools.discovery.items')
@@ -70,7 +71,7 @@ function M.of(registry)
     report[row.kind] = vim.tbl_map(offered, registry:list(row.kind))
   end
   for _, option in ipairs(kinds.options()) do
-    local at = bundled.read_at(option)
+    local at = bundled_files.read_at(option)
     ages[option] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
   end
   report.failures = M.failures(registry)

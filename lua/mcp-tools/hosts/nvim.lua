@@ -47,7 +47,7 @@ end
 function M.start(name, args, opts, cb)
   check('opts.host', opts.host, 'string', true)
   local listener = listener_of(opts, cb)
-  local executor, parent = core.get().executor, running.call()
+  local executor, parent = core.for_call('tool', name).executor, running.call()
   local call = executor:execute(name, vim.deepcopy(args), {
     host = opts.host or 'nvim',
     timeout = opts.timeout,

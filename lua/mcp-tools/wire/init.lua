@@ -65,7 +65,7 @@ function M.hello(id, info)
     protocol = M.PROTOCOL,
     boot = project.boot,
     clock = uv.hrtime(),
-    revision = core.get().registry.revisions,
+    revision = core.begin().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
     marker = channel.started_file ~= nil,
@@ -80,14 +80,17 @@ end
 --- Definitions of a kind, as the JSON text that clients get.
 ---@param kind mcp-tools.Kind
 ---@param revision? integer the one that the bridge has
----@return { clock: integer, revision: integer, unchanged: true?, json: string? }
+---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision)
-  local current = core.get().registry.revisions[kind]
+  local parts, is_pending = core.begin()
+  local current = parts.registry.revisions[kind]
   if not current then
     error(("unknown kind '%s'"):format(tostring(kind)))
   end
   local reply = { clock = uv.hrtime(), revision = current }
-  if revision == current then
+  if is_pending(kind) then
+    reply.loading = true -- to be asked again in a moment
+  elseif revision == current then
     reply.unchanged = true
   else
     reply.json = lists.json(kind)
@@ -119,7 +122,7 @@ function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
   check('opts.host', opts.host, 'string', true)
   check('opts.session', opts.session, 'string', true)
-  local executor = core.get().executor
+  local executor = core.for_call(opts.kind, name).executor
   if opts.ack then
     executor:acknowledge(opts.ack)
   end
@@ -149,7 +152,7 @@ end
 ---@param id string
 ---@return table reply
 function M.get_result(id)
-  local call = core.get().executor:get(id)
+  local call = core.begin().executor:get(id)
   if call then
     return Channel.reply_of(call)
   end
@@ -167,7 +170,7 @@ end
 ---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
 ---@return table reply with `stale = true` when nothing came of it
 function M.answer(id, seq, text)
-  local call = core.get().executor:get(id)
+  local call = core.begin().executor:get(id)
   local answering = call and call.listener.answering
   if not answering or call:ended() then
     return M.get_result(id)
@@ -184,7 +187,7 @@ end
 ---@param id string
 ---@param reason string
 function M.cancel_task(id, reason)
-  local executor = core.get().executor
+  local executor = core.begin().executor
   local cancelled = executor:cancel(id, reason or 'client')
   if not cancelled then
     executor:acknowledge({ id })
@@ -195,14 +198,14 @@ end
 --- The results of these calls have arrived.
 ---@param ids string[]
 function M.acknowledge(ids)
-  core.get().executor:acknowledge(ids)
+  core.begin().executor:acknowledge(ids)
 end
 
 --- Where in a result the bytes stand that are not UTF-8.
 ---@param id string
 ---@return { path: string, message: string }
 function M.explain(id)
-  local call = core.get().executor:get(id)
+  local call = core.begin().executor:get(id)
   local outcome = call and call.outcome
   local path = outcome and results.bad_bytes(outcome.value) or 'result'
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }

@@ -1,4 +1,4 @@
-local bundled = require('mcp-tools.discovery.bundled')
+local bundled = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local tools = require('mcp-tools')
@@ -35,7 +35,7 @@ describe('bundled resources and prompts', function()
 
   it('are named as their files, described, and do nothing when they are loaded', function()
     for _, kind in ipairs({ 'resources', 'prompts' }) do
-      for _, file in ipairs(bundled.files(kind)) do
+      for _, file in ipairs(bundled.of(kind)) do
         t.eq(file.name, require(file.module).name)
       end
     end
@@ -120,5 +120,89 @@ describe('the public API', function()
     t.raises('uri: expected string', function()
       tools.notify_resource(nil)
     end)
+  end)
+end)
+
+describe('loading what is bundled', function()
+  local wire = require('mcp-tools.wire')
+
+  --- What of the bundled tools has been loaded, of those that are not needed by others.
+  local function loaded()
+    return vim.tbl_filter(function(file)
+      return package.loaded[file.module] ~= nil
+    end, bundled.of('tools'))
+  end
+
+  before_each(function()
+    core.get()
+    for _, file in ipairs(bundled.of('tools')) do
+      package.loaded[file.module] = nil
+    end
+  end)
+
+  it('goes on by itself in pieces once a bridge asks, which is told to ask again', function()
+    tools.setup({ tools = 'all' })
+    local listed = wire.list('tools')
+    t.eq({ true, nil }, { listed.loading, listed.json })
+    t.eq({}, loaded())
+    t.wait(function()
+      return wire.list('tools').json
+    end)
+    t.ok(#vim.json.decode(wire.list('tools').json) > 5)
+  end)
+
+  it('of a tool that is called comes before all others', function()
+    tools.setup({ tools = 'all' })
+    local result
+    tools.call('test_echo', { text = 'early' }, function(value)
+      result = value
+    end)
+    t.eq('early', result)
+    t.eq(
+      { 'test_echo' },
+      vim.tbl_map(function(file)
+        return file.name
+      end, loaded())
+    )
+  end)
+
+  it('is done at once for who wants to know all that there is', function()
+    tools.setup({ tools = 'all' })
+    t.ok(#core.get().registry:list('tools') > 5)
+  end)
+
+  it('begun with other options ends with the last ones', function()
+    tools.setup({ tools = 'all' })
+    wire.list('tools')
+    tools.setup({ tools = { 'test_echo' } })
+    wire.list('tools')
+    t.wait(function()
+      return not wire.list('tools').loading
+    end)
+    t.eq(
+      { 'test_echo' },
+      vim.tbl_map(function(entry)
+        return entry.name
+      end, core.get().registry:list('tools'))
+    )
+  end)
+end)
+
+describe('an explicit tool', function()
+  it('is offered by its own name only', function()
+    local module, name, group = 'mcp-tools.tools.test.echo', 'test_echo', 'test'
+    package.loaded[module] = vim.tbl_extend('force', require(module), { explicit = true })
+    local function offered(option)
+      config.reset()
+      tools.setup({ tools = option })
+      return core.get().registry:get(name) ~= nil
+    end
+    t.eq({ false, false, true, true }, {
+      offered('all'),
+      offered({ group }),
+      offered({ name }),
+      offered({ 'all', name }),
+    })
+    package.loaded[module] = nil
   end)
 end)

@@ -44,6 +44,7 @@ describe('names in the options', function()
 
   it('are named by health and, when a client has come, once by a message', function()
     config.setup({ tools = { 'bufer' }, approval = { tools = { deplyo = 'deny', something = 'ask' } } })
+    core.get() -- so that nothing is left to load
     for _ = 1, 2 do
       require('mcp-tools.wire').list('tools')
       notifications.wait("approval.tools: nothing is called 'deplyo'; did you mean 'deploy'?")

@@ -1,5 +1,6 @@
 -- The lists that clients get: one definition that cannot be written takes nothing from the others.
 
+local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local mcp_tools = require('mcp-tools')
 local t = require('helpers')
@@ -10,6 +11,7 @@ local function noop() end
 --- What clients get of a kind, by name.
 local function listed(kind)
   local names = {}
+  core.get() -- so that nothing is left to load
   for _, entry in ipairs(vim.json.decode(wire.list(kind).json)) do
     names[entry.name] = entry
   end

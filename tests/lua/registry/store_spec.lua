@@ -183,7 +183,7 @@ describe('bundled tools', function()
   it('are named by their path, and each has all that it needs', function()
     config.setup({ tools = 'all' })
     local registry = core.get().registry
-    local files = require('mcp-tools.discovery.bundled').files('tools')
+    local files = require('mcp-tools.discovery.bundled_files').of('tools')
     t.ok(#files >= 6)
     for _, file in ipairs(files) do
       local entry = t.ok(registry:get(file.name), file.name)

@@ -44,6 +44,7 @@ local RULES = {
   execute = common.of_type('function'),
   run = common.of_type('function'),
   recommended = common.of_type('boolean'),
+  explicit = common.of_type('boolean'),
 }
 
 ---@param name any

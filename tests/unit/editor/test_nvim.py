@@ -222,6 +222,7 @@ async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
     """Calls start and end in time whatever clock the loop has, and nothing spins meanwhile."""
 
     async def calls() -> None:
+        time = asyncio.get_running_loop().time
         editor = await NvimEditor.open(str(nvim.socket))
         setup = Setup(nvim, editor)
         await editor.hello(INFO)
@@ -231,16 +232,10 @@ async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
         await asyncio.sleep(0.3)
         assert not running.done()
         assert (await asked).json is None
-        name, options = await editor._lua(
-            LAST, (), asyncio.get_running_loop().time() + 5, lambda raw: raw[1:]
-        )
+        name, options = await editor._lua(LAST, (), time() + 5, lambda raw: raw[1:])
         assert name == "forever"
-        assert (
-            0
-            < options["start_by"] - editor._clock.to_editor(asyncio.get_running_loop().time())
-            < 2_000_000_000
-        )
-        assert editor._channel.last_heard == pytest.approx(asyncio.get_running_loop().time(), abs=1)
+        assert 0 < options["start_by"] - editor._clock.to_editor(time()) < 2_000_000_000
+        assert editor._channel.last_heard == pytest.approx(time(), abs=1)
         running.cancel()
         await asyncio.wait({running})
         editor.close()

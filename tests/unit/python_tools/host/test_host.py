@@ -185,6 +185,19 @@ async def test_a_cancel_that_comes_first(bench: Bench) -> None:
         assert (await bench.result("b"))["text"] == "2"
 
 
+async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
+    """A function on the loop whose cancel comes together with its call never begins, and that is told."""
+    bench.call("a", "swallow")
+    await bench.wire.heard("remote_progress", "a")  # so that it is ready
+    bench.call("b", "swallow")
+    bench.host.handle("remote_cancel", "b", "client")
+    await asyncio.sleep(0.1)
+
+    assert [outcome["code"] for (outcome,) in bench.wire.of("remote_result", "b")] == ["cancelled"]
+    assert not bench.wire.of("remote_progress", "b")
+    assert list(bench.host.calls) == ["a"]
+
+
 async def test_answers(bench: Bench) -> None:
     """An answer reaches the function that asked; an error is raised in it; none comes after a cancel."""
     bench.call("a", "ask")

@@ -259,6 +259,15 @@ async def test_a_file_that_is_not_the_trusted_one(tmp_path: Path) -> None:
         modules.load(modules.Source(path=str(path), sha256="0" * 64))
 
 
+async def test_hints_are_what_an_import_makes_of_them(tmp_path: Path) -> None:
+    """Types, unless the file itself wants them to be texts: what reads hints may look at either."""
+    body = "def f(x: int): ...\nHINT = f.__annotations__['x']\n"
+    for name, begin, hint in (("a", "", int), ("b", "from __future__ import annotations\n", "int")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(begin + body)
+        assert hint == modules.load(modules.Source(path=str(path))).HINT
+
+
 async def test_threads_are_used_again_and_bounded(pool: Threads) -> None:
     """A thread that is free takes the next job; beyond the bound a job is refused at once."""
     names: list[str] = []

@@ -30,8 +30,8 @@ logger = logging.getLogger(__name__)
 ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
 
-TICK = 0.001
-"""Seconds that it may be later than the loop's clock says: uvloop's has whole milliseconds."""
+TICK = 0.002
+"""Seconds that it may be later than the loop's clock says: uvloop's is a coarse one, cut to milliseconds."""
 
 NATIVE_LEVELS = 16
 """What nests deeper goes as JSON text: Neovim closes the channel at 32 levels, counted from the message."""

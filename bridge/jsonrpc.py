@@ -27,8 +27,10 @@ RATE_LIMITED = -32004
 TOO_LARGE = -32005
 
 MAX_DEPTH = 100
-MAX_BATCH = 256
 """Levels of nesting: beyond it Lua's encoder and the SDK's validators give up, each in its own way."""
+
+MAX_BATCH = 256
+"""Messages in one body; each is a call of its own."""
 
 COUNTED = 4096
 """Bytes up to which it is fastest to count; to find the next of few is ten times as fast in a long text."""

@@ -1,7 +1,7 @@
 """The values that cross module borders: frozen, typed, without behaviour worth the name.
 
-Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of this process's `time.monotonic()`
-(= `loop.time()`); only `editor/nvim.py` knows the editor's own clock.
+Times: `*_ms` and `timeout` are milliseconds. Deadlines are seconds of the event loop's clock
+(`loop.time()`); only `editor/nvim.py` knows the editor's own clock.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Reply:
     Attributes:
         done: the call ended; then `outcome` is set.
         state: for a call that goes on.
-        deadline: monotonic seconds at which the editor itself ends the call; None = no limit.
+        deadline: seconds of the loop's clock at which the editor itself ends the call; None = no limit.
         progress: the latest progress, if any.
         inputs: what the client is to be asked for, in the states `waiting_approval` and `waiting_input`.
         withdrawn: the `seq` of the last inputs that were taken back; those before it are not open either.

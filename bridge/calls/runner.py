@@ -146,8 +146,8 @@ class Calls:
                 assert call.inputs is not None  # noqa: S101 - that is what None means
                 return self._parking.park(call, call.inputs)
             outcome = call.end(outcome)
-            if not outcome.text.isascii():
-                outcome = await self._checked(call, outcome)
+            if not _is_text(outcome):
+                outcome = await self._explained(call)
             if call.answered and self._stopped is None:
                 self._acks.add(call.id, len(outcome.text))
             return outcome
@@ -173,6 +173,9 @@ class Calls:
                 self._remove(call)
 
     def _ended_away(self, call: Call) -> None:
+        if call.outcome is not None and not _is_text(call.outcome):
+            # Where they stand nobody asks: the editor may forget the value.
+            call.correct(failed(Code.NOT_SERIALIZABLE, "result: bytes that are not UTF-8"))
         self._acks.add(call.id)
         self._parking.leave(call)
 
@@ -264,18 +267,22 @@ class Calls:
 
     # After the end
 
-    async def _checked(self, call: Call, outcome: Outcome) -> Outcome:
+    async def _explained(self, call: Call) -> Outcome:
         """Refuses text that is not UTF-8, naming the place: the editor still holds the value."""
         try:
-            outcome.text.encode()
-        except UnicodeEncodeError:
-            try:
-                path, message = await self._editor.explain(call.id)
-            except EditorError as fault:
-                path, message = "result", f"bytes that are not UTF-8 ({fault})"
-            text = message if message.startswith(path) else f"{path}: {message}"
-            return call.correct(failed(Code.NOT_SERIALIZABLE, text))
-        return outcome
+            path, message = await self._editor.explain(call.id)
+        except EditorError as fault:
+            path, message = "result", f"bytes that are not UTF-8 ({fault})"
+        text = message if message.startswith(path) else f"{path}: {message}"
+        return call.correct(failed(Code.NOT_SERIALIZABLE, text))
+
+
+def _is_text(outcome: Outcome) -> bool:
+    """Can its text be written as UTF-8?"""
+    try:
+        return outcome.text.isascii() or bool(outcome.text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 async def _refuse(requests: dict[str, Any]) -> dict[str, Any]:

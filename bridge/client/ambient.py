@@ -1,6 +1,7 @@
-"""Calling the tools of a running editor from a Python program: straight to Neovim, without a bridge.
+"""The surroundings of a call from Python: for which editor this process works, and what cancels its calls.
 
-What a process that an editor has started for its tools notes here, its calls go by.
+Receives: both from the process that an editor has started for its tools. Sends: nothing; calls look here.
+Does not know about: calls, tools.
 """
 
 from __future__ import annotations

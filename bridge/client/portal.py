@@ -30,12 +30,31 @@ class Portal:
     """See the head of this file. Several threads may use it at once."""
 
     def __init__(self) -> None:
+        self._closed = False
+        self._opening = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="mcp-tools client", daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[Post], Coroutine[Any, Any, T]]) -> T:
-        """Runs `work` and waits for its end. What is raised here meanwhile (Ctrl-C) cancels it."""
+        """Runs `work` and waits for its end. What is raised here meanwhile (Ctrl-C) cancels it.
+
+        Raises:
+            RuntimeError: the portal is closed, or was while this waited.
+        """
+        with self._opening:
+            if self._closed:
+                raise _closed()
+            run = self._begin(work)
+        try:
+            return run()
+        except asyncio.CancelledError:
+            if self._closed:
+                raise _closed() from None
+            raise
+
+    def _begin(self, work: Callable[[Post], Coroutine[Any, Any, T]]) -> Callable[[], T]:
+        """Has `work` begun, and gives what waits for its end."""
         inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         tasks: list[asyncio.Task[T]] = []
 
@@ -48,22 +67,32 @@ class Portal:
             for task in tasks:
                 task.cancel()
 
+        def run() -> T:
+            try:
+                while (errand := inbox.get()) is not None:
+                    errand()
+            except BaseException:
+                self._loop.call_soon_threadsafe(cancel)
+                _await_end(inbox)  # so that the cancel has gone out
+                raise
+            return tasks[0].result()
+
         self._loop.call_soon_threadsafe(begin)
-        try:
-            while (errand := inbox.get()) is not None:
-                errand()
-        except BaseException:
-            self._loop.call_soon_threadsafe(cancel)
-            _await_end(inbox)  # so that the cancel has gone out
-            raise
-        return tasks[0].result()
+        return run
 
     def close(self) -> None:
         """Ends what runs, the loop and its thread."""
-        self.run(lambda _: _cancel_the_others())
+        with self._opening:  # what is not begun by now never is: nobody would end it
+            self._closed = True
+            run = self._begin(lambda _: _cancel_the_others())
+        run()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _closed() -> RuntimeError:
+    return RuntimeError("this client is closed")
 
 
 async def _cancel_the_others() -> None:

@@ -116,4 +116,4 @@ def _text(value: str, path: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError(f"argument {path or '(root)'}: {value!r} is no valid text") from None
-    return str(value)
+    return str.__str__(value)  # the text itself: that of an enum's member would name the member

@@ -1,6 +1,6 @@
 """The seam between the bridge and the editor.
 
-`client.NvimEditor` is the real one (msgpack-RPC), `memory.MemoryEditor` its twin with tools in Python.
+`nvim.NvimEditor` is the real one (msgpack-RPC); the tests have a twin in memory, with tools in Python.
 Does not know about: MCP, HTTP, tools by name.
 """
 
@@ -17,7 +17,7 @@ class EditorListener(Protocol):
     """Who hears of calls; every method is synchronous and returns at once."""
 
     def started(self, task_id: str, deadline: float | None) -> None:
-        """The tool is about to run; from now on only its own deadline (monotonic seconds) ends it."""
+        """The tool is about to run; from now on only its own deadline (by the loop's clock) ends it."""
 
     def wake(self, task_id: str, reply: Reply | None) -> None:
         """Something happened: `reply` is what `get_result` would answer, None = ask for it."""
@@ -38,14 +38,14 @@ class Editor(Protocol):
 
     @property
     def last_heard(self) -> float:
-        """Monotonic seconds at which the editor last sent anything."""
+        """When the editor last sent anything, by the loop's clock."""
 
     @property
     def congested(self) -> bool:
         """True while the editor does not read what was written; then `drain` before writing more."""
 
     async def drain(self, until: float) -> bool:
-        """Waits until the editor reads again, or `until` (monotonic seconds); True = it does."""
+        """Waits until the editor reads again, or `until` (by the loop's clock); True = it does."""
 
     def hello(self, info: HelloInfo, timeout: float = 5.0) -> Awaitable[Hello]:
         """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
@@ -67,10 +67,10 @@ class Editor(Protocol):
         Args:
             call_id: made by the caller, never repeated; it is the task id of every later verb.
             request: what to call.
-            start_by: monotonic seconds; the editor refuses the call when it gets to it later than that.
+            start_by: moment of the loop's clock; the editor refuses a call that it gets to later than that.
             timeout_ms: for tools that set none; 0 = no limit.
             ack: ids of results that the editor may forget.
-            give_up: monotonic seconds at which the future fails with `NoAnswerError`.
+            give_up: moment of it at which the future fails with `NoAnswerError`.
         """
 
     def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
@@ -83,8 +83,8 @@ class Editor(Protocol):
         """The editor's mode, answered even at a prompt; None when it was silent for `timeout` seconds."""
 
     def last_started(self) -> tuple[str, float | None] | None:
-        """Id and deadline (monotonic seconds) of the call that the editor began last; None when it has no way
-        to say so but the event `started`. Read at once, also while the editor is silent."""
+        """Id and deadline (by the loop's clock) of the call that the editor began last; None when it has no
+        way to say so but the event `started`. Read at once, also while the editor is silent."""
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
         """Hands a tool what its client answered to the question `seq`; to another than the open one: nothing.

@@ -14,7 +14,7 @@ WINDOW = 30.0
 
 
 class EditorClock:
-    """offset = editor's hrtime (ns) - monotonic (ns), kept as the best lower bound of the last WINDOW."""
+    """offset = editor's hrtime (ns) - the loop's clock (ns), the best lower bound of the last WINDOW."""
 
     __slots__ = ("_now_bound", "_old_bound", "_seen", "_since")
 
@@ -28,8 +28,8 @@ class EditorClock:
         """Learns from one answer.
 
         Args:
-            sent: monotonic seconds when the question was written.
-            received: monotonic seconds when the answer was read.
+            sent: seconds of the loop's clock when the question was written.
+            received: seconds of the loop's clock when the answer was read.
             clock: the editor's hrtime in it.
         """
         lower, upper = clock - int(received * NS) - 1, clock - int(sent * NS)
@@ -55,9 +55,9 @@ class EditorClock:
         return now - self._seen > WINDOW
 
     def to_editor(self, moment: float) -> int:
-        """Translates monotonic seconds to the editor's hrtime."""
+        """Translates seconds of the loop's clock to the editor's hrtime."""
         return int(moment * NS) + self.offset
 
     def to_local(self, clock: int) -> float:
-        """Translates the editor's hrtime to monotonic seconds."""
+        """Translates the editor's hrtime to seconds of the loop's clock."""
         return (clock - self.offset) / NS

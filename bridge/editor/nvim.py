@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from time import monotonic
 from typing import Any, TypeVar
 
 from ..errors import EditorError, StartError
@@ -30,6 +29,9 @@ logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
+
+TICK = 0.002
+"""Seconds that it may be later than the loop's clock says: uvloop's is a coarse one, cut to milliseconds."""
 
 NATIVE_LEVELS = 16
 """What nests deeper goes as JSON text: Neovim closes the channel at 32 levels, counted from the message."""
@@ -99,12 +101,12 @@ class NvimEditor:
         What still waits in its queue when the channel closes would be dropped.
         """
         with contextlib.suppress(EditorError):
-            await self._read_clock(monotonic() + within)
+            await self._read_clock(self._channel.time() + within)
 
     async def leave(self, within: float) -> None:
         """Takes leave, for at most `within` seconds: the editor ends what is left of this side's calls."""
         with contextlib.suppress(EditorError):
-            await self._lua(_LOST, (self._channel_id,), monotonic() + within, lambda _: None)
+            await self._lua(_LOST, (self._channel_id,), self._channel.time() + within, lambda _: None)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""
@@ -113,7 +115,7 @@ class NvimEditor:
     # Verbs
 
     async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - see Editor
-        give_up = monotonic() + timeout
+        give_up = self._channel.time() + timeout
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
             self._channel_id = int(about["id"])
@@ -121,7 +123,7 @@ class NvimEditor:
         values = {"protocol": PROTOCOL, **asdict(info)}
         if marker is not None:
             values["marker"] = marker.path
-        sent = monotonic()
+        sent = self._channel.time()
 
         def answer(raw: Any) -> Hello:
             self._sample(raw, sent)
@@ -135,7 +137,7 @@ class NvimEditor:
                 marker.hide()
 
     def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
-        return self._lua(_LIST, (kind, revision), monotonic() + ANSWER_WITHIN, decode.listing)
+        return self._lua(_LIST, (kind, revision), self._channel.time() + ANSWER_WITHIN, decode.listing)
 
     def execute(
         self,
@@ -172,19 +174,19 @@ class NvimEditor:
         )
 
     def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
-        return self._reply(_GET_RESULT, (task_id, since), monotonic() + ANSWER_WITHIN)
+        return self._reply(_GET_RESULT, (task_id, since), self._channel.time() + ANSWER_WITHIN)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
-        return self._reply(_ANSWER, (task_id, seq, json.dumps(answers)), monotonic() + ANSWER_WITHIN)
+        return self._reply(_ANSWER, (task_id, seq, json.dumps(answers)), self._channel.time() + ANSWER_WITHIN)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
-        return self._lua(_EXPLAIN, (task_id,), monotonic() + 2.0, decode.explanation)
+        return self._lua(_EXPLAIN, (task_id,), self._channel.time() + 2.0, decode.explanation)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """Asks for the mode, and for the clock as well when the last sample is old: a call follows."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Mode | None] = loop.create_future()
-        now = monotonic()
+        now = self._channel.time()
         mode = self._channel.request("nvim_get_mode", (), now + timeout, decode.mode)
         clock = self._read_clock(now + timeout) if self._clock.stale(now) else None
 
@@ -215,7 +217,7 @@ class NvimEditor:
         self._tell(_ACKNOWLEDGE, (task_ids,))
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
-        give_up = monotonic() + ANSWER_WITHIN
+        give_up = self._channel.time() + ANSWER_WITHIN
         return self._lua(_SUBSCRIBE, (self._channel_id, uri), give_up, decode.refusal)
 
     def unsubscribe(self, uri: str) -> None:
@@ -247,7 +249,7 @@ class NvimEditor:
         self._channel.notify("nvim_exec_lua", (code, args))
 
     def _reply(self, code: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
-        sent = monotonic()
+        sent = self._channel.time()
 
         def answer(raw: Any) -> Reply:
             self._sample(raw, sent)
@@ -256,11 +258,14 @@ class NvimEditor:
         return self._lua(code, args, give_up, answer)
 
     def _read_clock(self, give_up: float) -> asyncio.Future[None]:
-        sent = monotonic()
-        return self._lua(_CLOCK, (), give_up, lambda raw: self._clock.sample(sent, monotonic(), int(raw)))
+        sent = self._channel.time()
+        return self._lua(_CLOCK, (), give_up, lambda raw: self._learn(sent, int(raw)))
 
     def _sample(self, raw: Any, sent: float) -> None:
-        self._clock.sample(sent, monotonic(), int(raw["clock"]))
+        self._learn(sent, int(raw["clock"]))
+
+    def _learn(self, sent: float, clock: int) -> None:
+        self._clock.sample(sent, self._channel.time() + TICK, clock)
 
     def _event(self, name: str, args: Sequence[Any]) -> None:
         listener = self._listener

@@ -15,7 +15,6 @@ import logging
 import math
 import re
 from collections.abc import Callable, Sequence
-from time import monotonic
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgpack  # type: ignore[import-untyped]
@@ -57,15 +56,18 @@ class Channel(asyncio.Protocol):
 
     Attributes:
         closed: done when the channel is gone; never fails.
-        last_heard: monotonic seconds of the last bytes from Neovim.
+        last_heard: when the last bytes came from Neovim, by the loop's clock.
         congested: Neovim does not read what was written.
+        time: the loop's clock, by which all moments here are meant.
     """
 
     def __init__(self, on_event: Callable[[str, list[Any]], None]) -> None:
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.last_heard = monotonic()
-        self.congested = False
         self._loop = asyncio.get_running_loop()
+        # Not `time.monotonic`: on macOS that of uvloop goes on while the machine sleeps.
+        self.time = self._loop.time
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.last_heard = self.time()
+        self.congested = False
         self._on_event = on_event
         self._ids = itertools.count(1)
         self._pending: dict[int, tuple[asyncio.Future[Any], Callable[[Any], Any], float, str]] = {}
@@ -100,7 +102,7 @@ class Channel(asyncio.Protocol):
         Args:
             method: name of an API function.
             args: its arguments.
-            give_up: monotonic seconds at which the future fails with `NoAnswerError`.
+            give_up: moment at which the future fails with `NoAnswerError`.
             decode: makes the typed answer; what it raises fails the future.
         """
         future: asyncio.Future[T] = self._loop.create_future()
@@ -127,13 +129,13 @@ class Channel(asyncio.Protocol):
             self._send(self._pack((_NOTIFICATION, method, args)), not self._pending)
 
     async def drain(self, until: float) -> bool:
-        """Waits until Neovim reads again, but no later than `until` (monotonic seconds)."""
+        """Waits until Neovim reads again, but no later than `until`."""
         if not self.congested:
             return True
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._drained.add(waiter)
         try:
-            await asyncio.wait([waiter], timeout=max(0.0, until - monotonic()))
+            await asyncio.wait([waiter], timeout=max(0.0, until - self.time()))
         finally:
             self._drained.discard(waiter)
         return not self.congested
@@ -152,7 +154,7 @@ class Channel(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Feeds the parser and deals out every whole message."""
-        self.last_heard = monotonic()
+        self.last_heard = self.time()
         try:
             self._unpacker.feed(data)
             for message in self._unpacker:
@@ -249,7 +251,7 @@ class Channel(asyncio.Protocol):
 
     def _expire(self) -> None:
         self._alarm, self._alarm_at = None, math.inf
-        now = monotonic()
+        now = self.time()
         nearest = math.inf
         for request_id, (future, _, give_up, method) in list(self._pending.items()):
             if future.done():

@@ -20,16 +20,17 @@ SIZE = 96
 def make() -> Marker | None:
     """A marker; None where no temporary file can be had: then the editor sends the event."""
     try:
-        return Marker()
+        return Marker(*tempfile.mkstemp(prefix="mcp-tools-"))
     except OSError:
         return None
 
 
 class Marker:
-    """One file, made empty; `hide` it as soon as the editor has opened it."""
+    """One file, made empty and open; `hide` it as soon as the editor has opened it."""
 
-    def __init__(self) -> None:
-        self._file, self.path = tempfile.mkstemp(prefix="mcp-tools-")
+    def __init__(self, file: int, path: str) -> None:
+        self._file = file
+        self.path = path
 
     def hide(self) -> None:
         """Takes its name away; whoever has it open keeps it."""

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class App:
-    """See the head of this file. Served by `connections.Runner`."""
+    """See the head of this file. Served by `listener.Runner`."""
 
     def __init__(self, context: Context) -> None:
         settings = context.settings

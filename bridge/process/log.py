@@ -79,15 +79,24 @@ class LogHandler(logging.Handler):
         data = text.encode("utf-8", "backslashreplace")
         try:
             if self._size + len(data) > ROTATE_AT and self._path is not None and self._file is not None:
-                os.close(self._file)
-                self._file = None
-                os.replace(self._path, self._path + ".1")
-                self._open(self._path)
+                self._rotate(self._path, self._file)
             if self._file is not None:
                 self._size += os.write(self._file, data)
         except OSError as fault:
             self._file = None
             self._emit("WARN", [f"MCP_LOG_FILE: {fault}; going on without it"])
+
+    def _rotate(self, path: str, file: int) -> None:
+        self._file = None
+        try:
+            # Several bridges may write to one file. Whose turn is over joins the one who was first.
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                os.replace(path, path + ".1")
+        except FileNotFoundError:
+            pass  # taken away by somebody else
+        finally:
+            os.close(file)
+        self._open(path)
 
     def _open(self, path: str) -> None:
         try:

@@ -87,7 +87,9 @@ def run_file(path: str, sha256: str | None) -> ModuleType:
     try:
         tree = ast.parse(data, path)
         tree.body = [guarded(each) for each in tree.body]
-        exec(compile(tree, path, "exec"), module.__dict__)  # noqa: S102 (it is what an import does)
+        # Not with the future statements of this file: a hint is a type where an import makes it one.
+        code = compile(tree, path, "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 (it is what an import does)
     except BaseException:
         del sys.modules[name]
         raise

@@ -88,8 +88,8 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """Bytes that are kept for who resumes it."""
-        return self._kept_bytes
+        """Bytes that it holds: kept or unwritten, both are its last events."""
+        return max(self._kept_bytes, self._unsent_bytes)
 
     @property
     def position(self) -> int:

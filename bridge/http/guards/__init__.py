@@ -49,7 +49,7 @@ def port_of(host: str) -> int | None:
     """The port of `host:port`, or None."""
     bare = _without_port(host)
     port = host[len(bare) + 1 :]
-    return int(port) if port.isascii() and port.isdecimal() else None
+    return int(port) if _is_port(port) else None
 
 
 def _without_port(host: str) -> str:

@@ -85,6 +85,11 @@ def prepare(module: ModuleType, name: str) -> Tool:
     return Tool(function, found.context, converters, inspect.iscoroutinefunction(function))
 
 
+def unbegun() -> ToolError:
+    """Why a call came to nothing whose cancel was there first."""
+    return ToolError("the call was cancelled before it began", Code.CANCELLED)
+
+
 class Host:
     """The calls of one process."""
 
@@ -151,6 +156,12 @@ class Host:
             self.finish(running, errors.outcome_of(error))
             return
         running.task = self.loop.create_task(self.on_loop(running, tool, ctx))
+        running.task.add_done_callback(partial(self.ended, running))
+
+    def ended(self, running: Running, _: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step runs nothing, not even what tells the end."""
+        if running.id in self.calls:
+            self.finish(running, errors.outcome_of(unbegun()))
 
     async def on_loop(self, running: Running, tool: Tool, ctx: AsyncContext) -> None:
         """Run an `async` function to its end."""
@@ -168,7 +179,7 @@ class Host:
         if running.reason is not None:
             ctx.cancelled.reason = running.reason
             ctx.cancelled.set()
-            raise ToolError("the call was cancelled before it began", Code.CANCELLED)
+            raise unbegun()
 
     def outcome(self, running: Running, value: Any) -> dict[str, Any]:
         """What a function returned, as it crosses."""

@@ -293,6 +293,22 @@ async def test_a_question_taken_back_while_its_client_is_away() -> None:
 
 
 @virtual
+async def test_bytes_that_are_no_text_while_the_client_is_away() -> None:
+    """They are refused as for a client that waits, not kept for the next one as what they are not."""
+    bench = Bench()
+
+    async def broken(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        bench.loop.call_later(2, ctx.withdraw, {"name": "somebody else"})
+        await ctx.ask(name=NAME)
+        return "caf\udce9"
+
+    bench.editor.add_tool("broken", broken)
+    parked = await bench.park("broken")
+    await asyncio.sleep(3)
+    assert code(await bench.back(parked)) is Code.NOT_SERIALIZABLE
+
+
+@virtual
 async def test_a_client_that_stays_away() -> None:
     """The call ends as a timeout when `parked` is over, counted from the last time that it was there."""
     bench = Bench(limits=Limits(parked=10_000))

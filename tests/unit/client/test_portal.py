@@ -57,3 +57,40 @@ def test_a_question_withdrawn_before_it_is_asked(portal: Portal) -> None:
 
     assert portal.run(work) == "ended otherwise"
     assert asked == []
+
+
+def test_a_call_in_the_moment_of_the_close() -> None:
+    """It is refused: nothing would end it any more, and its thread would wait for ever."""
+    portal = Portal()
+    begun = threading.Event()
+    refused: list[str] = []
+
+    async def last() -> None:
+        await asyncio.sleep(60)
+
+    def late() -> None:
+        try:
+            portal.run(lambda _: last())
+        except RuntimeError as fault:
+            refused.append(str(fault))
+
+    async def first() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            thread.start()
+            await asyncio.sleep(0.1)
+
+    def early() -> None:
+        with pytest.raises(RuntimeError, match="this client is closed"):
+            portal.run(lambda _: first())
+
+    thread, other = threading.Thread(target=late, daemon=True), threading.Thread(target=early, daemon=True)
+    other.start()
+    assert begun.wait(5)
+    portal.close()
+    for each in (thread, other):
+        each.join(5)
+        assert not each.is_alive()
+    assert refused == ["this client is closed"]

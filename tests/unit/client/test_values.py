@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pydoc
 import sys
+from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
@@ -85,6 +86,11 @@ def test_plain_values() -> None:
     """Tuples and mappings become what JSON has for them; numbers that Lua would round are refused."""
     given = MappingProxyType({"a": (1, 2.5), "b": MappingProxyType({"c": None}), "d": True})
     assert plain(given) == {"a": [1, 2.5], "b": {"c": None}, "d": True}
+
+    class Colour(str, Enum):  # noqa: UP042 - what programs have that are older than StrEnum
+        RED = "red"
+
+    assert plain({"a": Colour.RED, Colour.RED: 1}) == {"a": "red", "red": 1}
     assert argument_error({"a": [2**53, -(2**53)]}) is None
     for wrong in (2**53 + 1, float("nan"), float("inf")):
         error = argument_error({"a": [wrong]})

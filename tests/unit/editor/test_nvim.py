@@ -21,6 +21,9 @@ from tests.support.nvim import Nvim
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
 INFO = HelloInfo(1, 2, 3, "none", Versions("b", "p", "s", "a", "m"))
 CLIENT = ClientInfo("test", "1")
+LAST = (
+    "return vim.iter(require('mcp-tools.wire').seen):filter(function(e) return e[1] == 'execute' end):last()"
+)
 
 
 class Seen:
@@ -200,6 +203,50 @@ async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
     assert not clock.stale(monotonic())
     true = await setup.nvim.lua("return vim.uv.hrtime()")
     assert -50_000_000 < clock.to_editor(monotonic()) - true < 50_000_000
+
+
+class ElsewhenLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock is not `time.monotonic`, as that of uvloop on a Mac that has slept an hour."""
+
+    turns = 0
+
+    def time(self) -> float:
+        return super().time() + 3600
+
+    def _run_once(self) -> None:
+        self.turns += 1
+        super()._run_once()  # type: ignore[misc]
+
+
+async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
+    """Calls start and end in time whatever clock the loop has, and nothing spins meanwhile."""
+
+    async def calls() -> None:
+        time = asyncio.get_running_loop().time
+        editor = await NvimEditor.open(str(nvim.socket))
+        setup = Setup(nvim, editor)
+        await editor.hello(INFO)
+        asked = editor.list("tools", 3)
+        assert (await setup.run("later", ms=200, size=1)).text == "x"
+        running = asyncio.ensure_future(setup.run("forever"))
+        await asyncio.sleep(0.3)
+        assert not running.done()
+        assert (await asked).json is None
+        name, options = await editor._lua(LAST, (), time() + 5, lambda raw: raw[1:])
+        assert name == "forever"
+        assert 0 < options["start_by"] - editor._clock.to_editor(time()) < 2_000_000_000
+        assert editor._channel.last_heard == pytest.approx(time(), abs=1)
+        running.cancel()
+        await asyncio.wait({running})
+        editor.close()
+        await editor.closed
+        assert asyncio.get_running_loop().turns < 1000  # type: ignore[attr-defined]
+
+    def elsewhen() -> None:
+        with asyncio.Runner(loop_factory=ElsewhenLoop) as runner:
+            runner.run(calls())
+
+    await asyncio.to_thread(elsewhen)
 
 
 async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bridge.editor.start_note import Marker
+from bridge.editor import start_note
+from tests.support import processes
 from tests.support.bridge import ROOT_TOOLS
-from tests.support.nvim import Nvim
+from tests.support.nvim import ROOT, Nvim
 
 INIT = f"_G.mcp_tools = require('mcp-tools') mcp_tools.setup() {ROOT_TOOLS}"
 
@@ -38,7 +40,8 @@ async def call(nvim: Nvim, channel: int) -> dict[str, Any]:
 async def test_by_a_note(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     """With a file the start is noted in it with its deadline, no event comes, and the file has no name."""
     nvim = await spawn_nvim(init_lua=INIT)
-    marker = Marker()
+    marker = start_note.make()
+    assert marker is not None
     channel, answer = await hello(nvim, marker.path)
     marker.hide()
     assert answer["marker"] is True
@@ -53,6 +56,14 @@ async def test_by_a_note(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
     # Events come in order: what was sent before the reply is here by now.
     heard = [nvim.notifications.get_nowait()[0] for _ in range(nvim.notifications.qsize())]
     assert "started" not in heard
+
+
+def test_where_no_file_can_be_had() -> None:
+    """Then there is none, and nothing is said of it on stderr, which is the log."""
+    code = "import resource; from bridge.editor import start_note\n"
+    code += "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3)); print(start_note.make())"
+    done = processes.run([sys.executable, "-c", code], cwd=ROOT, timeout=20)
+    assert (done.stdout, done.stderr) == ("None\n", "")
 
 
 @pytest.mark.parametrize("path", [None, "/nowhere/at/all"])

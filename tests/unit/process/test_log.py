@@ -122,6 +122,19 @@ def test_the_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, int]) 
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 
 
+def test_bridges_that_share_a_file(tmp_path: Path, pipe: tuple[int, int]) -> None:
+    """One turns it over, the others go on in the new one: nothing of it or of the older one is lost."""
+    path = tmp_path / "log"
+    path.touch(0o600)
+    with path.open("ab") as stream:
+        stream.truncate(ROTATE_AT)
+    handlers = [LogHandler(str(path), pipe[1]) for _ in range(3)]
+    for number, handler in enumerate(handlers):
+        handler.emit(logging.makeLogRecord({"name": "bridge", "levelname": "INFO", "msg": f"line {number}"}))
+    assert [line[-6:] for line in path.read_text().splitlines()] == ["line 0", "line 1", "line 2"]
+    assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
+
+
 def test_a_file_that_cannot_be_opened_is_named(pipe: tuple[int, int]) -> None:
     """The bridge goes on without the file and says why."""
     installed(pipe[1], Path("/nonexistent/log"))

@@ -289,3 +289,24 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
         await eventually(lambda: kept() > 0)
         await asyncio.sleep(2.5)
         assert size < kept() <= KEPT_BYTES
+
+
+async def test_what_was_never_written_counts_too() -> None:
+    """A stream whose client left holds more than the events to resume after, and all of it has a bound."""
+    size, count = 1024 * 1024, 20
+    async with served() as bridge:
+
+        async def talk(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+            ctx.progress(1, 2)
+            await asyncio.sleep(1)
+            for _ in range(count):
+                ctx.log("info", "x" * size)
+            return "done"
+
+        bridge.editor.add_tool("talk", talk)
+        session = await bridge.initialize()
+        async with await bridge.post(bridge.call_message("talk", progressToken=1), session) as response:
+            await next_event(events(response))
+        (known,) = bridge.app.front._sessions._by_id.values()
+        await eventually(lambda: known.kept_bytes > 0)
+        assert known.kept_bytes > count * size

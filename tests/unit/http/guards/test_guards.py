@@ -101,6 +101,7 @@ async def test_hosts_that_are_this_machine(bridge: Served, host: str) -> None:
         "127.0.0.1@evil.example",
         "localhost.",
         "a:b:c",
+        ":" + "1" * 5000,
         "",
     ],
 )

@@ -185,6 +185,19 @@ async def test_a_cancel_that_comes_first(bench: Bench) -> None:
         assert (await bench.result("b"))["text"] == "2"
 
 
+async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
+    """A function on the loop whose cancel comes together with its call never begins, and that is told."""
+    bench.call("a", "swallow")
+    await bench.wire.heard("remote_progress", "a")  # so that it is ready
+    bench.call("b", "swallow")
+    bench.host.handle("remote_cancel", "b", "client")
+    await asyncio.sleep(0.1)
+
+    assert [outcome["code"] for (outcome,) in bench.wire.of("remote_result", "b")] == ["cancelled"]
+    assert not bench.wire.of("remote_progress", "b")
+    assert list(bench.host.calls) == ["a"]
+
+
 async def test_answers(bench: Bench) -> None:
     """An answer reaches the function that asked; an error is raised in it; none comes after a cancel."""
     bench.call("a", "ask")
@@ -244,6 +257,15 @@ async def test_a_file_that_is_not_the_trusted_one(tmp_path: Path) -> None:
 
     with pytest.raises(modules.UntrustedError):
         modules.load(modules.Source(path=str(path), sha256="0" * 64))
+
+
+async def test_hints_are_what_an_import_makes_of_them(tmp_path: Path) -> None:
+    """Types, unless the file itself wants them to be texts: what reads hints may look at either."""
+    body = "def f(x: int): ...\nHINT = f.__annotations__['x']\n"
+    for name, begin, hint in (("a", "", int), ("b", "from __future__ import annotations\n", "int")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(begin + body)
+        assert hint == modules.load(modules.Source(path=str(path))).HINT
 
 
 async def test_threads_are_used_again_and_bounded(pool: Threads) -> None:

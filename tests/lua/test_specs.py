@@ -16,6 +16,7 @@ SLOW = (
     "bridge/supervisor_spec.lua",
     "editor/git_changes_spec.lua",
     "editor/git_spec.lua",
+    "editor/lsp/core_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
 )

@@ -1,0 +1,124 @@
+--- Language clients of the editor: which serve a buffer, and how each Neovim wants to be asked for something.
+---
+--- Receives: buffers, methods of the protocol, parameters.
+--- Sends: clients; requests, notifications, cancellations.
+--- Does not know about: calls, positions, whether a server is ready.
+
+local M = {}
+
+--- From 0.11 on the functions of a client are methods.
+local METHODS = vim.fn.has('nvim-0.11') == 1
+
+--- Clients that are, or are about to be, attached to a buffer; without one all.
+---@param bufnr? integer
+---@return vim.lsp.Client[] by id
+function M.starting(bufnr)
+  local list = vim.lsp.get_clients({ bufnr = bufnr, _uninitialized = true }) ---@diagnostic disable-line
+  table.sort(list, function(a, b)
+    return a.id < b.id
+  end)
+  return list
+end
+
+---@param client vim.lsp.Client
+---@return boolean
+function M.is_stopped(client)
+  if METHODS then
+    return client:is_stopped()
+  end
+  return client.is_stopped()
+end
+
+---@param client vim.lsp.Client
+---@param method string
+---@param bufnr? integer
+---@return boolean
+function M.supports(client, method, bufnr)
+  if METHODS then
+    return client:supports_method(method, bufnr)
+  end
+  return client.supports_method(method, { bufnr = bufnr })
+end
+
+--- Clients that can answer.
+---@param bufnr integer? nil: of any buffer
+---@param method? string
+---@return vim.lsp.Client[] by id
+function M.of(bufnr, method)
+  return vim.tbl_filter(function(client)
+    local alive = client.initialized and not M.is_stopped(client)
+    return alive and (not method or M.supports(client, method, bufnr))
+  end, M.starting(bufnr))
+end
+
+--- Asks. `cb` is called on the main loop, not at all when the server dies.
+---@param client vim.lsp.Client
+---@param method string
+---@param params table?
+---@param bufnr integer? whose changes the server has to know; 0 would be the current one
+---@param cb fun(err: lsp.ResponseError?, result: any)
+---@return integer? id nil: the server is gone
+function M.request(client, method, params, bufnr, cb)
+  bufnr = bufnr or next(client.attached_buffers) or nil
+  local ok, id
+  local function answered(err, result)
+    cb(err, result)
+  end
+  if METHODS then
+    ok, id = client:request(method, params, answered, bufnr)
+  else
+    ok, id = client.request(method, params, answered, bufnr)
+  end
+  return ok and id or nil
+end
+
+---@param client vim.lsp.Client
+---@param method string
+---@param params table
+function M.notify(client, method, params)
+  if METHODS then
+    client:notify(method, params)
+  else
+    client.notify(method, params)
+  end
+end
+
+--- Tells the server that nobody waits for the answer any more.
+---@param client vim.lsp.Client
+---@param id integer
+function M.cancel(client, id)
+  if M.is_stopped(client) then
+    return
+  elseif METHODS then
+    client:cancel_request(id)
+  else
+    client.cancel_request(id)
+  end
+end
+
+--- Ends a server; when it is forced, without asking it first.
+---@param client vim.lsp.Client
+---@param force? boolean
+function M.stop(client, force)
+  if METHODS then
+    client:stop(force)
+  else
+    client.stop(force)
+  end
+end
+
+--- Folders that the server works in.
+---@param client vim.lsp.Client
+---@return string[]
+function M.roots(client)
+  local roots = {}
+  for _, folder in ipairs(client.workspace_folders or {}) do
+    table.insert(roots, vim.uri_to_fname(folder.uri))
+  end
+  if #roots == 0 then
+    table.insert(roots, client.root_dir or client.config.root_dir)
+  end
+  return roots
+end
+
+return M

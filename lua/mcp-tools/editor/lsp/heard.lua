@@ -1,0 +1,205 @@
+--- What language servers say by themselves: work in progress, and diagnostics with the version that they are of.
+---
+--- Receives: `$/progress` and `textDocument/publishDiagnostics` of every client; they go on to who had them before.
+--- Sends: what is under way in a server, and when it last spoke about a file; a word to whoever waits for news.
+--- Does not know about: what follows from it (ready.lua, fresh.lua).
+---
+--- Neovim's own record of progress has no percentages, and its diagnostics no versions.
+
+local M = {}
+
+--- Progress of our own requests is marked so; it says nothing about the server.
+local OURS = 'mcp-tools:'
+--- What has said nothing for so long has been forgotten by its server, ns.
+local FORGOTTEN = 60e9
+
+---@class mcp-tools.lsp.Progress
+---@field title string?
+---@field message string?
+---@field percentage number?
+---@field at integer ns, when it was last heard of
+
+---@class mcp-tools.lsp.Published
+---@field version integer? of the text; few servers leave it out
+---@field count integer how many times the server has spoken about the file
+---@field at integer ns
+
+---@class mcp-tools.lsp.Heard
+---@field since integer ns
+---@field late boolean the client was there before anybody listened
+---@field progress table<any, mcp-tools.lsp.Progress>
+---@field ended_at integer ns, when the last one of them ended
+---@field published table<string, mcp-tools.lsp.Published> by file URI
+---@field spoke boolean it has published something since
+---@field ready boolean set by ready.lua
+
+---@type table<integer, mcp-tools.lsp.Heard> by client
+local heard = {}
+---@type table<table, fun()>
+local listeners = {}
+
+local telling = false
+
+--- Later, and once for what comes at once: whoever listens may go on to ask the server.
+local function tell()
+  if telling then
+    return
+  end
+  telling = true
+  vim.schedule(function()
+    telling = false
+    for _, fn in ipairs(vim.tbl_values(listeners)) do
+      fn()
+    end
+  end)
+end
+
+--- Calls `fn` at any news, until what it returns is called.
+---@param fn fun()
+---@return fun() stop
+function M.on_news(fn)
+  local key = {}
+  listeners[key] = fn
+  return function()
+    listeners[key] = nil
+  end
+end
+
+---@type table<string, fun(of: mcp-tools.lsp.Heard, params: table)>
+local TAKE = {
+  ['$/progress'] = function(of, params)
+    local token, value = params.token, params.value
+    if type(value) ~= 'table' or vim.startswith(tostring(token), OURS) then
+      return
+    end
+    local now = vim.uv.hrtime()
+    if value.kind == 'end' then
+      if of.progress[token] then
+        of.progress[token], of.ended_at = nil, now
+      end
+    elseif value.kind == 'begin' or of.progress[token] then
+      local entry = of.progress[token] or { title = value.title }
+      entry.message = value.message or entry.message
+      entry.percentage = value.percentage or entry.percentage
+      entry.at = now
+      of.progress[token] = entry
+    end
+  end,
+  ['textDocument/publishDiagnostics'] = function(of, params)
+    local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
+    local before = of.published[uri]
+    of.spoke = true
+    of.published[uri] = {
+      version = type(params.version) == 'number' and params.version or nil,
+      count = (before and before.count or 0) + 1,
+      at = vim.uv.hrtime(),
+    }
+  end,
+}
+
+--- Listens in on one kind of message: the client's own handlers come before the editor's.
+---@param client vim.lsp.Client
+---@param of mcp-tools.lsp.Heard
+---@param method string
+local function listen(client, of, method)
+  local before = client.handlers[method]
+  client.handlers[method] = function(err, params, ...)
+    if not err and type(params) == 'table' then
+      TAKE[method](of, params)
+    end
+    local rest = before or vim.lsp.handlers[method]
+    local result = { rest and rest(err, params, ...) }
+    tell()
+    return unpack(result, 1, 2)
+  end
+end
+
+--- What a server has said since somebody listens, which is from now on at the latest.
+---@param client vim.lsp.Client
+---@param late? boolean default true
+---@return mcp-tools.lsp.Heard
+function M.of(client, late)
+  local of = heard[client.id]
+  if of then
+    return of
+  end
+  local now = vim.uv.hrtime()
+  of = { since = now, late = late ~= false, progress = {}, ended_at = 0, published = {}, spoke = false, ready = false }
+  for token, title in pairs(client.progress.pending) do
+    of.progress[token] = { title = title, at = now }
+  end
+  heard[client.id] = of
+  for method in pairs(TAKE) do
+    listen(client, of, method)
+  end
+  return of
+end
+
+--- Listens to every server, also to those that are still to come.
+function M.listen()
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    M.of(client)
+  end
+  local group = vim.api.nvim_create_augroup('mcp-tools.lsp', { clear = true })
+  vim.api.nvim_create_autocmd('LspAttach', {
+    group = group,
+    desc = 'mcp-tools: what language servers say',
+    callback = function(args)
+      local client = vim.lsp.get_client_by_id(args.data.client_id)
+      if client then
+        M.of(client, false)
+      end
+      tell()
+    end,
+  })
+  vim.api.nvim_create_autocmd('LspDetach', {
+    group = group,
+    desc = 'mcp-tools: what language servers say',
+    callback = function(args)
+      local id = args.data.client_id
+      vim.schedule(function() -- it is attached to that buffer until then
+        local client = vim.lsp.get_client_by_id(id)
+        if not client then
+          heard[id] = nil
+        end
+        tell()
+      end)
+    end,
+  })
+end
+
+local listening = false
+
+--- Begins to listen when nobody does yet.
+function M.ensure()
+  if not listening then
+    listening = true
+    M.listen()
+  end
+end
+
+--- What the server is at, the slowest first to name: nil when it is at nothing.
+---@param client vim.lsp.Client
+---@return mcp-tools.lsp.Progress?
+function M.busy(client)
+  local of, now, found = M.of(client), vim.uv.hrtime(), nil
+  for token, entry in pairs(of.progress) do
+    if now - entry.at > FORGOTTEN then
+      of.progress[token] = nil
+    elseif not found or (entry.percentage or 101) < (found.percentage or 101) then
+      found = entry
+    end
+  end
+  return found
+end
+
+local count = 0
+
+--- A token for the progress of a request of ours.
+---@return string
+function M.token()
+  count = count + 1
+  return OURS .. count
+end
+
+return M

@@ -1,0 +1,67 @@
+--- Places as clients and language servers count them.
+---
+--- Receives: lines and columns from 1, in characters; the encoding that a server counts in; the text of the line.
+--- Sends: positions of the protocol, bytes, and the way back.
+--- Does not know about: servers, files.
+
+local M = {}
+
+local NEW = vim.fn.has('nvim-0.11') == 1
+
+---@alias mcp-tools.lsp.Encoding 'utf-8'|'utf-16'|'utf-32'
+
+--- Units of an encoding before a byte.
+---@param line string
+---@param byte integer from 0
+---@param encoding mcp-tools.lsp.Encoding
+---@return integer
+function M.units(line, byte, encoding)
+  byte = math.max(0, math.min(byte, #line))
+  if encoding == 'utf-8' or not line:find('[\128-\255]') then
+    return byte
+  elseif NEW then
+    return vim.str_utfindex(line, encoding, byte, false)
+  end
+  local characters, units = vim.str_utfindex(line, byte)
+  return encoding == 'utf-32' and characters or units
+end
+
+--- The byte at which a unit begins, the end of the line when there are not so many.
+---@param line string
+---@param units integer from 0
+---@param encoding mcp-tools.lsp.Encoding
+---@return integer byte from 0
+function M.byte(line, units, encoding)
+  if units <= 0 then
+    return 0
+  elseif encoding == 'utf-8' or not line:find('[\128-\255]') then
+    return math.min(units, #line)
+  elseif NEW then
+    return vim.str_byteindex(line, encoding, units, false)
+  end
+  local ok, byte = pcall(vim.str_byteindex, line, units, encoding == 'utf-16')
+  return ok and byte or #line
+end
+
+--- A column as a server counts it.
+---@param line string
+---@param column integer from 1, in characters
+---@param encoding mcp-tools.lsp.Encoding
+---@return integer character from 0
+function M.to_server(line, column, encoding)
+  return M.units(line, M.byte(line, column - 1, 'utf-32'), encoding)
+end
+
+--- A column as clients count it.
+---@param line string? nil: of a file that could not be read
+---@param character integer from 0
+---@param encoding mcp-tools.lsp.Encoding
+---@return integer column from 1, in characters
+function M.to_client(line, character, encoding)
+  if not line then
+    return character + 1
+  end
+  return M.units(line, M.byte(line, character, encoding), 'utf-32') + 1
+end
+
+return M

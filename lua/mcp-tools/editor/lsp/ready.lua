@@ -1,0 +1,180 @@
+--- Readiness: has a language server read the project, so that its answers are whole?
+---
+--- Receives: a client and a buffer that it serves; what the server has said (heard.lua).
+--- Sends: ready, or what it is at.
+--- Does not know about: which server it is, what will be asked.
+---
+--- Before a server has read the project it answers with nothing or a part, and no error. Ready is one that is at
+--- nothing and has once said what it thinks of an open file, which it can do only after that. One that never says
+--- anything is asked for the same thing until the answer stays the same.
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local heard = require('mcp-tools.editor.lsp.heard')
+local request = require('mcp-tools.editor.lsp.request')
+local wait = require('mcp-tools.editor.lsp.wait')
+
+local M = {}
+
+--- Servers begin one piece of work when they end another; ns.
+local QUIET = 100e6
+--- A server that has something to say about a file says it by then, or never; ns.
+local SPEAKS = 3e9
+--- Between two probes, ms: a server that is still reading comes to know more in this time.
+local PROBE_MS = 300
+--- Equal answers in a row.
+local PROBES = 3
+
+---@class mcp-tools.lsp.Readiness
+---@field state 'starting'|'indexing'|'unsure'|'ready'|'stopped'
+---@field title string? what it is at
+---@field message string?
+---@field percentage number?
+
+--- What is known right now.
+---@param client vim.lsp.Client
+---@return mcp-tools.lsp.Readiness
+function M.state(client)
+  if clients.is_stopped(client) then
+    return { state = 'stopped' }
+  elseif not client.initialized then
+    return { state = 'starting' }
+  end
+  local busy = heard.busy(client)
+  if busy then
+    return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
+  end
+  return { state = heard.of(client).ready and 'ready' or 'unsure' }
+end
+
+--- In words, for answers: `basedpyright is still indexing, 40 % (12/30 files)`.
+---@param client vim.lsp.Client
+---@param readiness mcp-tools.lsp.Readiness
+---@return string
+function M.text(client, readiness)
+  local percent = readiness.percentage and (', %d %%'):format(readiness.percentage) or ''
+  local about = table.concat({ readiness.title, readiness.message }, ': ')
+  local what = ({
+    starting = 'is still starting',
+    indexing = 'is still indexing',
+    unsure = 'may still be indexing',
+    stopped = 'has stopped',
+    ready = 'is ready',
+  })[readiness.state]
+  return ('%s %s%s%s'):format(client.name, what, percent, about ~= '' and (' (%s)'):format(about) or '')
+end
+
+--- Whatever grows while a server reads: symbols of the file, and places where the first of them is used.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@return string answers
+local function probe(ctx, client, bufnr)
+  local document = { uri = vim.uri_from_bufnr(bufnr) }
+  local counts, at = {}, nil
+  if clients.supports(client, 'textDocument/documentSymbol', bufnr) then
+    local symbols = request.ask(ctx, client, 'textDocument/documentSymbol', { textDocument = document }, bufnr) or {}
+    local first = symbols[1]
+    local range = first and (first.selectionRange or first.location and first.location.range)
+    at = range and range.start
+    table.insert(counts, #symbols)
+  end
+  if at and clients.supports(client, 'textDocument/references', bufnr) then
+    local params = { textDocument = document, position = at, context = { includeDeclaration = true } }
+    table.insert(counts, #(request.ask(ctx, client, 'textDocument/references', params, bufnr) or {}))
+  end
+  return table.concat(counts, ' ')
+end
+
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param over integer ns
+---@return boolean
+local function is_stable(ctx, client, bufnr, over)
+  local last, same = nil, 0
+  while vim.uv.hrtime() < over do
+    if heard.busy(client) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr) then
+      return false
+    end
+    local answer = probe(ctx, client, bufnr)
+    same = answer == last and same + 1 or 1
+    last = answer
+    if same >= PROBES then
+      return true
+    end
+    wait.pause(ctx, PROBE_MS)
+  end
+  return false
+end
+
+--- Did it say something about a file already before anybody listened?
+---@param client vim.lsp.Client
+---@return boolean
+local function has_diagnostics(client)
+  for _, pull in ipairs({ false, true }) do
+    local namespace = vim.lsp.diagnostic.get_namespace(client.id, pull)
+    if #vim.diagnostic.get(nil, { namespace = namespace }) > 0 then
+      return true
+    end
+  end
+  return false
+end
+
+--- Has it been ready once? Then what it says of one file is whole, whatever it is at.
+---@param client vim.lsp.Client
+---@return boolean
+function M.was_ready(client)
+  return client.initialized and heard.of(client).ready
+end
+
+---@param client vim.lsp.Client
+---@return boolean
+local function is_quiet(client)
+  return heard.busy(client) == nil and vim.uv.hrtime() - heard.of(client).ended_at > QUIET
+end
+
+--- Waits until a server is ready.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param client vim.lsp.Client
+---@param bufnr integer that it serves
+---@param ms number at most
+---@return boolean ready
+---@return mcp-tools.lsp.Readiness readiness
+function M.wait(ctx, client, bufnr, ms)
+  heard.ensure()
+  local over = vim.uv.hrtime() + ms * 1e6
+  local function left()
+    return (over - vim.uv.hrtime()) / 1e6
+  end
+  wait.until_(ctx, left(), function()
+    return client.initialized or clients.is_stopped(client)
+  end)
+  local of = heard.of(client)
+  while client.initialized and not clients.is_stopped(client) do
+    if of.ready and not heard.busy(client) then
+      return true, { state = 'ready' }
+    end
+    local quiet = wait.until_(ctx, left(), function()
+      if clients.is_stopped(client) then
+        return true
+      elseif not is_quiet(client) then
+        return false
+      end
+      local silent = vim.uv.hrtime() - math.max(of.since, of.ended_at) > SPEAKS
+      return of.ready or of.spoke or of.late or silent
+    end)
+    if not quiet then
+      break
+    end
+    if not clients.is_stopped(client) then
+      of.ready = of.ready or of.spoke or has_diagnostics(client) or is_stable(ctx, client, bufnr, over)
+    end
+    if left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
+      break
+    end
+  end
+  local readiness = M.state(client)
+  return readiness.state == 'ready', readiness
+end
+
+return M

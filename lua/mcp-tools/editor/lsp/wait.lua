@@ -1,0 +1,58 @@
+--- Waiting for what servers do: until a condition holds, with a limit, in the coroutine of a `run` tool.
+---
+--- Receives: a condition, milliseconds, the ctx whose end is the wait's.
+--- Sends: what the condition came to.
+--- Does not know about: which servers, what for.
+
+local heard = require('mcp-tools.editor.lsp.heard')
+local timer = require('mcp-tools.util.timer')
+
+local M = {}
+
+--- The condition is looked at when a server says something, and this often, since not everything is said.
+local TICK_MS = 20
+
+--- Waits until `condition` returns something that is true, and returns that.
+---@generic T
+---@param ctx mcp-tools.Ctx
+---@param ms number
+---@param condition fun(): T? must not wait or throw
+---@return T? value nil: the time is over
+function M.until_(ctx, ms, condition)
+  local value = condition()
+  if value or ms <= 0 then
+    return value
+  end
+  local over = vim.uv.hrtime() + ms * 1e6
+  return ctx:await(function(done)
+    local ticks, unlisten
+    local function finish(result)
+      ticks:stop()
+      unlisten()
+      done(result)
+    end
+    local function look()
+      if not ticks:is_running() then
+        return
+      end
+      local result = condition()
+      if result or vim.uv.hrtime() > over then
+        finish(result)
+      end
+    end
+    ticks = timer.every(TICK_MS, look)
+    unlisten = heard.on_news(look)
+    ctx:on_cancel(function()
+      finish(nil)
+    end)
+  end)
+end
+
+--- Lets some time pass.
+---@param ctx mcp-tools.Ctx
+---@param ms number
+function M.pause(ctx, ms)
+  M.until_(ctx, ms, function() end)
+end
+
+return M

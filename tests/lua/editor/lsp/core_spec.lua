@@ -1,0 +1,132 @@
+local clients = require('mcp-tools.editor.lsp.clients')
+local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.lsp.position')
+local project = require('lsp_project')
+local t = require('helpers')
+
+describe('position', function()
+  local line = 'aä€𝄞b'
+
+  it('is counted in the encoding of the server', function()
+    for encoding, characters in pairs({
+      ['utf-8'] = { 0, 1, 3, 6, 10, 11 },
+      ['utf-16'] = { 0, 1, 2, 3, 5, 6 },
+      ['utf-32'] = { 0, 1, 2, 3, 4, 5 },
+    }) do
+      for column, character in ipairs(characters) do
+        t.eq(character, position.to_server(line, column, encoding))
+        t.eq(column, position.to_client(line, character, encoding))
+      end
+      t.eq(characters[6], position.to_server(line, 99, encoding))
+      t.eq(6, position.to_client(line, 99, encoding))
+    end
+    t.eq(8, position.to_client(nil, 7, 'utf-16'))
+  end)
+end)
+
+for kind, file in pairs({ python = 'shop/ledger.py', typescript = 'shop/ledger.ts' }) do
+  describe('a question to a server of ' .. kind, function()
+    before_each(function()
+      project.open(kind)
+    end)
+    after_each(project.close)
+
+    local place = kind == 'python' and { 7, 9 } or { 4, 3 }
+
+    local function references(ctx)
+      local target, err = lsp.target(ctx, { path = project.root .. '/' .. file })
+      t.eq(nil, err)
+      local params = lsp.place(target.bufnr, place[1], place[2], { context = { includeDeclaration = true } })
+      local result, fault, info = lsp.request(ctx, target.bufnr, 'textDocument/references', params)
+      t.eq(nil, fault)
+      return result, info
+    end
+
+    it('that is the first of all is answered in full, from a file that was not open', function()
+      project.run(function(ctx)
+        local result, info = references(ctx)
+        t.eq(9, #result)
+        t.eq(nil, info.incomplete)
+        t.eq(1, #clients.of(nil))
+        t.eq(
+          {},
+          vim.tbl_filter(function(bufnr)
+            return #vim.fn.win_findbuf(bufnr) > 0 and vim.api.nvim_buf_get_name(bufnr):find('ledger') ~= nil
+          end, vim.api.nvim_list_bufs())
+        )
+      end)
+    end)
+  end)
+end
+
+describe('a question', function()
+  before_each(function()
+    project.open('python')
+  end)
+  after_each(project.close)
+
+  it('is answered busy, not empty, as long as the server is not ready', function()
+    project.run(function(ctx)
+      local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
+      local params = lsp.place(target.bufnr, 2, 1, { context = { includeDeclaration = true } })
+      local result, err = lsp.request(ctx, target.bufnr, 'textDocument/references', params, { ready_ms = 0 })
+      t.eq(nil, result)
+      t.eq('busy', err.code)
+      t.matches('basedpyright .*indexing', err.message)
+    end)
+  end)
+
+  it('about a file without a server says so', function()
+    project.run(function(ctx)
+      local target = lsp.target(ctx, { path = project.write('notes.txt', 'text\n') })
+      local _, err = lsp.request(ctx, target.bufnr, 'textDocument/hover', lsp.place(target.bufnr, 1, 1))
+      t.eq('not_found', err.code)
+      t.matches('no language server is attached to notes.txt', err.message)
+    end)
+  end)
+
+  it('is taken back when its call ends', function()
+    local cancelled = {}
+    local id = vim.api.nvim_create_autocmd('LspRequest', {
+      callback = function(args)
+        if args.data.request.type == 'cancel' then
+          table.insert(cancelled, args.data.request.method)
+        end
+      end,
+    })
+    local asked = false
+    require('mcp-tools').register({
+      name = 'spec_ask',
+      description = 'Asks.',
+      needs_approval = false,
+      run = function(ctx)
+        local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
+        lsp.clients(ctx, target.bufnr)
+        asked = true
+        lsp.request(ctx, target.bufnr, 'textDocument/documentSymbol', lsp.document(target.bufnr), { ready_ms = 0 })
+      end,
+    })
+    local call = project.start('spec_ask')
+    t.wait(function()
+      return asked
+    end, 10000)
+    require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq({ 'textDocument/documentSymbol' }, cancelled)
+    vim.api.nvim_del_autocmd(id)
+  end)
+
+  it('to a server that dies is answered', function()
+    project.run(function(ctx)
+      local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
+      local client = lsp.clients(ctx, target.bufnr)[1]
+      vim.defer_fn(function()
+        clients.stop(client, true)
+      end, 10)
+      local _, err = lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9))
+      t.matches('stopped', err.message)
+    end)
+  end)
+end)

@@ -1,5 +1,5 @@
--- Every option of `setup()`, once: defaults, validation and the OPTIONS chapter of the help come from this list.
--- Data only. Does not know about merging, checking or who reads an option. As long as the list of options is.
+--- Every option of `setup()`, once: defaults, validation and the OPTIONS chapter of the help come from this list.
+--- Data only. Does not know about merging, checking or who reads an option. As long as the list of options is.
 
 ---@class mcp-tools.Option
 ---@field path string dotted place in the table given to `setup()`

@@ -1,5 +1,5 @@
--- Receives how this editor was started. Sends whether the bridge should start by itself, and does it at the right time.
--- Does not know about processes. Editors that live for one message or one page must not pay for a bridge.
+--- Receives how this editor was started. Sends whether the bridge should start by itself, and does it at the right time.
+--- Does not know about processes. Editors that live for one message or one page must not pay for a bridge.
 
 local config = require('mcp-tools.config')
 

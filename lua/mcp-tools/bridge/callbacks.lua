@@ -1,5 +1,5 @@
--- Receives callbacks of everyone who started the bridge or waits for its end. Sends each its call, once.
--- Does not know about processes or states; the supervisor says what has happened.
+--- Receives callbacks of everyone who started the bridge or waits for its end. Sends each its call, once.
+--- Does not know about processes or states; the supervisor says what has happened.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')

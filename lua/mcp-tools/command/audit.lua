@@ -1,4 +1,4 @@
--- About two thousand calls.
+--- About two thousand calls.
 local TAIL = 512 * 1024
 
 local audit = require('mcp-tools.trust.audit')

@@ -1,4 +1,4 @@
--- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
+--- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
 local TAIL = 128 * 1024
 
 local log = require('mcp-tools.log')

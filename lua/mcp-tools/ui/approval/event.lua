@@ -1,5 +1,5 @@
--- Receives what happens to a question for approval. Sends it to everybody, as `User McpToolsApproval`.
--- Does not know about windows, who answers. What it hands out is a copy.
+--- Receives what happens to a question for approval. Sends it to everybody, as `User McpToolsApproval`.
+--- Does not know about windows, who answers. What it hands out is a copy.
 
 local log = require('mcp-tools.log')
 

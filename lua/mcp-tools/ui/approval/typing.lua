@@ -1,5 +1,5 @@
--- Receives nothing. Sends since when the person types a command: they may mean the question that they saw when they
--- began, not the one that is there when they press Enter. Does not know about questions.
+--- Receives nothing. Sends since when the person types a command: they may mean the question that they saw when they
+--- began, not the one that is there when they press Enter. Does not know about questions.
 
 local M = {}
 

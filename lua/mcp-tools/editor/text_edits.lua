@@ -1,0 +1,251 @@
+--- Edits of text as lists of places and new texts: checked, ordered, and cut down to what differs.
+---
+--- Receives: edits with positions from 0, columns in bytes; the lines that they are for.
+--- Sends: replacements in order, the text that they make, or why they do not fit.
+--- Does not know about: buffers, undo, who asked.
+
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+---@class mcp-tools.Edit positions from 0, columns in bytes; the end is exclusive
+---@field start_line integer
+---@field start_col integer
+---@field end_line integer the line behind the last one, with column 0, is the end of the text
+---@field end_col integer
+---@field text string lines end with "\n"
+
+---@class mcp-tools.Replacement
+---@field row integer
+---@field col integer
+---@field end_row integer
+---@field end_col integer
+---@field lines string[]
+
+--- More lines of equal number on both sides are replaced in one go, not line by line.
+local MAX_SINGLE = 2000
+
+--- `vim.diff` has moved in Neovim 0.12.
+M.diff = vim.text and vim.text.diff or vim.diff
+
+---@param place string
+---@param text string
+local function misfit(place, text)
+  return errors.new('validation_error', ('%s: %s'):format(place, text))
+end
+
+--- A position at the very end may stand on the line behind the last one.
+---@param edit mcp-tools.Edit
+---@param count integer
+---@param line_of fun(row: integer): string
+---@return mcp-tools.Replacement
+local function within_text(edit, count, line_of)
+  local lines = vim.split(edit.text, '\n', { plain = true })
+  local made = {
+    row = edit.start_line,
+    col = edit.start_col,
+    end_row = edit.end_line,
+    end_col = edit.end_col,
+    lines = lines,
+  }
+  if edit.end_line < count then
+    return made
+  end
+  local last = count - 1
+  made.end_row, made.end_col = last, #line_of(last)
+  if edit.start_line >= count then
+    made.row, made.col = made.end_row, made.end_col
+    table.insert(lines, 1, '')
+  elseif edit.text == '' and edit.start_col == 0 and edit.start_line > 0 then
+    made.row, made.col = edit.start_line - 1, #line_of(edit.start_line - 1)
+    return made
+  end
+  if #lines > 1 and lines[#lines] == '' then
+    table.remove(lines)
+  end
+  return made
+end
+
+---@param edit mcp-tools.Edit
+---@param count integer
+---@param line_of fun(row: integer): string
+---@return string?
+local function fault_of(edit, count, line_of)
+  local function outside(row, col)
+    if row == count and col == 0 then
+      return false
+    end
+    return row < 0 or row >= count or col < 0 or col > #line_of(row)
+  end
+  if outside(edit.start_line, edit.start_col) or outside(edit.end_line, edit.end_col) then
+    local text = '%d:%d to %d:%d is not in the text (%d lines)'
+    return text:format(edit.start_line, edit.start_col, edit.end_line, edit.end_col, count)
+  elseif edit.end_line < edit.start_line or (edit.end_line == edit.start_line and edit.end_col < edit.start_col) then
+    return 'its end is before its start'
+  end
+end
+
+--- Checks edits and puts them in the order of the text. Insertions at one place keep their order.
+---@param edits mcp-tools.Edit[]
+---@param count integer lines of the text, at least one
+---@param line_of fun(row: integer): string
+---@return mcp-tools.Replacement[]?
+---@return mcp-tools.Error? err
+function M.ordered(edits, count, line_of)
+  local list = {}
+  for i, edit in ipairs(edits) do
+    local fault = fault_of(edit, count, line_of)
+    if fault then
+      return nil, misfit(('edits[%d]'):format(i - 1), fault)
+    end
+    list[i] = { i = i, at = within_text(edit, count, line_of) }
+  end
+  table.sort(list, function(a, b)
+    local one, two = a.at, b.at
+    if one.row ~= two.row then
+      return one.row < two.row
+    elseif one.col ~= two.col then
+      return one.col < two.col
+    end
+    return a.i < b.i
+  end)
+  local out, before = {}, nil
+  for i, item in ipairs(list) do
+    local at = item.at
+    if before and (before.end_row > at.row or (before.end_row == at.row and before.end_col > at.col)) then
+      return nil, misfit(('edits[%d]'):format(item.i - 1), 'it overlaps another edit')
+    end
+    out[i], before = at, at
+  end
+  return out
+end
+
+--- The text that replacements make of lines, which stay as they are.
+---@param lines string[]
+---@param list mcp-tools.Replacement[] ordered
+---@return string[]
+function M.applied(lines, list)
+  local out, open, row, col = {}, '', 0, 0
+  local function copy_to(to_row, to_col)
+    while row < to_row do
+      out[#out + 1] = open .. lines[row + 1]:sub(col + 1)
+      open, row, col = '', row + 1, 0
+    end
+    open, col = open .. lines[row + 1]:sub(col + 1, to_col), to_col
+  end
+  for _, at in ipairs(list) do
+    copy_to(at.row, at.col)
+    open = open .. at.lines[1]
+    for i = 2, #at.lines do
+      out[#out + 1] = open
+      open = at.lines[i]
+    end
+    row, col = at.end_row, at.end_col
+  end
+  copy_to(#lines - 1, #lines[#lines])
+  out[#out + 1] = open
+  return out
+end
+
+---@param byte integer?
+local function is_inside_character(byte)
+  return byte ~= nil and byte >= 0x80 and byte < 0xC0
+end
+
+--- What differs of two lines: bytes at the beginning and at the end that are the same, in whole characters.
+---@param old string
+---@param new string
+---@return integer first
+---@return integer last
+local function same_edges(old, new)
+  local max = math.min(#old, #new)
+  local first = 0
+  while first < max and old:byte(first + 1) == new:byte(first + 1) do
+    first = first + 1
+  end
+  while first > 0 and (is_inside_character(old:byte(first + 1)) or is_inside_character(new:byte(first + 1))) do
+    first = first - 1
+  end
+  local last = 0
+  while last < max - first and old:byte(#old - last) == new:byte(#new - last) do
+    last = last + 1
+  end
+  while last > 0 and is_inside_character(old:byte(#old - last + 1)) do
+    last = last - 1
+  end
+  return first, last
+end
+
+---@param out mcp-tools.Replacement[]
+---@param row integer
+---@param col integer where `old` begins in its line
+---@param old string
+---@param new string
+local function add_line(out, row, col, old, new)
+  if old ~= new then
+    local first, last = same_edges(old, new)
+    out[#out + 1] = {
+      row = row,
+      col = col + first,
+      end_row = row,
+      end_col = col + #old - last,
+      lines = { new:sub(first + 1, #new - last) },
+    }
+  end
+end
+
+--- One replacement as several that leave alone what stays the same, and with it the marks in there.
+---@param at mcp-tools.Replacement
+---@param old string[] the text that it replaces
+---@return mcp-tools.Replacement[] ordered
+function M.parts(at, old)
+  local new, out = at.lines, {}
+  if #old == 1 and #new == 1 then
+    add_line(out, at.row, at.col, old[1], new[1])
+    return out
+  end
+  local function start_of(i)
+    return at.row + i - 1, i == 1 and at.col or 0
+  end
+  local function end_of(i)
+    local row, col = start_of(i)
+    return row, col + #old[i]
+  end
+  local function add(row, col, end_row, end_col, lines)
+    out[#out + 1] = { row = row, col = col, end_row = end_row, end_col = end_col, lines = lines }
+  end
+  local texts = { table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n' }
+  for _, hunk in ipairs(M.diff(texts[1], texts[2], { result_type = 'indices' })) do
+    local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
+    local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
+    if count == 0 and first < #old then
+      local row, col = start_of(first + 1)
+      table.insert(lines, '')
+      add(row, col, row, col, lines)
+    elseif count == 0 then
+      local row, col = end_of(first)
+      table.insert(lines, 1, '')
+      add(row, col, row, col, lines)
+    elseif new_count == 0 and first + count <= #old then
+      local row, col = start_of(first)
+      local end_row, end_col = start_of(first + count)
+      add(row, col, end_row, end_col, { '' })
+    elseif new_count == 0 then
+      local row, col = end_of(first - 1)
+      local end_row, end_col = end_of(#old)
+      add(row, col, end_row, end_col, { '' })
+    elseif count == new_count and count <= MAX_SINGLE then
+      for i = 1, count do
+        local row, col = start_of(first + i - 1)
+        add_line(out, row, col, old[first + i - 1], lines[i])
+      end
+    else
+      local row, col = start_of(first)
+      local end_row, end_col = end_of(first + count - 1)
+      add(row, col, end_row, end_col, lines)
+    end
+  end
+  return out
+end
+
+return M

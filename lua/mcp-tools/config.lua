@@ -1,6 +1,11 @@
---- Receives what the person gave to `setup()`. Sends one merged, checked table of options.
---- Does not know about what an option does; the list of them is in options.lua. Requires inside functions are start-up
---- cost: what only mistakes need. Longer than others by the checks of what people write.
+--- Configuration: the options as they are in force.
+---
+--- Receives: what the person gave to `setup()`.
+--- Sends: one merged, checked table of options.
+--- Does not know about: what an option does; the list of them is in options.lua.
+---
+--- Requires inside functions are start-up cost: what only mistakes need. Longer than others by the checks of what
+--- people write.
 
 local log = require('mcp-tools.log')
 local options = require('mcp-tools.options')

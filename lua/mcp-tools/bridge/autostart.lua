@@ -1,5 +1,10 @@
---- Receives how this editor was started. Sends whether the bridge should start by itself, and does it at the right time.
---- Does not know about processes. Editors that live for one message or one page must not pay for a bridge.
+--- Autostart: whether the bridge starts by itself, and when.
+---
+--- Receives: how this editor was started.
+--- Sends: whether the bridge should start by itself, and does it at the right time.
+--- Does not know about: processes.
+---
+--- Editors that live for one message or one page must not pay for a bridge.
 
 local config = require('mcp-tools.config')
 

@@ -1,5 +1,8 @@
---- Receives callbacks of everyone who started the bridge or waits for its end. Sends each its call, once.
---- Does not know about processes or states; the supervisor says what has happened.
+--- Callbacks `on_ready` and `on_stop`.
+---
+--- Receives: callbacks of everyone who started the bridge or waits for its end.
+--- Sends: each its call, once.
+--- Does not know about: processes or states; the supervisor says what has happened.
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')

@@ -1,5 +1,10 @@
---- Receives the options about Python. Sends the command that runs the bridge, or what is missing and the line that mends
---- it. Does not know about processes that run. Downloads nothing.
+--- Python interpreter of the bridge.
+---
+--- Receives: the options about Python.
+--- Sends: the command that runs the bridge, or what is missing and the line that mends it.
+--- Does not know about: processes that run.
+---
+--- Downloads nothing.
 
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.files.project')

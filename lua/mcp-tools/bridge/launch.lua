@@ -1,5 +1,8 @@
---- Receives what `start()` was asked for. Sends what one start of the bridge needs: command, environment, identity.
---- Does not know about processes that run.
+--- Launch: what one start of the bridge needs.
+---
+--- Receives: what `start()` was asked for.
+--- Sends: what one start of the bridge needs: command, environment, identity.
+--- Does not know about: processes that run.
 
 local config = require('mcp-tools.config')
 local identity = require('mcp-tools.bridge.identity')

@@ -1,5 +1,8 @@
---- Receives the wish that the bridge runs or not. Sends processes, one after the other, and tells everyone who waits.
---- Does not know about Python, ports' owners or projects: a launcher hands it a ready command.
+--- Supervisor of the bridge: starts, restarts with back-off, stops.
+---
+--- Receives: the wish that the bridge runs or not.
+--- Sends: processes, one after the other, and tells everyone who waits.
+--- Does not know about: Python, ports' owners or projects: a launcher hands it a ready command.
 
 local Process = require('mcp-tools.bridge.process')
 local Callbacks = require('mcp-tools.bridge.callbacks')

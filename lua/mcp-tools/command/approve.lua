@@ -1,3 +1,5 @@
+--- `:McpTools approve`: lets a tool run that is asked for.
+
 local approval = require('mcp-tools.ui.approval')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')

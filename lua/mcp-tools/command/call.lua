@@ -1,3 +1,5 @@
+--- `:McpTools call`: a workbench for tools.
+
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')

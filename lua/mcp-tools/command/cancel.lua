@@ -1,3 +1,5 @@
+--- `:McpTools cancel`: ends calls in flight.
+
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')

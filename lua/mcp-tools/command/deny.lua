@@ -1,3 +1,5 @@
+--- `:McpTools deny`: refuses a tool that is asked for.
+
 local approval = require('mcp-tools.ui.approval')
 local notify = require('mcp-tools.notify')
 

@@ -1,3 +1,5 @@
+--- `:McpTools endpoint`: what a client needs to connect.
+
 local bridge = require('mcp-tools.bridge')
 local notify = require('mcp-tools.notify')
 local scratch = require('mcp-tools.ui.scratch')

@@ -1,5 +1,8 @@
---- Receives `:McpTools …`. Sends it to command/<subcommand>.lua; a new subcommand is one more file there.
---- Does not know about what a subcommand does.
+--- Command `:McpTools`.
+---
+--- Receives: `:McpTools …`.
+--- Sends: it to command/<subcommand>.lua; a new subcommand is one more file there.
+--- Does not know about: what a subcommand does.
 
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')

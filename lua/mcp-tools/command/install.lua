@@ -1,3 +1,5 @@
+--- `:McpTools install`: builds the Python environment.
+
 local bridge = require('mcp-tools.bridge')
 
 ---@type mcp-tools.Subcommand

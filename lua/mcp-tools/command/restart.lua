@@ -1,3 +1,5 @@
+--- `:McpTools restart`: a new bridge on the same port.
+
 local bridge = require('mcp-tools.bridge')
 local folder = require('mcp-tools.command._folder')
 

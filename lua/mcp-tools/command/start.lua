@@ -1,3 +1,5 @@
+--- `:McpTools start`: starts the bridge.
+
 local bridge = require('mcp-tools.bridge')
 local folder = require('mcp-tools.command._folder')
 local notify = require('mcp-tools.notify')

@@ -1,3 +1,5 @@
+--- `:McpTools status`: what the bridge and its calls are doing.
+
 local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')

@@ -1,3 +1,5 @@
+--- `:McpTools stop`: ends the bridge.
+
 local bridge = require('mcp-tools.bridge')
 local notify = require('mcp-tools.notify')
 

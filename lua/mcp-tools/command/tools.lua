@@ -1,3 +1,5 @@
+--- `:McpTools tools`: what clients are offered, and switching it.
+
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')

@@ -1,3 +1,5 @@
+--- `:McpTools trust`: which tools run without a question.
+
 local approval = require('mcp-tools.ui.approval')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')

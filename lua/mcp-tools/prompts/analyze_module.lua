@@ -1,3 +1,5 @@
+--- Prompt: analyze a module.
+
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.path_completion')
 local excerpt = require('mcp-tools.editor.excerpt')

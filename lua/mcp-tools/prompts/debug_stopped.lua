@@ -1,3 +1,5 @@
+--- Prompt: debug the stopped program.
+
 local debugger = require('mcp-tools.editor.debugger')
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,3 +1,5 @@
+--- Prompt: explain the selection.
+
 local selection = require('mcp-tools.editor.selection')
 local excerpt = require('mcp-tools.editor.excerpt')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,3 +1,5 @@
+--- Prompt: fix diagnostics.
+
 local diagnostics_text = require('mcp-tools.editor.diagnostics_text')
 
 return {

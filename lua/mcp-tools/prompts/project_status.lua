@@ -1,3 +1,5 @@
+--- Prompt: status of the project.
+
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local git_changes = require('mcp-tools.editor.git_changes')
 local access = require('mcp-tools.files.access')

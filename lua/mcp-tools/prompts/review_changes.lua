@@ -1,3 +1,5 @@
+--- Prompt: review changes.
+
 local content = require('mcp-tools.content')
 local git_changes = require('mcp-tools.editor.git_changes')
 local path_completion = require('mcp-tools.editor.path_completion')

@@ -1,3 +1,5 @@
+--- Prompt: search the code.
+
 local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local grep = require('mcp-tools.editor.grep')

@@ -1,3 +1,5 @@
+--- Prompt: verify the setup.
+
 local mcp_tools = require('mcp-tools')
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,3 +1,5 @@
+--- Prompt: write tests for a symbol.
+
 local buffers = require('mcp-tools.editor.buffers')
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.path_completion')

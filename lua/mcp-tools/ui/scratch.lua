@@ -1,6 +1,10 @@
---- Receives lines. Sends them to one window at the bottom that `q` closes; what it showed before gives way.
---- Does not know about what they say. Used instead of messages of several lines, which would wait for a key and keep the
---- bridge waiting with them.
+--- Scratch window at the bottom, for several lines.
+---
+--- Receives: lines.
+--- Sends: them to one window at the bottom that `q` closes; what it showed before gives way.
+--- Does not know about: what they say.
+---
+--- Used instead of messages of several lines, which would wait for a key and keep the bridge waiting with them.
 
 local M = {}
 

@@ -1,5 +1,9 @@
---- Receives compact JSON text. Sends it as people read it: a line for each value, keys in order; scalars stay as they
---- are written, so that no digit changes. Does not know about values; the text is taken to be JSON.
+--- JSON as people read it.
+---
+--- Receives: compact JSON text.
+--- Sends: it as people read it: a line for each value, keys in order; scalars stay as they are written, so that no
+--- digit changes.
+--- Does not know about: values; the text is taken to be JSON.
 
 local INDENT = '  '
 

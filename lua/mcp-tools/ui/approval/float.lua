@@ -1,7 +1,11 @@
---- Receives a question for approval. Sends it to a floating window that is never entered by itself; keys in it answer.
---- Does not know about what an answer means, what the window looks like. What should be on screen is said once
---- (`wanted`); `sync` makes it so, again and again while the editor does not allow it (text is locked, the command-line
---- window is open).
+--- Approval in a floating window.
+---
+--- Receives: a question for approval.
+--- Sends: it to a floating window that is never entered by itself; keys in it answer.
+--- Does not know about: what an answer means, what the window looks like.
+---
+--- What should be on screen is said once (`wanted`); `sync` makes it so, again and again while the editor does not
+--- allow it (text is locked, the command-line window is open).
 
 local Window = require('mcp-tools.ui.approval.window')
 local choices_of = require('mcp-tools.ui.approval.choices')

@@ -1,5 +1,10 @@
---- Receives a question for approval. Sends it to `vim.ui.select`, for people whose picker is better than our window.
---- Does not know about what the answer means. The one that comes with Neovim holds the editor until it is answered.
+--- Approval by `vim.ui.select`.
+---
+--- Receives: a question for approval.
+--- Sends: it to `vim.ui.select`, for people whose picker is better than our window.
+--- Does not know about: what the answer means.
+---
+--- The one that comes with Neovim holds the editor until it is answered.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local text = require('mcp-tools.ui.approval.text')

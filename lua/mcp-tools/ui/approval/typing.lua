@@ -1,5 +1,9 @@
---- Receives nothing. Sends since when the person types a command: they may mean the question that they saw when they
---- began, not the one that is there when they press Enter. Does not know about questions.
+--- Typing: since when the person types a command.
+---
+--- Receives: nothing.
+--- Sends: since when the person types a command: they may mean the question that they saw when they began, not the one
+--- that is there when they press Enter.
+--- Does not know about: questions.
 
 local M = {}
 

@@ -13,6 +13,9 @@ local HIGHLIGHT = { info = 'Normal', warn = 'WarningMsg', error = 'ErrorMsg' }
 --- Whether messages go to the message line, as they do while no notification plugin has taken the place.
 ---@return boolean
 local function is_builtin()
+  if type(vim.notify) ~= 'function' then
+    return false -- a module that can be called, as some notification plugins are
+  end
   local source = debug.getinfo(vim.notify, 'S').source
   return source:find('^@vim/') ~= nil or source == '?' -- 0.12 has its own Lua without the names of files
 end

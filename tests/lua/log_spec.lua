@@ -137,6 +137,13 @@ describe('notify', function()
     end)
   end)
 
+  it('shows by a notification plugin that is a table to be called', function()
+    notifications.collect(nil, true)
+    notify.warn('careful')
+    notifications.wait('[mcp-tools] careful')
+    t.eq({ text = '[mcp-tools] careful', level = vim.log.levels.WARN, title = 'mcp-tools' }, notifications.list[1])
+  end)
+
   it('survives a notification plugin that throws', function()
     notifications.collect('broken plugin')
     notify.error('important')

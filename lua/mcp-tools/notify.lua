@@ -28,6 +28,20 @@ local function has_room()
   end)
 end
 
+--- The beginning of a text that takes so many cells of the screen at most.
+---@param text string
+---@param cells integer
+---@return string
+local function fitting(text, cells)
+  local piece = vim.fn.strcharpart(text, 0, math.max(0, cells))
+  local chars = vim.fn.strchars(piece)
+  while chars > 0 and vim.fn.strdisplaywidth(piece) > cells do
+    chars = chars - 1
+    piece = vim.fn.strcharpart(piece, 0, chars)
+  end
+  return piece
+end
+
 --- Puts lines into `:messages`, each whole. `:echomsg` is what cuts for the screen alone, when it may.
 ---@param level 'info'|'warn'|'error'
 ---@param lines string[]
@@ -56,7 +70,7 @@ local function echo(level, text)
     return
   end
   keep(level, lines)
-  local line = vim.fn.strcharpart(lines[1], 0, math.max(0, vim.v.echospace - vim.fn.strdisplaywidth(MORE)))
+  local line = fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(MORE))
   vim.api.nvim_echo({ { line .. MORE, HIGHLIGHT[level] } }, false, {})
 end
 
@@ -132,7 +146,7 @@ function M.progress(text)
   if vim.o.cmdheight > 0 then -- without a line of its own every message waits for a key
     text = text:gsub('%s+', ' ')
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { vim.fn.strcharpart('[mcp-tools] ' .. text, 0, vim.v.echospace) } }, false, {})
+    vim.api.nvim_echo({ { fitting('[mcp-tools] ' .. text, vim.v.echospace) } }, false, {})
     vim.cmd.redraw()
   end
 end

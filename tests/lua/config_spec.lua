@@ -79,6 +79,15 @@ describe('config', function()
     t.eq(nil, config.get('limit'))
   end)
 
+  it('leaves out a path where a key belongs, and says how it is written', function()
+    config.setup({ ['approval.default'] = 'deny', bridge = { ['a.b'] = 1 } })
+    notifications.wait('left out')
+    t.matches('approval%.default %(did you mean approval = { default = … }%?%)', notifications.text())
+    t.matches('bridge%.a%.b', notifications.text())
+    t.eq('ask', config.get('approval.default'))
+    t.eq(nil, config.get()['approval.default'])
+  end)
+
   it('accepts what guill/mcp-tools.nvim took, and says once that integrations are not there yet', function()
     local options = {
       tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },

@@ -396,6 +396,23 @@ describe('a call', function()
     t.eq('running', b.run('x', { n = 3 }).state)
   end)
 
+  it('fails when the check of its arguments throws, and takes no room', function()
+    local b = bench()
+    local schema = { properties = { child = { ['$ref'] = '#' } } }
+    for _ = 1, 44 do
+      schema = { allOf = { schema } }
+    end
+    schema.type = 'object'
+    b.tool({ name = 'deep', input_schema = schema, execute = function() end })
+    local args = {}
+    for _ = 1, 190 do -- more than Lua's stack holds of such a schema
+      args = { child = args }
+    end
+    local call = b.run('deep', args)
+    t.eq({ 'failed', 'execution_error' }, { call.state, error_of(call).code })
+    t.eq({ 0 }, { b.executor.active, next(b.executor.calls) })
+  end)
+
   it('finds a tool by its published name first, then by its own', function()
     local b = bench()
     local function answering(word)

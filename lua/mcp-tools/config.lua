@@ -190,7 +190,7 @@ end
 ---@param new any
 ---@return any
 local function merged_value(option, old, new)
-  if type(new) ~= 'table' then
+  if type(new) ~= 'table' or vim.is_callable(new) then
     return new
   elseif option.type ~= 'map' and vim.islist(new) then
     return vim.list_extend({}, new)

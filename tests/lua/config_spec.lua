@@ -137,6 +137,14 @@ describe('config', function()
     local function rule() end
     config.setup({ instructions = rule, approval = { rule = rule } })
     t.eq(rule, config.get('approval.rule'))
+    local callable = setmetatable({}, {
+      __call = function()
+        return 'Called.'
+      end,
+    })
+    config.setup({ instructions = callable, approval = { rule = callable } })
+    t.ok(rawequal(callable, config.get('approval.rule')))
+    t.matches('\nCalled%.$', require('mcp-tools.wire.settings').get().instructions)
     t.raises('setup%(%) takes a table, got string', function()
       config.setup('lsp')
     end)

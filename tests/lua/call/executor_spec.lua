@@ -233,6 +233,25 @@ describe('a tool that fails', function()
     t.eq({ code = 'execution_error', message = 'Tool execution error: late boom' }, error_of(call))
   end)
 
+  it('says no more than a result may say', function()
+    local b = bench({ max_result = 100 })
+    local long = ('ä'):rep(100)
+    b.tool({
+      name = 'says',
+      execute = function(ctx)
+        ctx(nil, long)
+      end,
+    })
+    b.tool({
+      name = 'throws',
+      execute = function()
+        error(long, 0)
+      end,
+    })
+    t.eq(('ä'):rep(50) .. '…', error_of(b.run('says')).message)
+    t.eq('Tool execution error: ' .. ('ä'):rep(39) .. '…', error_of(b.run('throws')).message)
+  end)
+
   it('by throwing an object keeps its code, or shows it', function()
     local b = bench()
     b.tool({

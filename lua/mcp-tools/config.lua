@@ -51,6 +51,14 @@ local function join(parent, key)
   return parent == '' and tostring(key) or parent .. '.' .. tostring(key)
 end
 
+--- The path that a key leads to; none for a key that is a path itself, since nobody reads what stands there.
+---@param parent string
+---@param key string|number
+---@return string?
+local function step(parent, key)
+  return not tostring(key):find('.', 1, true) and join(parent, key) or nil
+end
+
 ---@param value any
 ---@param kind string
 ---@return boolean
@@ -130,6 +138,19 @@ local function check_option(option, value, faults)
   end
 end
 
+--- What was meant by a key that nothing is known by, for people.
+---@param parent string
+---@param key string|number
+---@return string?
+local function meant(parent, key)
+  local keys = keys_of[join(parent, key)]
+  if keys then -- it is a path
+    return table.concat(keys, ' = { ') .. ' = …' .. (' }'):rep(#keys - 1)
+  end
+  local near = nearest(tostring(key), keys_at[parent])
+  return near and join(parent, near)
+end
+
 --- Walks what was given along the tree of known keys.
 ---@param given table
 ---@param parent string
@@ -137,7 +158,7 @@ end
 ---@param unknown string[]
 local function check(given, parent, faults, unknown)
   for key, value in pairs(given) do
-    local path = join(parent, key)
+    local path = step(parent, key)
     if by_path[path] then
       check_option(by_path[path], value, faults)
     elseif keys_at[path] then
@@ -147,8 +168,8 @@ local function check(given, parent, faults, unknown)
         table.insert(faults, ('%s: expected table, got %s'):format(path, type(value)))
       end
     else
-      local near = nearest(tostring(key), keys_at[parent])
-      table.insert(unknown, path .. (near and (' (did you mean %s?)'):format(join(parent, near)) or ''))
+      local hint = meant(parent, key)
+      table.insert(unknown, join(parent, key) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
     end
   end
 end
@@ -174,7 +195,7 @@ end
 ---@param new any
 ---@return any
 local function merged_value(option, old, new)
-  if type(new) ~= 'table' then
+  if type(new) ~= 'table' or vim.is_callable(new) then
     return new
   elseif option.type ~= 'map' and vim.islist(new) then
     return vim.list_extend({}, new)
@@ -203,7 +224,7 @@ local function merge(old, given, parent)
     out[key] = value
   end
   for key, value in pairs(given) do
-    local path = join(parent, key)
+    local path = step(parent, key)
     if by_path[path] then
       out[key] = merged_value(by_path[path], out[key], value)
     elseif keys_at[path] then

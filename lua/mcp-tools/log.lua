@@ -15,6 +15,11 @@ local MAX_BYTES = 10 * 1024 * 1024
 -- Lines of this editor that stay in memory for health and for `:McpTools log` when the file cannot be read.
 local KEEP = 500
 
+-- Bytes of one line: a traceback has a few thousand, and what a tool throws may be as long as it likes.
+local MAX_LINE = 64 * 1024
+-- A long line is looked through for secrets before its end is cut off, so that none is cut in two and then unknown.
+local MARGIN = 4 * 1024
+
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
@@ -78,6 +83,24 @@ local function without_controls(text)
   end))
 end
 
+--- The text without secrets, and no longer than a line may be.
+---@param text string
+---@return string
+local function shown(text)
+  local bytes = #text
+  local is_long = bytes > MAX_LINE
+  if is_long then
+    text = text:sub(1, MAX_LINE + MARGIN)
+  end
+  -- Start-up cost: little is logged before the first screen is drawn.
+  text = require('mcp-tools.util.secrets').text(M.strip(text))
+  if is_long then
+    -- Start-up cost: hardly a line is as long.
+    text = require('mcp-tools.util.utf8').cut(text, math.max(0, #text - MARGIN)) .. (' (%d bytes)'):format(bytes)
+  end
+  return text
+end
+
 ---@param level string
 ---@param format string
 ---@param ... any
@@ -86,8 +109,7 @@ local function write(level, format, ...)
     return
   end
   local text = select('#', ...) > 0 and format:format(...) or tostring(format)
-  -- Start-up cost: little is logged before the first screen is drawn.
-  text = require('mcp-tools.util.secrets').text(M.strip(text)):match('^.*%S') or '' -- `%s+$` is quadratic in blanks
+  text = shown(text:match('^.*%S') or '') -- `%s+$` is quadratic in blanks
   text = without_controls(text):gsub('\n', '\n    ')
   local seconds, micros = uv.gettimeofday()
   local line = ('%s.%03d %-5s [%d] %s'):format(

@@ -18,6 +18,9 @@ local HIGHLIGHT = { info = 'Normal', warn = 'WarningMsg', error = 'ErrorMsg' }
 --- Whether messages go to the message line, as they do while no notification plugin has taken the place.
 ---@return boolean
 local function is_builtin()
+  if type(vim.notify) ~= 'function' then
+    return false -- a module that can be called, as some notification plugins are
+  end
   local source = debug.getinfo(vim.notify, 'S').source
   return source:find('^@vim/') ~= nil or source == '?' -- 0.12 has its own Lua without the names of files
 end
@@ -28,6 +31,20 @@ local function has_room()
   return vim.iter(vim.api.nvim_list_uis()):all(function(ui)
     return ui.ext_messages == true
   end)
+end
+
+--- The beginning of a text that takes so many cells of the screen at most.
+---@param text string
+---@param cells integer
+---@return string
+local function fitting(text, cells)
+  local piece = vim.fn.strcharpart(text, 0, math.max(0, cells))
+  local chars = vim.fn.strchars(piece)
+  while chars > 0 and vim.fn.strdisplaywidth(piece) > cells do
+    chars = chars - 1
+    piece = vim.fn.strcharpart(piece, 0, chars)
+  end
+  return piece
 end
 
 --- Puts lines into `:messages`, each whole. `:echomsg` is what cuts for the screen alone, when it may.
@@ -58,7 +75,7 @@ local function echo(level, text)
     return
   end
   keep(level, lines)
-  local line = vim.fn.strcharpart(lines[1], 0, math.max(0, vim.v.echospace - vim.fn.strdisplaywidth(MORE)))
+  local line = fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(MORE))
   vim.api.nvim_echo({ { line .. MORE, HIGHLIGHT[level] } }, false, {})
 end
 
@@ -134,7 +151,7 @@ function M.progress(text)
   if vim.o.cmdheight > 0 then -- without a line of its own every message waits for a key
     text = text:gsub('%s+', ' ')
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { vim.fn.strcharpart('[mcp-tools] ' .. text, 0, vim.v.echospace) } }, false, {})
+    vim.api.nvim_echo({ { fitting('[mcp-tools] ' .. text, vim.v.echospace) } }, false, {})
     vim.cmd.redraw()
   end
 end

@@ -51,6 +51,17 @@ async def test_a_long_message_when_nothing_may_be_cut(idle: Terminal) -> None:
     assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
 
 
+async def test_a_message_of_wide_characters(idle: Terminal) -> None:
+    """A message is cut by the room that its characters take, so that it asks for no key."""
+    await idle.nvim.lua("require('mcp-tools.notify').warn(...)", "漢字" * 60)
+    await idle.shows("… (:messages)")
+    assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
+
+    await idle.nvim.lua("require('mcp-tools.notify').progress(...)", "漢字" * 60)
+    assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
+    await idle.hides("… (:messages)")
+
+
 async def test_messages_of_a_start(open_terminal: Open) -> None:
     """What is said while the editor starts is kept whole as well, and asks for no key."""
     init = f"for i = 1, 3 do require('mcp-tools.notify').warn(i .. ' {LONG}') end"

@@ -79,6 +79,15 @@ describe('config', function()
     t.eq(nil, config.get('limit'))
   end)
 
+  it('leaves out a path where a key belongs, and says how it is written', function()
+    config.setup({ ['approval.default'] = 'deny', bridge = { ['a.b'] = 1 } })
+    notifications.wait('left out')
+    t.matches('approval%.default %(did you mean approval = { default = … }%?%)', notifications.text())
+    t.matches('bridge%.a%.b', notifications.text())
+    t.eq('ask', config.get('approval.default'))
+    t.eq(nil, config.get()['approval.default'])
+  end)
+
   it('accepts what guill/mcp-tools.nvim took, and says once that integrations are not there yet', function()
     local options = {
       tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },
@@ -128,6 +137,14 @@ describe('config', function()
     local function rule() end
     config.setup({ instructions = rule, approval = { rule = rule } })
     t.eq(rule, config.get('approval.rule'))
+    local callable = setmetatable({}, {
+      __call = function()
+        return 'Called.'
+      end,
+    })
+    config.setup({ instructions = callable, approval = { rule = callable } })
+    t.ok(rawequal(callable, config.get('approval.rule')))
+    t.matches('\nCalled%.$', require('mcp-tools.wire.settings').get().instructions)
     t.raises('setup%(%) takes a table, got string', function()
       config.setup('lsp')
     end)

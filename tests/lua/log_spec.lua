@@ -104,6 +104,17 @@ describe('log', function()
     log.info('a ghp_abcdefghijklmnopqrstuvwxyz0123456789 of https://me:pass@host and Bearer abc')
     t.matches('a %[secret%] of https://%[secret%]@host and Bearer %[secret%]$', log.lines(1)[1])
   end)
+
+  it('cuts a line that is as long as a file, and no secret in two', function()
+    log.error('it threw: %s', ('word '):rep(1024 * 1024))
+    local line = log.lines(1)[1]
+    t.ok(#line < 65 * 1024, ('the line has %d bytes'):format(#line))
+    t.matches('it threw: word word .*… %(5242889 bytes%)$', line)
+    for before = 68 * 1024 - 60, 68 * 1024, 4 do
+      log.info('%s', ('x '):rep(before / 2) .. 'https://me:password@host ' .. ('y'):rep(9000))
+      t.eq(nil, log.lines(1)[1]:find('passw', 1, true))
+    end
+  end)
 end)
 
 describe('notify', function()
@@ -135,6 +146,13 @@ describe('notify', function()
     t.wait(function()
       return #notifications.list == 3
     end)
+  end)
+
+  it('shows by a notification plugin that is a table to be called', function()
+    notifications.collect(nil, true)
+    notify.warn('careful')
+    notifications.wait('[mcp-tools] careful')
+    t.eq({ text = '[mcp-tools] careful', level = vim.log.levels.WARN, title = 'mcp-tools' }, notifications.list[1])
   end)
 
   it('survives a notification plugin that throws', function()

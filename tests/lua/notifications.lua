@@ -10,16 +10,22 @@ local original
 
 ---Collect from now on. `fail_with` makes it throw instead, as a broken plugin does.
 ---@param fail_with string?
+---@param as_table boolean? in the form of a module that can be called, as that of nvim-notify
 ---@return { text: string, level: integer, title: string? }[] list that grows
-function M.collect(fail_with)
+function M.collect(fail_with, as_table)
   original = original or vim.notify
   M.list = {}
-  vim.notify = function(text, level, opts)
+  local function show(text, level, opts)
     if fail_with then
       error(fail_with)
     end
     table.insert(M.list, { text = text, level = level, title = opts and opts.title })
   end
+  vim.notify = not as_table and show or setmetatable({}, {
+    __call = function(_, ...)
+      show(...)
+    end,
+  })
   return M.list
 end
 

@@ -151,12 +151,10 @@ function Executor:execute(name, args, opts)
   call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
   call.max_result = settings[kind.limit]
   self:enter(call)
-  local value, err = kind.arguments(definition, args, opts.exact_args)
-  if not value then
-    call:finish('fail', { error = err })
+  call.args = self:arguments_of(call, args, opts.exact_args)
+  if not call.args then
     return call
   end
-  call.args = value
   kind.decide(self.gateway, call, function(allowed, denial)
     if call:ended() then
       return
@@ -192,6 +190,22 @@ function Executor:enter(call)
   call.root, call.cwd = self.root(), uv.cwd() or vim.fn.getcwd()
   self.active = self.active + 1
   call.leave = self.leave
+end
+
+--- The arguments of a call, checked; fails the call when they do not fit, and when the check throws.
+---@param call mcp-tools.Call
+---@param args any
+---@param exact boolean?
+---@return table? value
+function Executor:arguments_of(call, args, exact)
+  local what = ('call %s (%s): the check of its arguments'):format(call.id, call.name)
+  local ok, value, err = log.guard(what, call.kind.arguments, call.definition, args, exact)
+  if not ok then
+    call:fail('execution_error', 'its arguments could not be checked; see the log')
+  elseif not value then
+    call:finish('fail', { error = err })
+  end
+  return ok and value or nil
 end
 
 --- The `state` that a call's definition makes; fails the call when that throws.

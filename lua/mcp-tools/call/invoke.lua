@@ -9,6 +9,7 @@ local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local running = require('mcp-tools.call.running')
 local unanswered = require('mcp-tools.call.unanswered')
+local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
@@ -49,6 +50,14 @@ local function payload_of(call, result)
   return nil, errors.new('execution_error', text .. first_line(payload.value))
 end
 
+--- Fails a call. What the tool says of it is as long as a result may be, at most.
+---@param call mcp-tools.Call
+---@param err mcp-tools.Error
+local function fail(call, err)
+  err.message = utf8.cut(err.message, call.max_result)
+  call:finish('fail', { error = err })
+end
+
 --- Settles a call with what its tool gave.
 ---@param call mcp-tools.Call
 ---@param result any
@@ -66,7 +75,7 @@ local function settle(call, result, err)
       return
     end
   end
-  call:finish('fail', { error = err })
+  fail(call, err)
 end
 
 --- The tool threw: the client gets the message, the log and who calls it by hand the traceback.
@@ -80,9 +89,7 @@ local function threw(call, thrown)
   end
   local read, coded = pcall(errors.is, thrown.value)
   local err = read and coded and Ctx.tool_error(thrown.value)
-  call:finish('fail', {
-    error = err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)),
-  })
+  fail(call, err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)))
 end
 
 --- Runs a `run` tool's coroutine from one waiting point to the next.

@@ -40,19 +40,23 @@ local function settled(target)
   end
 end
 
---- Runs a handler in the process. The call must have a ctx; it ends when the process says so, or by itself.
+--- Runs a handler in the process. The call must have a ctx; it ends when the process says so, or by itself: then the
+--- process is told to stop. One that has ended already runs nothing.
 ---@param target mcp-tools.RemoteTarget
 ---@param ctx mcp-tools.Ctx
 ---@param tool table what the process needs to find its function
 ---@param args table
 ---@param limit? integer bytes of a result
 function M.call(target, ctx, tool, args, limit)
-  local id = ctx.id
+  local id, call = ctx.id, ctx.call
+  if call:ended() then
+    return log.debug('call %s: it had ended before %s was run for it', id, tool.name)
+  end
   targets[id], target.calls[id] = target, ctx
-  ctx:on_cancel(function(reason)
+  call:on_end(function()
     if target.calls[id] then
       target.calls[id], target.stopping[id] = nil, tool.name
-      target:send('remote_cancel', id, reason)
+      target:send('remote_cancel', id, call.cancel_reason or 'ended')
       settled(target)
       vim.defer_fn(function()
         target.stopping[id] = nil

@@ -46,6 +46,9 @@ end
 ---@return mcp-tools.Handle
 function M.start(name, args, opts, cb)
   check('opts.host', opts.host, 'string', true)
+  check('opts.timeout', opts.timeout, 'number', true)
+  check('opts.on_progress', opts.on_progress, 'callable', true)
+  check('opts.on_state', opts.on_state, 'callable', true)
   local listener = listener_of(opts, cb)
   local executor, parent = core.for_call('tool', name).executor, running.call()
   local call = executor:execute(name, vim.deepcopy(args), {

@@ -185,11 +185,11 @@ end
 ---@return boolean removed
 function Registry:remove(kind, key)
   for _, row in ipairs(kinds.of_option(kinds.row(kind).option)) do
+    self.refused[label(row, key)] = nil
     local there = self:known(row.kind, key)
     if there then
       local offered = self.entries[row.kind][key]
       self.entries[row.kind][key], self.shelf[row.kind][key] = nil, nil
-      self.refused[label(row, key)] = nil
       if row.alike then
         self.alike[row.kind][row.alike(key)] = nil
       end

@@ -6,6 +6,7 @@
 --- Does not know about: values, closures.
 
 local expansion = require('mcp-tools.schema.expansion')
+local faults_of = require('mcp-tools.schema.faults').find
 local keywords = require('mcp-tools.schema.keywords')
 local uri = require('mcp-tools.schema.uri')
 
@@ -48,6 +49,7 @@ end
 ---@param root table
 ---@param pointer string
 ---@return table|boolean|nil
+---@return mcp-tools.Fault? fault of what stands there: under an unknown keyword nobody has looked at its form
 local function follow(index, root, pointer)
   local at, base = root, index.base[root]
   for step in pointer:gmatch('/([^/]*)') do
@@ -59,7 +61,11 @@ local function follow(index, root, pointer)
     at = at[number and number + 1 or step]
     base = type(at) == 'table' and index.base[at] or base
   end
-  if type(at) == 'table' and at ~= vim.NIL then
+  if type(at) == 'table' then
+    local fault = not index.base[at] and faults_of(at)[1] or nil
+    if fault then
+      return nil, fault
+    end
     add(index, at, '', base)
     return at
   end
@@ -79,15 +85,17 @@ local function resolve(index, schema)
     return nil, ('%q is outside of this schema; only references within it work'):format(reference)
   end
   fragment = vim.uri_decode(fragment)
-  local target
+  local target, fault
   if fragment == '' then
     target = root
   elseif fragment:sub(1, 1) == '/' then
-    target = follow(index, root, fragment)
+    target, fault = follow(index, root, fragment)
   else
     target = index.anchors[address .. '#' .. fragment]
   end
-  if target == nil then
+  if fault then
+    return nil, ('%q leads to no schema: %s: %s'):format(reference, fault.field, fault.message)
+  elseif target == nil then
     return nil, ('%q leads nowhere'):format(reference)
   end
   return target

@@ -135,12 +135,35 @@ function Ledger:look(root, definition)
   return (entry or book.trusted[definition.name]) and CHANGED or NOTHING
 end
 
---- Writes what waits for it, on top of what is on disk now.
+--- Puts what waits on top of what is on disk now.
+---@param root string
+---@param path string
+---@param lock mcp-tools.LockFile
+---@return boolean? ok nil: the lock is no longer ours
+---@return string? err
+function Ledger:rewrite(root, path, lock)
+  local queue = self.waiting[root]
+  local entries, fault = ledger_file.read(path, root, self.dir())
+  if not entries and queue[1].reset then
+    entries, fault = {}, private_files.fault(path, 'file') -- one that is not ours is not replaced
+  end
+  if fault then
+    return false, fault
+  elseif not lock:is_held() then
+    return nil
+  end
+  for _, change in ipairs(queue) do
+    entries = ledger_file.changed(entries, change)
+  end
+  return ledger_file.write(path, root, entries)
+end
+
+--- Writes what waits for it.
 ---@param root string
 ---@return boolean? ok nil: another editor is writing
 ---@return string? err
 function Ledger:write(root)
-  local path, queue = self:path(root), self.waiting[root]
+  local path = self:path(root)
   for _, folder in ipairs({ self.dir(), vim.fs.dirname(path) }) do
     local ok, err = private_files.ensure_dir(folder)
     if not ok then
@@ -153,21 +176,12 @@ function Ledger:write(root)
   elseif not lock then
     return nil
   end
-  local entries, fault = ledger_file.read(path, root, self.dir())
-  if not entries and queue[1].reset then
-    entries, fault = {}, private_files.fault(path, 'file') -- one that is not ours is not replaced
-  end
-  local ok
-  if fault then
-    ok, err = false, fault
-  elseif lock:is_held() then
-    for _, change in ipairs(queue) do
-      entries = ledger_file.changed(entries, change)
-    end
-    ok, err = ledger_file.write(path, root, entries)
-  end
+  local called, ok, why = log.guard('writing the ledger', self.rewrite, self, root, path, lock)
   lock:release()
-  return ok, err
+  if not called then
+    return false, 'it cannot be written; :McpTools log says why'
+  end
+  return ok, why
 end
 
 --- Writes when the other editor has done so. What cannot be written is forgotten here, too.
@@ -197,16 +211,12 @@ function Ledger:add(root, change)
     return true
   end
   self.waiting[root] = { change }
-  local called, ok, err = xpcall(self.write, debug.traceback, self, root)
-  if called and ok == nil then
+  local ok, err = self:write(root)
+  if ok == nil then
     self:write_later(root, uv.hrtime())
     return true
   end
   self.waiting[root] = nil -- whatever has failed, the next decision is written again
-  if not called then
-    log.error('writing the ledger: %s', ok)
-    return false, 'it cannot be written; :McpTools log says why'
-  end
   return ok, err
 end
 

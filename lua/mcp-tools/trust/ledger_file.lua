@@ -39,14 +39,18 @@ local LEVELS = { trusted = true, verified = true, files = true, denied = true }
 ---@field paths string[]?
 ---@field at integer
 
+---@param value any
+---@return boolean
+local function is_list(value)
+  return type(value) == 'table' and vim.islist(value)
+end
+
 ---@param list any
 ---@return boolean
 local function are_texts(list)
-  return type(list) == 'table'
-    and vim.islist(list)
-    and vim.iter(list):all(function(each)
-      return type(each) == 'string'
-    end)
+  return is_list(list) and vim.iter(list):all(function(each)
+    return type(each) == 'string'
+  end)
 end
 
 local function is_entry(entry)
@@ -78,10 +82,10 @@ function M.read(path, root, dir)
     return {}
   end
   local value = found.value or {}
-  if value.version ~= VERSION or value.root ~= root or type(value.entries) ~= 'table' then
+  if value.version ~= VERSION or value.root ~= root or not is_list(value.entries) then
     return nil, path .. ' is damaged'
   end
-  for _, entry in pairs(value.entries) do
+  for _, entry in ipairs(value.entries) do
     if not is_entry(entry) then
       return nil, path .. ' is damaged'
     end

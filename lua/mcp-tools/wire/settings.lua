@@ -38,7 +38,7 @@ local function instructions()
     )
   end
   local own = config.get().instructions
-  if type(own) == 'function' then
+  if vim.is_callable(own) then
     local ok, text = log.guard('the option instructions', own)
     own = ok and text or nil
   end

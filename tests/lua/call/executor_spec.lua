@@ -233,6 +233,25 @@ describe('a tool that fails', function()
     t.eq({ code = 'execution_error', message = 'Tool execution error: late boom' }, error_of(call))
   end)
 
+  it('says no more than a result may say', function()
+    local b = bench({ max_result = 100 })
+    local long = ('ä'):rep(100)
+    b.tool({
+      name = 'says',
+      execute = function(ctx)
+        ctx(nil, long)
+      end,
+    })
+    b.tool({
+      name = 'throws',
+      execute = function()
+        error(long, 0)
+      end,
+    })
+    t.eq(('ä'):rep(50) .. '…', error_of(b.run('says')).message)
+    t.eq('Tool execution error: ' .. ('ä'):rep(39) .. '…', error_of(b.run('throws')).message)
+  end)
+
   it('by throwing an object keeps its code, or shows it', function()
     local b = bench()
     b.tool({
@@ -394,6 +413,23 @@ describe('a call', function()
     t.eq('busy', error_of(b.run('x', { n = 2 })).code)
     held:cancel('user')
     t.eq('running', b.run('x', { n = 3 }).state)
+  end)
+
+  it('fails when the check of its arguments throws, and takes no room', function()
+    local b = bench()
+    local schema = { properties = { child = { ['$ref'] = '#' } } }
+    for _ = 1, 44 do
+      schema = { allOf = { schema } }
+    end
+    schema.type = 'object'
+    b.tool({ name = 'deep', input_schema = schema, execute = function() end })
+    local args = {}
+    for _ = 1, 190 do -- more than Lua's stack holds of such a schema
+      args = { child = args }
+    end
+    local call = b.run('deep', args)
+    t.eq({ 'failed', 'execution_error' }, { call.state, error_of(call).code })
+    t.eq({ 0 }, { b.executor.active, next(b.executor.calls) })
   end)
 
   it('finds a tool by its published name first, then by its own', function()

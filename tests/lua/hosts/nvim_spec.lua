@@ -147,3 +147,15 @@ describe('the name of a host', function()
     end)
   end)
 end)
+
+describe('options of call()', function()
+  it('that are none are refused before anything runs', function()
+    register('any', { execute = function() end })
+    for name, wrong in pairs({ timeout = '5000', on_progress = 'print', on_state = true }) do
+      t.raises('opts.' .. name .. ': expected %a+ or nil, got ' .. type(wrong), function()
+        mcp.call('any', {}, { [name] = wrong }, function() end)
+      end)
+      t.eq(0, require('mcp-tools.registry').pending_count())
+    end
+  end)
+end)

@@ -52,6 +52,9 @@ describe('a registry', function()
     t.eq(fault, registry.refused.x)
     registry:add('tools', tool('x'))
     t.eq(nil, registry.refused.x)
+    registry:add('resources', { uri = 'x://y' })
+    registry:remove('resources', 'x://y') -- whoever takes it out wants to hear no more of it
+    t.eq({}, registry.refused)
   end)
 
   it('that is cleared of one kind keeps what is said of the others', function()

@@ -212,6 +212,20 @@ describe('faults of a schema', function()
     t.matches('refers to itself without end', faults_of({ allOf = { { ['$ref'] = '#' } } })[1])
   end)
 
+  it('name references to what is no schema', function()
+    for fault, value in pairs({
+      ['properties: must map names to schemas'] = { properties = 'none' },
+      ['%(root%): must be a schema, not a list'] = { { type = 'string' } },
+      ['items.pattern: must be a string'] = { items = { pattern = 1 } },
+    }) do
+      local _, faults = schema.compile({ properties = { a = { ['$ref'] = '#/shapes/a' } }, shapes = { a = value } })
+      t.eq('properties.a.$ref', faults and faults[1].field)
+      t.matches('^"#/shapes/a" leads to no schema: ' .. fault, faults[1].message)
+    end
+    local sound = { properties = { a = { ['$ref'] = '#/shapes/a' } }, shapes = { a = { type = 'string' } } }
+    t.eq({ true, false }, { schema.check(sound, { a = 'x' }), (schema.check(sound, { a = 1 })) })
+  end)
+
   it('name what is not data', function()
     t.matches('default: is a function, not data', faults_of({ default = print })[1])
     t.matches(

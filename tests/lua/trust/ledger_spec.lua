@@ -1,5 +1,6 @@
 local Ledger = require('mcp-tools.trust.ledger')
 local origin = require('mcp-tools.registry.source')
+local notifications = require('notifications')
 local t = require('helpers')
 
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/ledger-spec'
@@ -119,6 +120,7 @@ describe('the ledger', function()
       level = (good:gsub('"trusted"', '"godlike"')),
       hash = (good:gsub('"hash":%s*"%x+"', '"hash":null')),
       entry = (good:gsub('"entries":%s*%[', '"entries":[7,')),
+      names = (good:gsub('"entries":%s*%[(.*)%]', '"entries":{"a":%1}')),
       paths = (good:gsub('"level"', '"paths":["/a",7],"level"')),
       long = good .. (' '):rep(1024 * 1024) .. 'x',
     }) do
@@ -257,6 +259,22 @@ describe('while another editor writes', function()
     end)
     t.eq({ 'nonsense' }, vim.fn.readfile(file()))
     t.eq(nil, (mine:look(root, definition())))
+  end)
+
+  it('a write that throws does not keep the next ones from the file', function()
+    notifications.collect()
+    local mine, text = new_ledger(), table.concat(vim.fn.readfile(file()))
+    write((text:gsub('"at":%s*%d+', '"at":1e999'))) -- a number that cannot be written again
+    t.ok(mine:set(root, definition(), 'trusted'))
+    lock:release()
+    t.wait(function()
+      return next(mine.waiting) == nil
+    end)
+    notifications.wait('what you just decided is not kept')
+    notifications.restore()
+    write(text)
+    t.ok(mine:set(root, definition(), 'denied'))
+    t.eq('denied', look().level)
   end)
 
   it('a lock that was left behind does not last', function()

@@ -144,4 +144,35 @@ describe('provided tools', function()
     remote.receive('remote_result', 'nowhere', {})
     remote.receive('remote_ask', 'nowhere', 1, '{}')
   end)
+
+  it('are not run for a call that has ended, and are stopped when one ends by itself', function()
+    local sent, handler = {}, nil
+    local target = remote.target({
+      send = function(_, event, _, what)
+        table.insert(sent, { event, type(what) == 'table' and what.name or what })
+      end,
+    })
+    require('mcp-tools').register({
+      name = 'far_echo',
+      description = 'Goes there in the middle of its work.',
+      execute = function(ctx)
+        handler = ctx
+      end,
+    })
+    call('far_echo')
+    pending():cancel('user')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    call('far_echo')
+    handler('done')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    t.eq({}, sent)
+    call('far_echo')
+    remote.call(target, handler, { name = 'far_echo' }, {})
+    handler('done')
+    t.eq({ { 'remote_call', 'far_echo' }, { 'remote_cancel', 'ended' } }, sent)
+    t.eq({}, target.calls)
+    remote.receive('remote_result', handler.id, { kind = 'empty' })
+    t.eq({}, target.stopping)
+    require('mcp-tools').unregister('far_echo')
+  end)
 end)

@@ -16,7 +16,7 @@ local M = {}
 
 --- One file in a prompt; more leaves no room for the answer.
 local MAX_BYTES = 128 * 1024
---- Longer lines are cut in excerpts.
+--- Bytes; longer lines are cut in excerpts.
 local MAX_LINE = 400
 
 local BUFFER = assert(uri_template.compile('nvim://buffer/{+path}'))
@@ -104,10 +104,7 @@ function M.numbered(lines, first, last, mark)
   local out = {}
   first, last = math.max(first, 1), math.min(last, #lines)
   for number = first, last do
-    local line = lines[number]
-    if #line > MAX_LINE then
-      line = vim.fn.strcharpart(line, 0, MAX_LINE) .. '…'
-    end
+    local line = utf8.cut(lines[number], MAX_LINE)
     table.insert(out, ('%s%5d  %s'):format(number == mark and '>' or ' ', number, line))
   end
   return (utf8.repair(table.concat(out, '\n')))

@@ -108,6 +108,13 @@ describe('explain_diagnostics and fix_diagnostics', function()
     end
   end)
 
+  it('show long lines and NUL bytes', function()
+    vim.cmd.edit(project.write('b.log', ('ä'):rep(300) .. '\0\nx\n'))
+    vim.diagnostic.set(namespace, 0, { { lnum = 1, col = 0, message = 'here' } })
+    local text = project.prompt('explain_diagnostics', { path = 'b.log' })
+    t.matches('    1  ' .. ('ä'):rep(200) .. '…\n', text)
+  end)
+
   it('take a file and a severity', function()
     vim.cmd.edit(project.write('b.lua', 'other'))
     local text = project.prompt('explain_diagnostics', { path = 'a.lua', severity = 'warning' })

@@ -292,6 +292,17 @@ describe('nvim://cursor', function()
     t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
   end)
 
+  it('is in a line with a NUL byte', function()
+    vim.cmd.edit(project.write('a.log', 'one\0zwölf drei\n'))
+    vim.api.nvim_win_set_cursor(0, { 1, 10 })
+    local cursor = project.data('nvim://cursor').cursor
+    t.eq({ 'one\0zwölf drei', 10 }, { cursor.text, cursor.column })
+    local at = { lnum = 0, col = 4, end_lnum = 0, end_col = 10, message = 'a number' }
+    vim.diagnostic.set(namespace, 0, { at })
+    local found = project.data('nvim://diagnostics').diagnostics[1]
+    t.eq({ 5, 10 }, { found.column, found.end_column })
+  end)
+
   it('keeps the text of a sensitive line', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     local cursor = project.data('nvim://cursor').cursor

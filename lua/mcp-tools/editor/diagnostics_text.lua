@@ -9,6 +9,7 @@ local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local path_completion = require('mcp-tools.editor.path_completion')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -76,7 +77,7 @@ function M.text(ctx, args)
       ('%s has %d more, which are not shown: it is %s.'):format(hidden.path, hidden.count, hidden.why)
     )
   end
-  return table.concat(parts, '\n\n')
+  return (utf8.repair(table.concat(parts, '\n\n')))
 end
 
 --- The arguments of prompts about diagnostics.

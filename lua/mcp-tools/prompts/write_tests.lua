@@ -4,6 +4,7 @@ local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
 local LINES = 60
@@ -92,6 +93,7 @@ return {
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'
     local quoted = excerpt.fenced(excerpt.numbered(source.lines, at, last), source.filetype)
-    return { content.text(text:format(args.symbol, where, at, quoted)), (excerpt.resource(source)) }
+    text = utf8.repair(text:format(args.symbol, where, at, quoted))
+    return { content.text(text), (excerpt.resource(source)) }
   end,
 }

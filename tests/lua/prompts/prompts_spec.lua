@@ -1,6 +1,7 @@
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
+local utf8 = require('mcp-tools.util.utf8')
 
 local namespace = vim.api.nvim_create_namespace('prompts-spec')
 
@@ -76,6 +77,27 @@ describe('every bundled prompt', function()
     vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'x' } })
     vim.api.nvim_buf_set_lines(0, -1, -1, false, { '-- unsaved' })
     all()
+  end)
+
+  it('is UTF-8, whatever names and texts are not', function()
+    repository()
+    local path = project.write('gr\252n.lua', '-- \252\nfunction run()\n')
+    local function all(base)
+      for _, prompt in ipairs(core.get().registry:list('prompts')) do
+        local given = { symbol = 'run', query = 'run', base = base }
+        local outcome = project.run('prompt', prompt.name, given)
+        t.ok(outcome.payload, prompt.name .. ': ' .. vim.inspect(outcome.error))
+        t.eq(nil, utf8.invalid_at(outcome.payload.text), prompt.name)
+      end
+    end
+    vim.cmd.edit(vim.fn.fnameescape(path))
+    vim.cmd('normal! V\27')
+    vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'what is \252?' } })
+    all()
+    git('add', '-A')
+    git('commit', '-q', '-m', 'second')
+    project.write('gr\252n.lua', '-- \252\nfunction run(x)\n')
+    all('HEAD^')
   end)
 
   it('has a description, and describes each argument', function()

@@ -417,6 +417,12 @@ describe('project_status and verify_setup', function()
     t.matches('git status is not to be had', project.prompt('project_status'))
   end)
 
+  it('keep secrets in the title of the quickfix list', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden-value'))
+    vim.fn.setqflist({}, ' ', { title = ':grep hidden-value', items = { { text = 'x' } } })
+    t.matches('1 entries :grep %[secret%]', project.prompt('project_status'))
+  end)
+
   it('show the setup, never the token', function()
     local text = project.prompt('verify_setup')
     t.matches('Bridge: stopped', text)

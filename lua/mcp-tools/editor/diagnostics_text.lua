@@ -37,8 +37,9 @@ local function entry(item)
   if not vim.api.nvim_buf_is_loaded(item.bufnr) then
     return head
   end
-  local lines = vim.api.nvim_buf_get_lines(item.bufnr, 0, item.end_line + AROUND, false)
-  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, item.line - AROUND, item.line + AROUND, item.line))
+  local first, last = math.max(item.line - AROUND, 1), item.line + AROUND
+  local lines = vim.api.nvim_buf_get_lines(item.bufnr, first - 1, last, false)
+  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, first, last, item.line, first - 1))
 end
 
 --- The diagnostics that a prompt is about.

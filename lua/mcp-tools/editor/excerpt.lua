@@ -99,12 +99,14 @@ end
 ---@param first integer
 ---@param last integer
 ---@param mark? integer the line that it is about
+---@param before? integer lines of the text that stand before those given
 ---@return string
-function M.numbered(lines, first, last, mark)
+function M.numbered(lines, first, last, mark, before)
   local out = {}
-  first, last = math.max(first, 1), math.min(last, #lines)
+  before = before or 0
+  first, last = math.max(first, before + 1), math.min(last, before + #lines)
   for number = first, last do
-    local line = utf8.cut(lines[number], MAX_LINE)
+    local line = utf8.cut(lines[number - before], MAX_LINE)
     table.insert(out, ('%s%5d  %s'):format(number == mark and '>' or ' ', number, line))
   end
   return (utf8.repair(table.concat(out, '\n')))

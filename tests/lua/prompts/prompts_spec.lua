@@ -137,6 +137,22 @@ describe('explain_diagnostics and fix_diagnostics', function()
     t.matches('    1  ' .. ('ä'):rep(200) .. '…\n', text)
   end)
 
+  it('take no more of a long file than they show', function()
+    local lines, list = {}, {}
+    for i = 1, 200000 do
+      lines[i] = 'line ' .. i
+    end
+    vim.cmd.edit(project.write('b.log', table.concat(lines, '\n')))
+    for i = 1, 40 do
+      list[i] = { lnum = 199960 + i, end_lnum = 199999, col = 0, message = 'here' }
+    end
+    vim.diagnostic.set(namespace, 0, list)
+    local begun = os.clock()
+    local text = project.prompt('explain_diagnostics', { path = 'b.log' })
+    t.ok(os.clock() - begun < 0.1)
+    t.matches('\n 199959  line 199959\n 199960  line 199960\n.-\n>199962  line 199962\n', text)
+  end)
+
   it('take a file and a severity', function()
     vim.cmd.edit(project.write('b.lua', 'other'))
     local text = project.prompt('explain_diagnostics', { path = 'a.lua', severity = 'warning' })

@@ -367,6 +367,24 @@ describe('nvim://quickfix', function()
     t.ok(not project.prompt('fix_diagnostics'):find('hidden-value', 1, true))
   end)
 
+  it('loses buffers while it is read', function()
+    local items = {}
+    for i = 1, 900 do
+      local name = project.root .. '/' .. i .. '.txt'
+      items[i] = { filename = name, lnum = i % 2, text = ('some words '):rep(80) .. i }
+    end
+    vim.fn.setqflist(items)
+    local call = core.get().executor:execute('nvim://quickfix', {}, { kind = 'resource', host = 'test' })
+    t.eq(false, call:ended())
+    vim.cmd('silent! %bwipeout!')
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq(nil, call.outcome.error)
+    local list = vim.json.decode(vim.json.decode(call.outcome.payload.text).contents[1].text)
+    t.eq({ 900, { withheld = 'not a plain file' } }, { #list.entries, list.entries[900] })
+  end)
+
   it('is not taken whole when it is long', function()
     local items = {}
     for i = 1, 200000 do

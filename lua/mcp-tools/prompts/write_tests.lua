@@ -8,6 +8,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
 local LINES = 60
+--- And when something does; the resource has more.
+local MAX_LINES = 400
 
 ---@param list mcp-tools.Symbol[]
 ---@param wanted string
@@ -88,7 +90,7 @@ return {
     if not at then
       return ctx:fail('not_found', ('%s has no %s'):format(where, args.symbol))
     end
-    local last = symbol and symbol.end_line or at + LINES
+    local last = math.min(symbol and symbol.end_line or at + LINES, at + MAX_LINES - 1)
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'

@@ -308,6 +308,43 @@ describe('write_tests and analyze_module', function()
     t.eq({ 'a.lua' }, project.complete(ref, 'path', 'a'))
   end)
 
+  it('show the beginning of a long symbol', function()
+    local lines = { 'class Long:' }
+    for i = 2, 2000 do
+      lines[i] = '    line' .. i .. ' = 1'
+    end
+    vim.cmd.edit(project.write('a.py', table.concat(lines, '\n')))
+    local range = { start = { line = 0, character = 0 }, ['end'] = { line = 1999, character = 0 } }
+    local answers = {
+      initialize = { capabilities = { documentSymbolProvider = true } },
+      ['textDocument/documentSymbol'] = { { name = 'Long', kind = 5, range = range, selectionRange = range } },
+    }
+    local id = vim.lsp.start({
+      name = 'long',
+      cmd = function()
+        return {
+          request = function(method, _, callback)
+            callback(nil, answers[method])
+            return true, 1
+          end,
+          notify = function()
+            return true
+          end,
+          is_closing = function()
+            return false
+          end,
+          terminate = function() end,
+        }
+      end,
+    }, { bufnr = 0 })
+    t.wait(function()
+      return vim.lsp.get_client_by_id(id).server_capabilities
+    end)
+    local shown = project.prompt('write_tests', { symbol = 'Long' })
+    t.matches('     1  class Long:\n     2  .*\n   400      line400 = 1\n```', shown)
+    t.ok(not shown:find('   401  ', 1, true))
+  end)
+
   it('give the outline and the text as a resource', function()
     vim.cmd.edit(project.write('a.lua', text))
     local outcome = project.run('prompt', 'analyze_module')

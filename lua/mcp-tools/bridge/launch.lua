@@ -84,7 +84,11 @@ function M.prepare(request, done)
     instances.clean()
     local socket = request.nvim_socket or vim.v.servername
     if socket == '' then
-      socket = vim.fn.serverstart()
+      local started, address = pcall(vim.fn.serverstart)
+      if not started then
+        return done(nil, M.fault('the bridge cannot reach this editor: ' .. address))
+      end
+      socket = address
     end
     local port = (request.port or 0) ~= 0 and request.port or mine.port
     done({

@@ -9,6 +9,7 @@ local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local path_completion = require('mcp-tools.editor.path_completion')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -36,8 +37,9 @@ local function entry(item)
   if not vim.api.nvim_buf_is_loaded(item.bufnr) then
     return head
   end
-  local lines = vim.api.nvim_buf_get_lines(item.bufnr, 0, item.end_line + AROUND, false)
-  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, item.line - AROUND, item.line + AROUND, item.line))
+  local first, last = math.max(item.line - AROUND, 1), item.line + AROUND
+  local lines = vim.api.nvim_buf_get_lines(item.bufnr, first - 1, last, false)
+  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, first, last, item.line, first - 1))
 end
 
 --- The diagnostics that a prompt is about.
@@ -76,7 +78,7 @@ function M.text(ctx, args)
       ('%s has %d more, which are not shown: it is %s.'):format(hidden.path, hidden.count, hidden.why)
     )
   end
-  return table.concat(parts, '\n\n')
+  return (utf8.repair(table.concat(parts, '\n\n')))
 end
 
 --- The arguments of prompts about diagnostics.

@@ -16,7 +16,7 @@ local M = {}
 
 --- One file in a prompt; more leaves no room for the answer.
 local MAX_BYTES = 128 * 1024
---- Longer lines are cut in excerpts.
+--- Bytes; longer lines are cut in excerpts.
 local MAX_LINE = 400
 
 local BUFFER = assert(uri_template.compile('nvim://buffer/{+path}'))
@@ -99,15 +99,14 @@ end
 ---@param first integer
 ---@param last integer
 ---@param mark? integer the line that it is about
+---@param before? integer lines of the text that stand before those given
 ---@return string
-function M.numbered(lines, first, last, mark)
+function M.numbered(lines, first, last, mark, before)
   local out = {}
-  first, last = math.max(first, 1), math.min(last, #lines)
+  before = before or 0
+  first, last = math.max(first, before + 1), math.min(last, before + #lines)
   for number = first, last do
-    local line = lines[number]
-    if #line > MAX_LINE then
-      line = vim.fn.strcharpart(line, 0, MAX_LINE) .. '…'
-    end
+    local line = utf8.cut(lines[number - before], MAX_LINE)
     table.insert(out, ('%s%5d  %s'):format(number == mark and '>' or ' ', number, line))
   end
   return (utf8.repair(table.concat(out, '\n')))

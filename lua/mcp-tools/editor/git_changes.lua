@@ -83,11 +83,11 @@ end
 ---@return string[] files
 ---@return string[] withheld
 local function judged(ctx, list)
-  local files, withheld = {}, {}
+  local files, withheld, readable = {}, {}, access.files(ctx.root)
   for i, entry in ipairs(list) do
     local name = entry:match('^[%d-]+\t[%d-]+\t(.+)$')
     if name then
-      table.insert(access.path(name, ctx.root) and files or withheld, name)
+      table.insert(readable(name) and files or withheld, name)
     end
     if i % LOOKS == 0 then
       coroutine.yield()

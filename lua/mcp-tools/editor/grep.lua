@@ -60,12 +60,12 @@ end
 ---@param root string
 ---@return fun(path: string): mcp-tools.grep.Place
 local function looker(root)
-  local seen, count = {}, 0
+  local seen, count, readable = {}, 0, access.files(root)
   return function(path)
     local place = seen[path]
     if not place then
       local absolute = path:sub(1, 1) == '/' and path or root .. '/' .. path
-      place = { there = vim.uv.fs_lstat(absolute) ~= nil, resolved = (access.path(absolute, root)) }
+      place = { there = vim.uv.fs_lstat(absolute) ~= nil, resolved = (readable(absolute)) }
       seen[path], count = place, count + 1
       if count % LOOKS == 0 then
         coroutine.yield()

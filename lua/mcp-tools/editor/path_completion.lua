@@ -51,7 +51,8 @@ end
 local function entries_of(root, prefix, cb)
   local folder, stem = prefix:match('^(.*/)([^/]*)$')
   folder, stem = folder or '', stem or prefix
-  local place = access.path(folder == '' and '.' or folder, root)
+  local readable = access.files(root)
+  local place = readable(folder == '' and '.' or folder)
   if not place then
     return cb({})
   end
@@ -67,7 +68,7 @@ local function entries_of(root, prefix, cb)
             break
           elseif vim.startswith(name, stem) and not name:find('%c') then
             local path = folder .. name
-            if access.path(path, root) then
+            if readable(path) then
               table.insert(found, kind == 'directory' and path .. '/' or path)
             end
           end

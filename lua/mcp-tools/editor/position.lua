@@ -1,10 +1,17 @@
 --- Places in text as clients count them: lines and columns from 1, columns in characters.
 ---
 --- Receives: rows and bytes as Neovim counts them, from 0.
---- Sends: columns.
+--- Sends: columns, numbers of characters.
 --- Does not know about: who asks.
 
 local M = {}
+
+--- How many characters a text has. Vim's own functions take no NUL, which a line may hold.
+---@param text string
+---@return integer
+function M.characters(text)
+  return vim.fn.strchars((text:gsub('%z', '\n')))
+end
 
 --- The column of a byte.
 ---@param bufnr integer
@@ -16,7 +23,7 @@ function M.column(bufnr, row, byte)
   if not line then
     return byte + 1
   end
-  return vim.fn.strchars(line:sub(1, byte)) + 1
+  return M.characters(line:sub(1, byte)) + 1
 end
 
 return M

@@ -92,7 +92,8 @@ function M.get(root)
     start_line = first,
     start_column = whole and 1 or position.column(bufnr, first - 1, from[3] - 1),
     end_line = last,
-    end_column = whole and math.max(vim.fn.strchars(lines[#lines]), 1) or position.column(bufnr, last - 1, to_byte - 1),
+    end_column = whole and math.max(position.characters(lines[#lines]), 1)
+      or position.column(bufnr, last - 1, to_byte - 1),
   }
   local ok, why = access.buffer(bufnr, root)
   if not ok then
@@ -103,7 +104,10 @@ function M.get(root)
     selection.text = table.concat(lines, '\n')
   else
     api.nvim_buf_call(bufnr, function()
-      selection.text = table.concat(vim.fn.getregion(from, to, { type = kind }), '\n')
+      local pieces = vim.tbl_map(function(piece)
+        return (piece:gsub('\n', '\0')) -- as Vim's own functions write a NUL
+      end, vim.fn.getregion(from, to, { type = kind }))
+      selection.text = table.concat(pieces, '\n')
     end)
   end
   return selection

@@ -9,6 +9,8 @@ local M = {}
 --- A language server that takes longer is busy with something else.
 local TIMEOUT_MS = 2000
 local MAX = 500
+--- Bytes of a line that may be a definition; patterns take the square of a longer one's time.
+local MAX_LINE = 1000
 
 --- What begins a definition in languages that people use; the capture is its name.
 local FORMS = {
@@ -47,7 +49,7 @@ local STATEMENTS = { ['return'] = true, ['if'] = true, ['else'] = true, ['while'
 function M.of_lines(lines)
   local found = {}
   for number, line in ipairs(lines) do
-    for _, form in ipairs(FORMS) do
+    for _, form in ipairs(#line <= MAX_LINE and FORMS or {}) do
       local name = line:match(form)
       if name and not STATEMENTS[line:match('^%a*')] then
         table.insert(found, { name = name, line = number })

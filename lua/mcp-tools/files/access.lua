@@ -12,12 +12,12 @@ local M = {}
 
 ---@alias mcp-tools.Unreadable 'sensitive'|'outside the project'|'no path'|'not a plain file'
 
---- A file, wherever its symlinks lead.
+--- A file, wherever its symlinks lead, by its name alone.
 ---@param path string absolute, or relative to the root
 ---@param root string
 ---@return string? resolved
 ---@return mcp-tools.Unreadable? why
-function M.path(path, root)
+local function by_name(path, root)
   if path == '' or #path > paths.MAX_PATH or path:find('%z') then
     return nil, 'no path'
   end
@@ -32,6 +32,29 @@ function M.path(path, root)
     return nil, 'sensitive'
   end
   return resolved
+end
+
+--- Files, one after the other: what the person marked as sensitive in a buffer is looked up once.
+---@param root string
+---@return fun(path: string): string?, mcp-tools.Unreadable?
+function M.files(root)
+  local marked = buffer.marked()
+  return function(path)
+    local resolved, why = by_name(path, root)
+    if resolved and marked[resolved] then
+      return nil, 'sensitive'
+    end
+    return resolved, why
+  end
+end
+
+--- A file, wherever its symlinks lead.
+---@param path string absolute, or relative to the root
+---@param root string
+---@return string? resolved
+---@return mcp-tools.Unreadable? why
+function M.path(path, root)
+  return M.files(root)(path)
 end
 
 --- A buffer: by its file, and by what the person said of it (`b:sensitive`). Text that has no file yet is of the
@@ -50,7 +73,7 @@ function M.buffer(bufnr, root)
   elseif kind == 'other' then
     return false, buffer.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
   end
-  local resolved, why = M.path(name, root)
+  local resolved, why = by_name(name, root)
   return resolved ~= nil, why, resolved
 end
 

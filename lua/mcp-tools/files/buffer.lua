@@ -110,8 +110,9 @@ end
 function M.marked()
   local set = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if M.is_marked(bufnr) then
-      set[paths.resolve(api.nvim_buf_get_name(bufnr))] = true
+    local name = api.nvim_buf_get_name(bufnr)
+    if name ~= '' and M.is_marked(bufnr) then -- the empty path is the working folder
+      set[paths.resolve(name)] = true
     end
   end
   return set

@@ -4,6 +4,7 @@ local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.path_completion')
 local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of the outline that are shown.
 local MAX = 100
@@ -37,6 +38,6 @@ return {
       cut and 'Its text below is cut; read the rest through the editor.'
         or 'Its text follows, unsaved changes included.',
     }, '\n\n')
-    return { content.text(text), resource }
+    return { content.text((utf8.repair(text))), resource }
   end,
 }

@@ -4,6 +4,8 @@ local diagnostics = require('mcp-tools.editor.diagnostics')
 local git_changes = require('mcp-tools.editor.git_changes')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
 ---@param root string
@@ -54,7 +56,7 @@ return {
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),
-      ('Quickfix list: %d entries %s'):format(quickfix.size, quickfix.title),
+      ('Quickfix list: %d entries %s'):format(quickfix.size, redact.text(quickfix.title, turns.of(ctx))),
     }, '\n\n')
     return (utf8.repair(text))
   end,

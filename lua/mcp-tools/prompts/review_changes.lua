@@ -1,6 +1,5 @@
 --- Prompt: review changes.
 
-local content = require('mcp-tools.content')
 local git_changes = require('mcp-tools.editor.git_changes')
 local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
@@ -65,12 +64,13 @@ return {
     if changes.cut then
       table.insert(about, 'The diff is cut; ask for a part of it by the argument path.')
     end
-    local notes = #about > 0 and '\n\n' .. table.concat(about, '\n') or ''
+    local notes = #about > 0 and '\n\n' .. utf8.repair(table.concat(about, '\n')) or ''
     if changes.diff == '' then
       return ('Nothing that git tracks has changed since %s.%s\n\nTell me so.'):format(base, notes)
     end
     local text = 'Review these changes of my working tree against %s: mistakes first, then what is unclear or missing'
       .. ' (tests, error paths, documentation). Name file and line, and say what you would do instead.%s\n\n%s'
-    return { content.text(utf8.repair(text:format(base, notes, excerpt.fenced(vim.trim(changes.diff), 'diff')))) }
+    local diff = utf8.repair(vim.trim(changes.diff))
+    return text:format(base, notes, excerpt.fenced(diff, 'diff'))
   end,
 }

@@ -4,6 +4,7 @@ local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local grep = require('mcp-tools.editor.grep')
 local excerpt = require('mcp-tools.editor.excerpt')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines that are shown; where there are more, another word finds better.
 local MAX = 100
@@ -41,11 +42,12 @@ return {
     end
     local text = 'I looked for "%s" in %s. Tell me where it is defined, where it is used and what for; read the files'
       .. ' where a line alone does not tell.%s\n\n%s'
-    return text:format(
+    text = text:format(
       args.query,
       args.path or 'the project',
       more and (' There is more than the first %d lines.'):format(#hits) or '',
       excerpt.fenced(table.concat(lines, '\n'))
     )
+    return (utf8.repair(text))
   end,
 }

@@ -6,9 +6,12 @@ local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
+local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
 local LINES = 60
+--- And when something does; the resource has more.
+local MAX_LINES = 400
 
 ---@param list mcp-tools.Symbol[]
 ---@param wanted string
@@ -89,11 +92,12 @@ return {
     if not at then
       return ctx:fail('not_found', ('%s has no %s'):format(where, args.symbol))
     end
-    local last = symbol and symbol.end_line or at + LINES
+    local last = math.min(symbol and symbol.end_line or at + LINES, at + MAX_LINES - 1)
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'
     local quoted = excerpt.fenced(excerpt.numbered(source.lines, at, last), source.filetype)
-    return { content.text(text:format(args.symbol, where, at, quoted)), (excerpt.resource(source)) }
+    text = utf8.repair(text:format(args.symbol, where, at, quoted))
+    return { content.text(text), (excerpt.resource(source)) }
   end,
 }

@@ -36,6 +36,9 @@ local function verdict_of(item, root)
     local is_note = item.lnum == 0 and item.valid == 0
     return { ok = is_note, why = not is_note and 'not a plain file' or nil }
   end
+  if not vim.api.nvim_buf_is_valid(item.bufnr) then -- it went during a pause
+    return { ok = false, why = 'not a plain file' }
+  end
   local ok, why = access.buffer(item.bufnr, root)
   return { ok = ok, why = why, path = access.shown(vim.api.nvim_buf_get_name(item.bufnr), root) }
 end

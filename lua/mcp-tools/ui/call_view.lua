@@ -6,11 +6,16 @@ local json = require('mcp-tools.util.json')
 local json_pretty = require('mcp-tools.util.json_pretty')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
 -- More than that nobody reads in a window, and a line of megabytes holds up the editor.
 local MAX_SHOWN = 1024 * 1024
+--- Lines of events that are kept, the last ones; a tool may tell of thousands.
+local MAX_EVENTS = 500
+--- ms between two looks that the person gets of them.
+local REDRAW = 50
 
 local CLOSE = '; CTRL-W w, q closes'
 
@@ -132,6 +137,17 @@ local function progress_text(progress)
   return sanitize.line(('%g%s  %s'):format(progress.done, of, progress.message or ''))
 end
 
+--- Adds a line; the first gives way where there are too many.
+---@param lines string[]
+---@param line string
+local function push(lines, line)
+  table.insert(lines, line)
+  if #lines > MAX_EVENTS then
+    table.remove(lines, 1)
+    lines[1] = '…'
+  end
+end
+
 --- Makes a view.
 ---@param name string of the tool
 ---@param hints string[] on what was typed
@@ -140,6 +156,8 @@ function M.new(name, hints)
   local events = {} ---@type string[]
   local buffer ---@type integer?
   local logged = {} ---@type string[]
+  local resting ---@type mcp-tools.Timer? what was shown is new enough
+  local behind = false
   local title = 'mcp-tools call ' .. sanitize.line(name) .. ': '
   local view = {}
 
@@ -151,14 +169,39 @@ function M.new(name, hints)
     buffer = scratch.show('call ' .. name, lines, opts)
   end
 
-  ---@param line string
-  local function add(line)
-    table.insert(events, line)
+  local function draw()
+    behind = false
     if buffer then -- what has taken its place meanwhile stays, until there is a result
       scratch.update(buffer, events, { at_end = true })
     else
       show(events, 'it runs; :McpTools cancel ends it', { at_end = true })
     end
+    resting = timer.after(REDRAW, function()
+      resting = nil
+      if behind then
+        draw()
+      end
+    end)
+  end
+
+  ---@param line string
+  local function add(line)
+    push(events, line)
+    behind = true
+    if not resting then
+      draw()
+    end
+  end
+
+  --- Shows what there is to say in the end.
+  ---@param lines string[]
+  ---@param state string
+  ---@param opts? mcp-tools.ScratchOpts
+  local function finish(lines, state, opts)
+    if resting then
+      resting:stop()
+    end
+    show(lines, state .. CLOSE, opts)
   end
 
   --- It has not ended at once.
@@ -175,7 +218,7 @@ function M.new(name, hints)
   end
 
   function view.log(level, data)
-    table.insert(logged, ('log %s: %s'):format(level, compact(data)))
+    push(logged, ('log %s: %s'):format(level, compact(data)))
     add(logged[#logged])
   end
 
@@ -193,13 +236,13 @@ function M.new(name, hints)
       filetype = #hints + #logged == 0 and kind or nil
     end
     vim.list_extend(lines, #logged > 0 and { '', unpack(logged) } or {})
-    show(lines, end_text(call) .. CLOSE, { filetype = filetype })
+    finish(lines, end_text(call), { filetype = filetype })
   end
 
   --- It was not called.
   ---@param lines string[]
   function view.refuse(lines)
-    show(lines, 'not called' .. CLOSE)
+    finish(lines, 'not called')
   end
 
   return view

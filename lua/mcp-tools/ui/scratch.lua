@@ -69,6 +69,19 @@ local function fit(window)
   end
 end
 
+--- A window below all others; above them where there is no room for one more.
+---@param buffer integer
+---@return integer window
+local function open(buffer)
+  local ok, window = pcall(vim.api.nvim_open_win, buffer, false, { split = 'below', win = -1, height = 1 })
+  if ok then
+    return window
+  end
+  local row, width = vim.o.lines - vim.o.cmdheight, vim.o.columns
+  local place = { relative = 'editor', anchor = 'SW', row = row, col = 0, width = width, height = 1 }
+  return vim.api.nvim_open_win(buffer, false, place)
+end
+
 ---@param buffer integer
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
@@ -77,7 +90,7 @@ local function window_of(buffer, opts)
   if window then
     vim.api.nvim_win_set_buf(window, buffer)
   else
-    window = vim.api.nvim_open_win(buffer, false, { split = 'below', win = -1, height = 1 })
+    window = open(buffer)
     vim.wo[window][0].number, vim.wo[window][0].relativenumber = false, false
     vim.wo[window][0].winfixheight = true
   end

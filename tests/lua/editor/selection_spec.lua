@@ -25,6 +25,18 @@ describe('the last selection', function()
     t.eq({ 'two\nthree', 1, 5, 2, 5 }, { got.text, got.start_line, got.start_column, got.end_line, got.end_column })
   end)
 
+  it('may hold NUL bytes', function()
+    for _, case in ipairs({
+      { 'gg2lvl', 'b\0', 3, 4 },
+      { 'gg2l<C-v>lj', 'b\0\nd\0', 3, 4 },
+      { 'ggVj', 'a b\0c\nx d\0e', 1, 5 },
+    }) do
+      select({ 'a b\0c', 'x d\0e' }, case[1])
+      local got = selection.get(root)
+      t.eq({ case[2], case[3], case[4] }, { got.text, got.start_column, got.end_column })
+    end
+  end)
+
   it('ends where its lines end by now', function()
     for _, case in ipairs({
       { 'gg15lv5l', 'abc', 'c', 3, 3 },

@@ -37,6 +37,15 @@ local function server(bufnr)
   return answers
 end
 
+describe('symbols by the look of lines', function()
+  it('hold up the editor with no line, however long', function()
+    local lines = { 'function a()', 'export' .. (' '):rep(20000), 'const x =' .. (' '):rep(20000), 'function b()' }
+    local begun = os.clock()
+    t.eq({ { name = 'a', line = 1 }, { name = 'b', line = 4 } }, symbols.of_lines(lines))
+    t.ok(os.clock() - begun < 0.2)
+  end)
+end)
+
 describe('symbols of a buffer', function()
   it('are none when it goes before the language server answers', function()
     local bufnr = vim.api.nvim_create_buf(true, false)

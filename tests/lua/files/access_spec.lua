@@ -184,6 +184,49 @@ describe('text of the project', function()
     t.eq(SECRET .. '\nsecond', call('buffer_read', { bufnr = 0 }).outcome.value.text)
   end)
 
+  it('does not from the file of a buffer that the person marked', function()
+    local function git(...)
+      local done = vim.system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, {
+        cwd = project.root,
+      })
+      t.eq(0, done:wait().code)
+    end
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    local path = project.write('a.lua', 'x\n')
+    git('init', '-q', '-b', 'main')
+    git('add', '-A')
+    git('commit', '-q', '-m', 'first')
+    project.write('a.lua', SECRET .. '\nsecond\n')
+    project.write('b.lua', '-- ' .. SECRET:sub(1, 6) .. ' in b\n')
+    vim.uv.fs_symlink(path, project.root .. '/link.lua')
+    local function texts()
+      local list = {}
+      for prompt, args in pairs({
+        search_code = { query = SECRET:sub(1, 6) },
+        review_changes = {},
+        analyze_module = { path = 'a.lua' },
+        write_tests = { path = 'link.lua', symbol = 'second' },
+      }) do
+        list[prompt] = vim.inspect(project.run('prompt', prompt, args))
+      end
+      return list
+    end
+    for prompt, text in pairs(texts()) do
+      t.ok(text:find(SECRET, 1, true), prompt)
+    end
+    local bufnr = vim.fn.bufadd(path)
+    vim.b[bufnr].sensitive = true
+    for loaded = 0, 1 do
+      if loaded == 1 then
+        vim.fn.bufload(bufnr)
+      end
+      for prompt, text in pairs(texts()) do
+        t.ok(not text:find(SECRET, 1, true), prompt)
+      end
+    end
+    t.matches('b%.lua', texts().search_code)
+  end)
+
   it('does not from a buffer that the person marked, in any spelling of yes', function()
     for _, mark in ipairs({ 'v:true', '1', '"yes"' }) do
       vim.cmd.edit(project.write('a.lua', SECRET .. '\nsecond\n'))

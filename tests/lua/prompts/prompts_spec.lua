@@ -1,6 +1,7 @@
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
+local utf8 = require('mcp-tools.util.utf8')
 
 local namespace = vim.api.nvim_create_namespace('prompts-spec')
 
@@ -78,6 +79,27 @@ describe('every bundled prompt', function()
     all()
   end)
 
+  it('is UTF-8, whatever names and texts are not', function()
+    repository()
+    local path = project.write('gr\252n.lua', '-- \252\nfunction run()\n')
+    local function all(base)
+      for _, prompt in ipairs(core.get().registry:list('prompts')) do
+        local given = { symbol = 'run', query = 'run', base = base }
+        local outcome = project.run('prompt', prompt.name, given)
+        t.ok(outcome.payload, prompt.name .. ': ' .. vim.inspect(outcome.error))
+        t.eq(nil, utf8.invalid_at(outcome.payload.text), prompt.name)
+      end
+    end
+    vim.cmd.edit(vim.fn.fnameescape(path))
+    vim.cmd('normal! V\27')
+    vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'what is \252?' } })
+    all()
+    git('add', '-A')
+    git('commit', '-q', '-m', 'second')
+    project.write('gr\252n.lua', '-- \252\nfunction run(x)\n')
+    all('HEAD^')
+  end)
+
   it('has a description, and describes each argument', function()
     local list = core.get().registry:list('prompts')
     t.eq(10, #list)
@@ -106,6 +128,29 @@ describe('explain_diagnostics and fix_diagnostics', function()
       t.matches('>    2  two', text)
       t.matches('is mild', text)
     end
+  end)
+
+  it('show long lines and NUL bytes', function()
+    vim.cmd.edit(project.write('b.log', ('ä'):rep(300) .. '\0\nx\n'))
+    vim.diagnostic.set(namespace, 0, { { lnum = 1, col = 0, message = 'here' } })
+    local text = project.prompt('explain_diagnostics', { path = 'b.log' })
+    t.matches('    1  ' .. ('ä'):rep(200) .. '…\n', text)
+  end)
+
+  it('take no more of a long file than they show', function()
+    local lines, list = {}, {}
+    for i = 1, 200000 do
+      lines[i] = 'line ' .. i
+    end
+    vim.cmd.edit(project.write('b.log', table.concat(lines, '\n')))
+    for i = 1, 40 do
+      list[i] = { lnum = 199960 + i, end_lnum = 199999, col = 0, message = 'here' }
+    end
+    vim.diagnostic.set(namespace, 0, list)
+    local begun = os.clock()
+    local text = project.prompt('explain_diagnostics', { path = 'b.log' })
+    t.ok(os.clock() - begun < 0.1)
+    t.matches('\n 199959  line 199959\n 199960  line 199960\n.-\n>199962  line 199962\n', text)
   end)
 
   it('take a file and a severity', function()
@@ -263,6 +308,43 @@ describe('write_tests and analyze_module', function()
     t.eq({ 'a.lua' }, project.complete(ref, 'path', 'a'))
   end)
 
+  it('show the beginning of a long symbol', function()
+    local lines = { 'class Long:' }
+    for i = 2, 2000 do
+      lines[i] = '    line' .. i .. ' = 1'
+    end
+    vim.cmd.edit(project.write('a.py', table.concat(lines, '\n')))
+    local range = { start = { line = 0, character = 0 }, ['end'] = { line = 1999, character = 0 } }
+    local answers = {
+      initialize = { capabilities = { documentSymbolProvider = true } },
+      ['textDocument/documentSymbol'] = { { name = 'Long', kind = 5, range = range, selectionRange = range } },
+    }
+    local id = vim.lsp.start({
+      name = 'long',
+      cmd = function()
+        return {
+          request = function(method, _, callback)
+            callback(nil, answers[method])
+            return true, 1
+          end,
+          notify = function()
+            return true
+          end,
+          is_closing = function()
+            return false
+          end,
+          terminate = function() end,
+        }
+      end,
+    }, { bufnr = 0 })
+    t.wait(function()
+      return vim.lsp.get_client_by_id(id).server_capabilities
+    end)
+    local shown = project.prompt('write_tests', { symbol = 'Long' })
+    t.matches('     1  class Long:\n     2  .*\n   400      line400 = 1\n```', shown)
+    t.ok(not shown:find('   401  ', 1, true))
+  end)
+
   it('give the outline and the text as a resource', function()
     vim.cmd.edit(project.write('a.lua', text))
     local outcome = project.run('prompt', 'analyze_module')
@@ -386,6 +468,12 @@ describe('project_status and verify_setup', function()
     t.matches('a%.lua %(unsaved%) %(on screen%)', text)
     vim.fn.delete(project.root .. '/.git', 'rf')
     t.matches('git status is not to be had', project.prompt('project_status'))
+  end)
+
+  it('keep secrets in the title of the quickfix list', function()
+    vim.cmd.edit(project.write('.env', 'KEY=hidden-value'))
+    vim.fn.setqflist({}, ' ', { title = ':grep hidden-value', items = { { text = 'x' } } })
+    t.matches('1 entries :grep %[secret%]', project.prompt('project_status'))
   end)
 
   it('show the setup, never the token', function()

@@ -292,6 +292,17 @@ describe('nvim://cursor', function()
     t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
   end)
 
+  it('is in a line with a NUL byte', function()
+    vim.cmd.edit(project.write('a.log', 'one\0zwölf drei\n'))
+    vim.api.nvim_win_set_cursor(0, { 1, 10 })
+    local cursor = project.data('nvim://cursor').cursor
+    t.eq({ 'one\0zwölf drei', 10 }, { cursor.text, cursor.column })
+    local at = { lnum = 0, col = 4, end_lnum = 0, end_col = 10, message = 'a number' }
+    vim.diagnostic.set(namespace, 0, { at })
+    local found = project.data('nvim://diagnostics').diagnostics[1]
+    t.eq({ 5, 10 }, { found.column, found.end_column })
+  end)
+
   it('keeps the text of a sensitive line', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     local cursor = project.data('nvim://cursor').cursor
@@ -354,6 +365,24 @@ describe('nvim://quickfix', function()
     t.eq('not [secret]\nas in .env', found[1].message)
     t.eq('unused: token = 1', found[2].message)
     t.ok(not project.prompt('fix_diagnostics'):find('hidden-value', 1, true))
+  end)
+
+  it('loses buffers while it is read', function()
+    local items = {}
+    for i = 1, 900 do
+      local name = project.root .. '/' .. i .. '.txt'
+      items[i] = { filename = name, lnum = i % 2, text = ('some words '):rep(80) .. i }
+    end
+    vim.fn.setqflist(items)
+    local call = core.get().executor:execute('nvim://quickfix', {}, { kind = 'resource', host = 'test' })
+    t.eq(false, call:ended())
+    vim.cmd('silent! %bwipeout!')
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq(nil, call.outcome.error)
+    local list = vim.json.decode(vim.json.decode(call.outcome.payload.text).contents[1].text)
+    t.eq({ 900, { withheld = 'not a plain file' } }, { #list.entries, list.entries[900] })
   end)
 
   it('is not taken whole when it is long', function()

@@ -26,7 +26,7 @@ local function call(name, args)
 end
 
 before_each(function()
-  config.setup({ tools = { 'buffer' } })
+  config.setup({ tools = { 'buffer', 'test' } })
   config.setup({
     approval = {
       rule = function()
@@ -150,6 +150,23 @@ describe('buffer_list', function()
     t.eq({ true, true, true }, { by_path[b].modified, by_path[b].current, by_path[b].visible })
     local modified = call('buffer_list', { modified_only = true })
     t.eq({ 1, b }, { modified.total, modified.buffers[1].path })
+  end)
+
+  it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()
+    vim.cmd.edit(vim.fn.fnameescape(write('gr\252n.txt', 'x')))
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    vim.api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
+    vim.fn.bufload(bufnr)
+    for tool, field in pairs({ buffer_list = 'path', test_sync_buffers = 'name' }) do
+      local names = vim.tbl_map(function(buffer)
+        return buffer[field]
+      end, call(tool, {}).buffers)
+      local all = table.concat(names, '\n')
+      t.matches('gr\239\191\189n%.txt', all)
+      t.matches('example%.org', all)
+      t.ok(not all:find('hidden', 1, true), all)
+    end
+    vim.cmd('silent! %bwipeout!')
   end)
 
   it('comes in pages', function()

@@ -214,6 +214,15 @@ describe('files', function()
     vim.cmd('%bwipeout!')
   end)
 
+  it('are not judged by a buffer without a file', function()
+    vim.cmd.cd(root)
+    vim.cmd.enew()
+    vim.b.sensitive = true
+    t.eq('allow', judge(reader, { path = root }))
+    vim.cmd.cd('/')
+    vim.cmd('%bwipeout!')
+  end)
+
   it('are judged by the file beside a terminal or float, which bundled tools take for the current one', function()
     local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
     vim.cmd.edit(root .. '/.env')

@@ -33,6 +33,25 @@ describe('the window at the bottom', function()
     vim.cmd('%bwipeout!')
   end)
 
+  it('is there although the screen has no room for one more', function()
+    local lines, here = vim.o.lines, nil
+    vim.o.lines = 12
+    while pcall(vim.cmd.split) do
+      here = vim.api.nvim_get_current_win()
+    end
+    local buffer = scratch.show('test', { 'one', 'two' }, { stay = true, title = 'above it' })
+    t.eq(here, vim.api.nvim_get_current_win())
+    local window = vim.fn.win_findbuf(buffer)[1]
+    t.eq({ 3, 'above it' }, { vim.api.nvim_win_get_height(window), vim.wo[window].winbar })
+    t.eq(buffer, scratch.show('test', { 'three' }))
+    t.eq({ window, 1 }, { vim.api.nvim_get_current_win(), vim.api.nvim_win_get_height(window) })
+    vim.cmd('normal q')
+    t.eq(false, scratch.update(buffer, { 'four' }))
+    vim.cmd('%bwipeout!')
+    vim.cmd('silent! only')
+    vim.o.lines = lines
+  end)
+
   it('shows other lines in place, for as long as it is seen', function()
     local buffer = scratch.show('test', { 'one', 'two', 'three' })
     vim.api.nvim_win_set_cursor(0, { 2, 1 })

@@ -1,5 +1,8 @@
 --- Loaded buffers, answered at once (guill's name and shape).
 
+local access = require('mcp-tools.files.access')
+local utf8 = require('mcp-tools.util.utf8')
+
 return {
   name = 'test_sync_buffers',
   description = 'Lists the loaded buffers. For trying a tool that answers at once; buffer_list says more.',
@@ -11,7 +14,7 @@ return {
         local options = vim.bo[bufnr]
         table.insert(buffers, {
           bufnr = bufnr,
-          name = vim.api.nvim_buf_get_name(bufnr),
+          name = utf8.repair(access.name(vim.api.nvim_buf_get_name(bufnr))),
           buftype = options.buftype,
           filetype = options.filetype,
           modified = options.modified,

@@ -1,0 +1,58 @@
+local call_view = require('mcp-tools.ui.call_view')
+local t = require('helpers')
+
+local function shown()
+  return vim.api.nvim_buf_get_lines(vim.fn.bufnr('mcp-tools://call x'), 0, -1, false)
+end
+
+local function failed(message)
+  return { outcome = { state = 'failed', error = { code = 'tool_error', message = message } }, created_at = 0 }
+end
+
+describe('the view of a call', function()
+  after_each(function()
+    vim.cmd('silent! %bwipeout!')
+  end)
+
+  it('shows what is told at once, and soon what follows', function()
+    local view = call_view.new('x', {})
+    view.waits()
+    view.progress({ done = 1, total = 2, message = 'one' })
+    t.eq({ '1/2  one' }, shown())
+    view.progress({ done = 2, total = 2, message = 'two' })
+    view.asks('more?')
+    t.wait(function()
+      return vim.deep_equal({ '1/2  one', '2/2  two', 'asks: more?' }, shown())
+    end)
+  end)
+
+  it('holds up the editor for a moment only, however much is told, and shows the end of it', function()
+    local view = call_view.new('x', {})
+    view.waits()
+    local begun = os.clock()
+    for i = 1, 5000 do
+      view.progress({ done = i, total = 5000, message = 'a step' })
+      view.log('info', { step = i })
+    end
+    t.ok(os.clock() - begun < 0.5)
+    t.wait(function()
+      return shown()[#shown()] == 'log info: {"step":5000}'
+    end)
+    t.ok(#shown() <= 1000, #shown())
+    view.done(failed('it broke'))
+    local lines = shown()
+    t.eq({ 'Error (tool_error): it broke', 'log info: {"step":5000}' }, { lines[1], lines[#lines] })
+    t.ok(#lines <= 1000, #lines)
+  end)
+
+  it('leaves the result as it is', function()
+    local view = call_view.new('x', {})
+    view.waits()
+    for i = 1, 3 do
+      view.progress({ done = i })
+    end
+    view.done(failed('it broke'))
+    vim.wait(200)
+    t.eq({ 'Error (tool_error): it broke' }, shown())
+  end)
+end)

@@ -1,9 +1,12 @@
---- About two thousand calls.
-local TAIL = 512 * 1024
+--- `:McpTools audit`: who called what, and what came of it.
 
 local audit = require('mcp-tools.trust.audit')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
+
+--- About two thousand calls.
+local TAIL = 512 * 1024
+
 ---@param entry table
 ---@return string
 local function line_of(entry)

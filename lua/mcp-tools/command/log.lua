@@ -1,9 +1,12 @@
---- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
-local TAIL = 128 * 1024
+--- `:McpTools log`: the end of the log.
 
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
+
+--- About a thousand lines: enough to see what went on, quick to read from a file of ten megabytes.
+local TAIL = 128 * 1024
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'show the end of the log',

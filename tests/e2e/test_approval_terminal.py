@@ -137,6 +137,26 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
 
 
+async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge) -> None:
+    """Who answers inside the window has left it by the time the tool looks at the editor."""
+    await screen.nvim.lua("""
+      mcp_tools.register({ name = 'here', description = 'x', needs_approval = true,
+        execute = function(ctx) ctx(vim.fs.basename(vim.api.nvim_buf_get_name(0))) end })
+    """)
+    await screen.command("edit notes.txt | split")
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_here", {}))
+        await screen.shows("may this run?")
+        await looked_at(screen)
+        await screen.command("McpTools approve look")
+        await screen.shows("y once")
+        before = await screen.nvim.lua("return vim.fn.win_getid(vim.fn.winnr('#'))")
+        await screen.type("y")
+        assert text_of(await ended(call)) == "notes.txt"
+        assert await screen.nvim.lua("return vim.api.nvim_get_current_win()") == before
+        await screen.hides("may this run?")
+
+
 async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
     """Beside the window keys are the text's: the frame says how to answer from there, inside by which key."""
     async with connect(bridge, "sessions") as client:

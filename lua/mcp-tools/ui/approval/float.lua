@@ -171,6 +171,9 @@ function M.hide(question)
     wanted = nil
   end
   vim.schedule(sync) -- the next question may be there by then
+  if shown and shown.question == question and shown:has_cursor() then
+    leave() -- at once: what was asked for begins now, and the text is its current buffer
+  end
 end
 
 function M.update()

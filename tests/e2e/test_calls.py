@@ -160,12 +160,14 @@ async def test_arguments(common_tools: Bridge, transport: Transport) -> None:
 
 
 async def test_unknown_tool(common_tools: Bridge, transport: Transport) -> None:
-    """A tool that is not there is a protocol error."""
+    """A tool that is not there is a protocol error; one that is near is named."""
     async with connect(common_tools, transport) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nvim_nope", {})
 
         assert caught.value.code == -32602
+        with pytest.raises(MCPError, match=r"Unknown tool: nvim_eccho; did you mean nvim_echo\?"):
+            await client.call_tool("nvim_eccho", {})
 
 
 @alike

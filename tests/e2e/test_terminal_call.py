@@ -95,7 +95,7 @@ async def test_progress(screen: Terminal) -> None:
 async def test_mistakes(screen: Terminal) -> None:
     """A name that is not there is told with the nearest, a tool that throws with its traceback."""
     await call(screen, "test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
-    await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
+    await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean nvim_test_echo?")
     await call(screen, "nothing_like_it {}", ":McpTools tools lists what there is")
     await call(
         screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "no argument txt, did you mean text?"

@@ -4,6 +4,7 @@ local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local person = require('mcp-tools.hosts.person')
+local report = require('mcp-tools.discovery.report')
 local suggest = require('mcp-tools.util.suggest')
 
 ---@return mcp-tools.Registry
@@ -33,14 +34,22 @@ local function names()
   end, registry():list('tools'))
 end
 
---- The tool that may have been meant.
----@param name string
+--- More would push the error off the screen.
+local MAX_FAILURES = 3
+
+--- Why there may be no such tool: files that could not be loaded.
 ---@return string[]
-local function unknown_tool(name)
-  local prefix = registry().prefix()
-  local bare = prefix ~= '' and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
-  local near = suggest(bare, names())
-  return { near and ('did you mean %s?'):format(near) or ':McpTools tools lists what there is' }
+local function unknown_tool()
+  local failures, hints = report.failures(registry()), { ':McpTools tools lists what there is' }
+  for i = 1, math.min(#failures, MAX_FAILURES) do
+    local failure = failures[i]
+    local source = vim.fn.fnamemodify(failure.source, ':~:.')
+    table.insert(hints, ('not loaded: %s: %s'):format(source, failure.error:match('[^\n]*')))
+  end
+  if #failures > MAX_FAILURES then
+    table.insert(hints, (':checkhealth mcp-tools tells %d more'):format(#failures - MAX_FAILURES))
+  end
+  return hints
 end
 
 --- Arguments that the tool does not know: it may take them all the same, and ignore them.
@@ -103,7 +112,7 @@ return {
       table.insert(lines, '  ' .. text)
       return call_view.new(name, {}).refuse(lines)
     end
-    local hints = definition and unknown_arguments(definition, args) or unknown_tool(name)
+    local hints = definition and unknown_arguments(definition, args) or unknown_tool()
     local view = call_view.new(name, hints)
     if not person.call(name, args, view):ended() then
       view.waits()

@@ -7,24 +7,31 @@
 --- Edits (insert, delete or replace one byte, swap two neighbours) that turn `a` into `b`.
 ---@param a string
 ---@param b string
----@return integer
-local function distance(a, b)
-  local rows = { [0] = {} }
+---@param most integer more are of no interest
+---@return integer edits at least `most + 1` when there are more
+local function distance(a, b, most)
+  local before, last, row = {}, {}, {}
   for j = 0, #b do
-    rows[0][j] = j
+    last[j] = j
   end
   for i = 1, #a do
-    local row = { [0] = i }
-    rows[i] = row
+    local least, byte = i, a:byte(i)
+    row[0] = i
     for j = 1, #b do
-      local cost = a:byte(i) == b:byte(j) and 0 or 1
-      row[j] = math.min(rows[i - 1][j] + 1, row[j - 1] + 1, rows[i - 1][j - 1] + cost)
-      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
-        row[j] = math.min(row[j], rows[i - 2][j - 2] + 1)
+      local other = b:byte(j)
+      local edits = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (byte == other and 0 or 1))
+      if i > 1 and j > 1 and byte == b:byte(j - 1) and a:byte(i - 1) == other then
+        edits = math.min(edits, before[j - 2] + 1)
       end
+      row[j] = edits
+      least = math.min(least, edits)
     end
+    if least > most + 1 then -- a swap may take one back
+      return least
+    end
+    before, last, row = last, row, before
   end
-  return rows[#a][#b]
+  return last[#b]
 end
 
 --- A longer word is no slip of one of ours: comparing takes the product of both lengths.
@@ -41,14 +48,17 @@ return function(word, candidates)
   end
   local best, best_distance
   local lower = word:lower()
+  -- More than about half of the letters changed is a different word, not a slip.
+  local most = math.max(2, math.floor(#word / 2))
   for _, candidate in ipairs(candidates) do
-    local d = #candidate <= MAX_LENGTH and distance(lower, candidate:lower()) or math.huge
-    if not best_distance or d < best_distance or (d == best_distance and candidate < best) then
-      best, best_distance = candidate, d
+    -- The lengths alone lie that far apart: most candidates need no comparing.
+    local limit = best_distance or most
+    if math.abs(#candidate - #word) <= limit then
+      local d = distance(lower, candidate:lower(), limit)
+      if d <= limit and (not best or d < best_distance or (d == best_distance and candidate < best)) then
+        best, best_distance = candidate, d
+      end
     end
   end
-  -- More than about half of the letters changed is a different word, not a slip.
-  if best and best_distance <= math.max(2, math.floor(#word / 2)) then
-    return best, best_distance
-  end
+  return best, best_distance
 end

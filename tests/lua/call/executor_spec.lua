@@ -401,6 +401,33 @@ describe('cancel', function()
 end)
 
 describe('a call', function()
+  it('of a mistyped tool is refused with the names that are near', function()
+    local b = bench()
+    for _, name in ipairs({ 'cursor', 'line_read', 'other' }) do
+      b.tool({ name = name, execute = function() end })
+    end
+    local function message(name)
+      return error_of(b.run(name)).message
+    end
+    t.eq('Unknown tool: nvim_curser; did you mean nvim_cursor?', message('nvim_curser'))
+    t.eq('Unknown tool: curser; did you mean cursor?', message('curser'))
+    t.eq('Unknown tool: line_raed; did you mean line_read?', message('line_raed'))
+    t.eq('Unknown tool: ' .. ('c'):rep(65), message(('c'):rep(65)))
+  end)
+
+  it('of a mistyped tool costs little, however many tools there are', function()
+    local b = bench()
+    for i = 1, 500 do
+      b.tool({
+        name = ('%s_tool_with_a_long_name_%03d'):format(i % 2 == 0 and 'read' or 'write', i),
+        execute = function() end,
+      })
+    end
+    local began = vim.uv.hrtime()
+    t.matches('did you mean', error_of(b.run('raed_tool_with_a_long_name_004')).message)
+    t.ok((vim.uv.hrtime() - began) / 1e6 < 200, 'the editor is held')
+  end)
+
   it('of an unknown tool, by the wrong type or beyond the room is refused', function()
     local b = bench({ max_calls = 1 })
     b.tool({ name = 'x', args = { n = { type = 'integer', required = true } }, execute = function() end })

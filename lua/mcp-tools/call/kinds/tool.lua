@@ -7,13 +7,29 @@
 local arguments = require('mcp-tools.call.arguments')
 local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
+local suggest = require('mcp-tools.util.suggest')
+
+--- Says which tool may have been meant: a model guesses names.
+---@param registry mcp-tools.Registry
+---@param name any
+---@return mcp-tools.Error
+local function unknown(registry, name)
+  local text = ('Unknown tool: %s'):format(tostring(name))
+  if type(name) == 'string' then
+    local prefix = registry.prefix()
+    prefix = vim.startswith(name, prefix) and prefix or '' -- told in the form in which it was asked for
+    local near = suggest(name:sub(#prefix + 1), vim.tbl_keys(registry.entries.tools))
+    text = near and ('%s; did you mean %s?'):format(text, prefix .. near) or text
+  end
+  return errors.new('unknown_tool', text)
+end
 
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, name)
     local definition = type(name) == 'string' and registry:find_tool(name)
     if not definition then
-      return nil, errors.new('unknown_tool', ('Unknown tool: %s'):format(tostring(name)))
+      return nil, unknown(registry, name)
     end
     return definition
   end,

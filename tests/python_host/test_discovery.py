@@ -356,6 +356,38 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
 
 
+async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Path, tmp_path: Path) -> None:
+    """One line in each editor, read anew or known from before, for whoever misses a tool; then it is known."""
+    write(plugin, "mcp_tools/one.py", "one")
+    lacks = plugin / "mcp_tools" / "lacks.py"
+    lacks.write_text("import os\nimport no_such_module\n")
+    folder = lacks.parent
+    line = f"[mcp-tools] lacks.py:2: ModuleNotFoundError: No module named 'no_such_module' (in {folder})"
+    init = "_G.told = {}; vim.notify = function(text) table.insert(told, text) end"
+    for _ in range(2):
+        nvim = await editor(init=init)
+        assert await looked(nvim) == ["one"]
+        await nvim.wait_for("return #told > 0")
+        lacks.touch()
+        await refresh(nvim)
+        await nvim.lua("vim.wait(0)")  # what was scheduled has run
+        assert await nvim.lua("return told") == [line]
+    lacks.with_name("worse.py").write_text("def f(:\n")
+    nvim = await editor(init=init)
+    await looked(nvim)
+    await nvim.wait_for("return #told > 0")
+    assert await nvim.lua("return told") == [f"{line} (and 1 more such file: :checkhealth mcp-tools)"]
+
+    await nvim.lua("vim.cmd('McpTools call stats')")
+    shown = await nvim.wait_for("""
+      local buffer = vim.fn.bufnr('mcp-tools://call stats')
+      local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n')
+      return text:find('unknown_tool', 1, true) and text
+    """)
+    assert f"not loaded: {lacks}: line 2: ModuleNotFoundError" in shown
+    assert f"not loaded: {lacks.with_name('worse.py')}: line 1: SyntaxError" in shown
+
+
 @pytest.mark.slow
 async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
     """A module whose import hangs is given up; the ones after it are read all the same."""

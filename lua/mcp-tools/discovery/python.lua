@@ -22,6 +22,8 @@ local M = {}
 local modules = {}
 ---@type string? why no module can be read
 local no_python
+--- The person has heard of what fails since the editor started.
+local heard = false
 
 --- Whoever reads modules: another Python may give other definitions.
 local function read_by()
@@ -75,17 +77,50 @@ local function settle(registry, sources, ttl)
   return unread
 end
 
+--- A fault with its place.
+---@param file string
+---@param fault string
+---@return string
+local function placed(file, fault)
+  local line, text = fault:match('^line (%d+): (.*)$')
+  return line and ('%s:%s: %s'):format(file, line, text) or ('%s: %s'):format(file, fault)
+end
+
+---@param count integer
+---@param what string
+---@return string
+local function and_more(count, what)
+  return count > 0 and (' (and %d more%s: :checkhealth mcp-tools)'):format(count, what) or ''
+end
+
 --- Tells whoever has a module open what is wrong with it, once for each time that it was written.
 ---@param module mcp-tools.python.Module
 local function tell(module)
   local path, faults = module.known.path, module:faults()
-  if #faults == 0 or not path or not buffers.of_path(path) then
-    return
+  if #faults > 0 and path and buffers.of_path(path) then
+    notify.error(placed(vim.fn.fnamemodify(path, ':~:.'), faults[1]) .. and_more(#faults - 1, ''))
+    heard = true
   end
-  local line, text = faults[1]:match('^line (%d+): (.*)$')
-  local place = vim.fn.fnamemodify(path, ':~:.') .. (line and ':' .. line or '')
-  local more = #faults > 1 and (' (and %d more: :checkhealth mcp-tools)'):format(#faults - 1) or ''
-  notify.error(('%s: %s%s'):format(place, text or faults[1], more))
+end
+
+--- Tells once, after the first look, that something cannot be loaded: a tool that is not there is looked for elsewhere.
+--- What the project brings along unasked is no news.
+local function tell_at_start()
+  local texts = {}
+  for key, module in vim.spairs(modules) do
+    local faults = module.known and not module.source.fault and module.known.faults or {}
+    if #faults > 0 then
+      local path = module.known.path or key
+      -- The name before the folder: a narrow screen cuts the end.
+      local folder = vim.fn.fnamemodify(path, ':~:h')
+      local where = folder ~= '.' and (' (in %s)'):format(folder) or ''
+      table.insert(texts, placed(vim.fs.basename(path), faults[1]) .. where)
+    end
+  end
+  if #texts > 0 and not heard then
+    notify.warn(texts[1] .. and_more(#texts - 1, #texts > 2 and ' such files' or ' such file'))
+  end
+  heard = true
 end
 
 ---@param registry mcp-tools.Registry
@@ -124,6 +159,7 @@ function M.scan(registry, done, ttl)
   local unread = settle(registry, sources, ttl)
   if #unread == 0 then
     no_python = nil
+    tell_at_start()
     return done()
   end
   -- Start-up cost: what is known from earlier is enough, mostly.
@@ -131,6 +167,7 @@ function M.scan(registry, done, ttl)
     no_python = fault
     if results then
       take(registry, unread, results)
+      tell_at_start()
     end
     done()
   end)

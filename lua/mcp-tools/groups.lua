@@ -78,7 +78,8 @@ end
 ---@return mcp-tools.Error
 local function unknown(what, candidates, text)
   local near = suggest(what, candidates)
-  return nil, errors.new('not_found', text:format(what) .. (near and ('; did you mean %s?'):format(near) or ''))
+  -- The remedy first: a narrow screen cuts the end.
+  return nil, errors.new('not_found', (near and ('did you mean %s? '):format(near) or '') .. text:format(what))
 end
 
 ---@param members mcp-tools.Item[]

@@ -142,7 +142,15 @@ async def test_mistakes_of_authors(open_terminal: Open) -> None:
     })
     """
     async with open_terminal(init=init) as screen:
-        await screen.shows("[mcp-tools] tool 'mine': need_approval: did you mean needs_approval?")
+        await screen.shows("[mcp-tools] need_approval: did you mean needs_approval?")
+        await screen.nvim.lua("""
+          local tool = { description = 'x', annotations = { readonly = true }, need_approvel = true }
+          tool.name, tool.execute = 'one_with_a_name_that_is_long', function() end
+          require('mcp-tools').register(tool)
+        """)
+        await screen.shows("did you mean needs_approval?… (:messages)")
+        await screen.command("McpTools tools disable bufer")
+        await screen.shows("[mcp-tools] did you mean buffer? there is no group or tool 'bufer'")
         await screen.command("McpTools call mine")
         await screen.shows("[mcp-tools] In mine write `ctx(result)` for `return", "Error (execution_error)")
 

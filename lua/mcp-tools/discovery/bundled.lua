@@ -254,8 +254,8 @@ function M.failures(is_known)
   for _, item in ipairs(M.unknown()) do
     if not is_known(item.option, item.name) then
       local what = kinds.row(item.option).grouped and "there is no group or tool '%s'" or "there is none named '%s'"
-      local near = item.near and ("; did you mean '%s'?"):format(item.near) or ''
-      table.insert(list, { source = ('setup{%s}'):format(item.option), error = what:format(item.name) .. near })
+      local near = item.near and ("did you mean '%s'? "):format(item.near) or ''
+      table.insert(list, { source = ('setup{%s}'):format(item.option), error = near .. what:format(item.name) })
     end
   end
   return list

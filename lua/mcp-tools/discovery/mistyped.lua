@@ -61,7 +61,8 @@ end
 ---@return string
 function M.describe(item)
   local text = ("%s: nothing is called '%s'"):format(item.option, item.name)
-  return item.near and ("%s; did you mean '%s'?"):format(text, item.near) or text
+  -- The remedy first: a narrow screen cuts the end.
+  return item.near and ("did you mean '%s'? %s"):format(item.near, text) or text
 end
 
 --- Tells the person of names that are near to one, once.

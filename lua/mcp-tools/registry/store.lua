@@ -100,7 +100,10 @@ local function note(what, normalised, old, source)
   end
   if #normalised.typos > 0 then
     -- Start-up cost: of mistakes alone.
-    require('mcp-tools.notify').once(what, 'warn', ('%s: %s'):format(what, table.concat(normalised.typos, '; ')))
+    local first, more = normalised.typos[1], vim.list_slice(normalised.typos, 2)
+    -- The remedy before the place: a narrow screen cuts the end.
+    local text = table.concat(vim.list_extend({ ('%s (%s)'):format(first, what) }, more), '; ')
+    require('mcp-tools.notify').once(what, 'warn', text)
   end
   normalised.source = source or { origin = 'registered' }
   normalised.source.file = normalised.source.file or file_of(normalised.handler)

@@ -18,8 +18,10 @@ local function unknown(registry, name)
   if type(name) == 'string' then
     local prefix = registry.prefix()
     prefix = vim.startswith(name, prefix) and prefix or '' -- told in the form in which it was asked for
-    local near = suggest(name:sub(#prefix + 1), vim.tbl_keys(registry.entries.tools))
-    text = near and ('%s; did you mean %s?'):format(text, prefix .. near) or text
+    local near, edits = suggest(name:sub(#prefix + 1), vim.tbl_keys(registry.entries.tools))
+    if near and edits <= math.max(1, math.floor(#near / 3)) then -- else a model would take another tool for it
+      text = ('%s; did you mean %s?'):format(text, prefix .. near)
+    end
   end
   return errors.new('unknown_tool', text)
 end

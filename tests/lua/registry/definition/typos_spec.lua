@@ -40,7 +40,7 @@ describe('what is mistyped in a definition', function()
       args = { n = { type = 'number', minimun = 3 }, list = { type = 'array', items = { typ = 'string' } } },
       output_schema = { type = 'object', propertys = { a = { type = 'string' } } },
     })
-    local item = said("tool 'slips': ")
+    local item = said("did you mean needs_approval? (tool 'slips'); ")
     t.eq(vim.log.levels.WARN, item.level)
     for _, text in ipairs({
       'need_approval: did you mean needs_approval?',
@@ -55,7 +55,7 @@ describe('what is mistyped in a definition', function()
     tool('slips', { need_approval = true })
     tool('slips', { need_approval = true })
     tool('last', { need_approval = true })
-    said("tool 'last': need_approval")
+    said("need_approval: did you mean needs_approval? (tool 'last')")
     t.eq(3, #notifications.list)
   end)
 
@@ -73,7 +73,7 @@ describe('what is mistyped in a definition', function()
     said('did you mean mime_type?')
     local args = { a = { descripton = 'y' } }
     mcp_tools.register_prompt({ name = 'slip', description = 'x', titel = 'X', args = args, get = read })
-    said('titel: did you mean title?; args.a.descripton: did you mean description?')
+    said("titel: did you mean title? (prompt 'slip'); args.a.descripton: did you mean description?")
   end)
 
   it('is not what only looks strange', function()
@@ -83,7 +83,7 @@ describe('what is mistyped in a definition', function()
       args = { a = { ['x-order'] = 1, nullable = true, id = 'a', kind = 'b', enumNames = { 'A' }, const = 1 } },
     })
     tool('last', { nedes_approval = true })
-    said("tool 'last': ")
+    said("(tool 'last')")
     t.eq(1, #notifications.list)
   end)
 

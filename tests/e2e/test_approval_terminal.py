@@ -208,6 +208,32 @@ async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> No
             assert text_of(await ended(call)) == "it ran"
 
 
+async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> None:
+    """Said in the frame, where it is seen while one types as well, and gone with its question."""
+    lines = "\n".join(f"line {n}" for n in range(30))
+    async with connect(bridge, "sessions") as client:
+        await screen.type("i")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines}))
+        await screen.shows("<F5> yes", "… 23 more lines")
+        other = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
+        await screen.shows("1 of 2")
+        await looked_at(screen)
+        await screen.type("typed ")
+        await screen.press("F5")
+        await screen.shows("there is more to read: look, then answer again 1 of 2 … 10 more lines", "line 16")
+        await screen.press("F5")
+        await screen.shows("line 29")
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.shows("n: 2", "may this run?")
+        assert "more to read" not in await screen.screen()
+        await looked_at(screen)
+        await screen.press("F5")
+        assert text_of(await ended(other)) == "it ran"
+        assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["typed "]
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
+
+
 @pytest.mark.slow
 async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
     """The window follows to another tab page and size, and comes in a terminal and over the command line."""

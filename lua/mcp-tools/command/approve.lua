@@ -70,7 +70,7 @@ return {
       return approve_missed(choice)
     end
     local ok, why = approval.answer_current(choice)
-    if not ok then
+    if not ok and why then
       notify.warn(why)
     end
   end,

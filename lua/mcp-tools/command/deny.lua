@@ -15,7 +15,7 @@ return {
       return notify.error(('deny %s? :McpTools deny [always | session]'):format(rest))
     end
     local ok, why = approval.answer_current(choice)
-    if not ok then
+    if not ok and why then
       notify.warn(why)
     end
   end,

@@ -38,7 +38,7 @@ local function answer(question, choice)
     return
   end
   local ok, why = question:answer_shown(choice)
-  if not ok then
+  if not ok and why then
     notify.warn(why)
   end
 end
@@ -192,6 +192,14 @@ function M.reveal(question)
   shown:scroll()
   vim.schedule(sync)
   return true
+end
+
+--- Says in the frame why the answer was not taken.
+---@param question mcp-tools.Question
+---@return boolean said
+function M.refuse(question)
+  vim.schedule(sync)
+  return shown ~= nil and shown.question == question and shown:is_here()
 end
 
 --- Enters the window, when there is one.

@@ -107,7 +107,8 @@ end
 ---@param below integer rows that are not on the screen yet
 ---@return table[] chunks
 function M.title(question, below)
-  local chunks = { chunk(' may this run? ', 'Heading') }
+  local why_not = question.why_not
+  local chunks = { chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Cut' or 'Heading') }
   if question.open > 1 then
     table.insert(chunks, chunk(('1 of %d '):format(question.open), 'Heading'))
   end

@@ -92,7 +92,7 @@ end
 --- Answers the question on screen, for commands. Refuses when the person may have meant another one.
 ---@param choice mcp-tools.Choice
 ---@return boolean answered
----@return string? why_not
+---@return string? why_not unless it is said beside the question
 function M.answer_current(choice)
   local question = queue.current()
   if not question then

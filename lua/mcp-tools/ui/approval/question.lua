@@ -46,6 +46,7 @@ local GUARD_NS = 400e6
 ---@field hide fun(question: mcp-tools.Question) also when it was never shown, and when it has answered
 ---@field update? fun(question: mcp-tools.Question) how many questions wait behind it has changed
 ---@field reveal? fun(question: mcp-tools.Question): boolean shows more of it; false when all was on the screen
+---@field refuse? fun(question: mcp-tools.Question): boolean says `why_not` beside it; false when it is not to be seen
 
 ---@class mcp-tools.Question: mcp-tools.Asked
 ---@field id string the call's
@@ -57,6 +58,7 @@ local GUARD_NS = 400e6
 ---@field read boolean? its end was on the screen
 ---@field entered boolean? the cursor was led to it once, or was not to be
 ---@field preview string|false|nil what would change, once it is known
+---@field why_not string? why the last answer was not taken
 ---@field closed boolean?
 ---@field tell mcp-tools.Answer
 ---@field on_close fun(question: mcp-tools.Question)
@@ -78,7 +80,7 @@ end
 
 --- Has an asker do something. What it runs into, a picker or a client's form, is for the log alone.
 ---@param asker mcp-tools.Asker
----@param what 'show'|'hide'|'update'|'reveal'
+---@param what 'show'|'hide'|'update'|'reveal'|'refuse'
 ---@return boolean ok
 ---@return any value
 function Question:have(asker, what)
@@ -157,22 +159,38 @@ function Question:answer(choice, by)
   return true
 end
 
+--- Does not take an answer. Why is said beside the question, where it goes when the question goes and is seen from any
+--- mode; else who answered has to be told.
+---@param why string
+---@return false taken
+---@return string? why_not
+function Question:refuse(why)
+  self.why_not = why
+  for _, asker in ipairs(self.askers) do
+    local _, said = self:have(asker, 'refuse')
+    if said then
+      return false
+    end
+  end
+  return false, why
+end
+
 --- Takes an answer by key or command. Refuses it when the person may have meant another question, and a yes to what was
 --- not on the screen.
 ---@param choice mcp-tools.Choice
 ---@return boolean taken
----@return string? why_not
+---@return string? why_not unless it is said beside the question
 function Question:answer_shown(choice)
   local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
   if too_soon or typing.began_before(self.shown_at) then
     self.took_over = false
     typing.forget()
-    return false, 'the question has just changed: look at it, then answer again'
+    return self:refuse('the question has just changed: look, then answer again')
   end
   for _, asker in ipairs(YES[choice] and self.askers or {}) do
     local ok, more = self:have(asker, 'reveal')
     if more or not ok then
-      return false, 'there is more to read: look at it, then answer again'
+      return self:refuse('there is more to read: look, then answer again')
     end
   end
   return self:answer(choice)

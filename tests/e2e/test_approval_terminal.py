@@ -234,6 +234,31 @@ async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> 
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
 
 
+async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
+    """What is opened while a question is there is seen beside it, and the question is seen whole."""
+    question = ("may this run?", "tool    risky", "without arguments", "<F5> yes")
+    await screen.nvim.lua("""
+      mcp_tools.register({ name = 'poem', description = 'x', annotations = { read_only = true },
+        execute = function(ctx) ctx('roses are red\\nviolets are blue') end })
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'the text' })
+    """)
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows(*question)
+        await screen.command("McpTools call poem")
+        await screen.shows(
+            "the text", *question, "call poem: done in", "\nroses are red", "\nviolets are blue"
+        )
+        await screen.command("McpTools status")
+        await screen.shows(*question, "bridge: ready", "calls       1 in flight")
+        await screen.command("q")
+        await screen.command("McpTools call test_ecko")
+        await screen.shows("the text", *question, "Error (unknown_tool)")
+        await looked_at(screen)
+        await screen.command("McpTools deny")
+        assert error_of(await ended(call))["code"] == "access_denied"
+
+
 @pytest.mark.slow
 async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
     """The window follows to another tab page and size, and comes in a terminal and over the command line."""

@@ -27,6 +27,9 @@ local wanted
 ---@type mcp-tools.ApprovalWindow?
 local shown
 local group, retrying, stale
+---@type integer? window in which something was opened while a question was there
+local opened
+local in_the_way = false
 local deaf_until = 0
 
 local sync
@@ -68,7 +71,7 @@ local function open(question)
       answer(question, choice.name)
     end
   end
-  shown, stale = Window.open(question, actions), false
+  shown, stale = Window.open(question, actions, opened), false
   if not question.entered then
     question.entered = true
     enter()
@@ -88,7 +91,7 @@ end
 local function stop_watching()
   if group then
     api.nvim_del_augroup_by_id(group)
-    group = nil
+    group, opened = nil, nil
   end
 end
 
@@ -123,7 +126,17 @@ local function watch()
   on('VimResized', function()
     stale = true
   end)
-  on({ 'TabEnter', 'VimResized', 'WinEnter', 'WinScrolled', 'ModeChanged' }, function()
+  on('BufWinEnter', function()
+    local window = api.nvim_get_current_win()
+    if not shown or window ~= shown.window then
+      opened = window
+    end
+  end)
+  on({ 'BufWinEnter', 'WinEnter', 'WinResized' }, function()
+    in_the_way = true
+    vim.schedule(sync)
+  end)
+  on({ 'TabEnter', 'VimResized', 'WinScrolled', 'ModeChanged' }, function()
     vim.schedule(sync)
   end)
 end
@@ -138,7 +151,10 @@ local function reconcile()
   watch()
   if not shown then
     open(wanted)
+  elseif in_the_way then
+    shown:make_way(opened)
   end
+  in_the_way = false
   shown:set_frame()
   -- The editor may be waiting for a key, in the command line for one, and would not draw by itself.
   if api.nvim_get_mode().mode:sub(1, 1) == 'c' then

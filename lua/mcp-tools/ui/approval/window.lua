@@ -1,4 +1,4 @@
---- The floating window of a question for approval: where it is, its text, its colours, what its frame says.
+--- The floating window of a question for approval: its text, its colours, what its frame says.
 ---
 --- Receives: a question; what its keys do.
 --- Sends: a window that is not entered; how much of it was never on the screen.
@@ -6,6 +6,7 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local frame = require('mcp-tools.ui.approval.frame')
+local place = require('mcp-tools.ui.approval.place')
 local sanitize = require('mcp-tools.util.sanitize')
 local text = require('mcp-tools.ui.approval.text')
 
@@ -14,8 +15,6 @@ local api = vim.api
 local M = {}
 
 local MAX_WIDTH, MIN_WIDTH = 100, 20
---- Of the screen; the person goes on working in the rest.
-local SHARE = 0.6
 
 --- What is coloured, by the groups of any colour scheme.
 local COLOURS = {
@@ -79,19 +78,18 @@ local function buffer_of(question, keys)
   return buffer
 end
 
---- Where it goes: the half of the screen that the cursor is not in.
 ---@param rows integer
+---@param opened integer? window that is not to be hidden
 ---@return table
-local function layout(rows)
-  local screen = vim.o.lines - vim.o.cmdheight
-  local low = api.nvim_win_get_position(0)[1] + vim.fn.winline() > screen / 2
+local function layout(rows, opened)
+  local at = place.find(rows, opened)
   return {
     relative = 'editor',
-    anchor = low and 'NE' or 'SE',
-    row = low and 0 or screen - 1,
+    anchor = 'NE',
+    row = at.row,
     col = vim.o.columns,
     width = width_of_window(),
-    height = math.max(1, math.min(rows, math.floor(screen * SHARE))),
+    height = at.height,
     style = 'minimal',
     border = 'rounded',
     zindex = 60,
@@ -103,8 +101,9 @@ end
 --- Opens it.
 ---@param question mcp-tools.Question
 ---@param actions table<mcp-tools.Choice|'leave', fun()>
+---@param opened integer? window that is not to be hidden
 ---@return mcp-tools.ApprovalWindow
-function M.open(question, actions)
+function M.open(question, actions, opened)
   set_highlights()
   local keys = {}
   for _, choice in ipairs(choices_of(question)) do
@@ -115,7 +114,7 @@ function M.open(question, actions)
   end
   local buffer = buffer_of(question, keys)
   local rows = api.nvim_buf_line_count(buffer)
-  local ok, window = pcall(api.nvim_open_win, buffer, false, layout(rows))
+  local ok, window = pcall(api.nvim_open_win, buffer, false, layout(rows, opened))
   if not ok then
     api.nvim_buf_delete(buffer, { force = true })
     error(window, 0)
@@ -163,6 +162,20 @@ function Window:scroll()
     local top = math.max(1, math.min(vim.fn.line('w$') + 1, self.rows - height + 1))
     vim.fn.winrestview({ topline = top, lnum = top, col = 0 })
   end)
+end
+
+--- Makes way for the cursor, and for what has been opened since. It stays while the cursor is in it.
+---@param opened integer? window
+function Window:make_way(opened)
+  if self:has_cursor() then
+    return
+  end
+  local config = api.nvim_win_get_config(self.window)
+  local row = place.find(self.rows, opened, config.row).row
+  if row ~= config.row then
+    config = { relative = 'editor', anchor = 'NE', row = row, col = vim.o.columns }
+    api.nvim_win_set_config(self.window, config)
+  end
 end
 
 --- Has the frame say what is true now.

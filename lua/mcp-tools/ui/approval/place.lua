@@ -1,0 +1,65 @@
+--- Where the floating window of a question for approval stands, so that the person sees what they are doing.
+---
+--- Receives: how many rows it wants; the window in which something was opened while it was there.
+--- Sends: its row and height, away from the cursor and from that window.
+--- Does not know about: questions, its text, when it moves.
+
+local api = vim.api
+
+local M = {}
+
+--- Of the screen; the person goes on working in the rest.
+local SHARE = 0.6
+--- Rows of the frame.
+local FRAME = 2
+--- The line that the cursor is in counts for more than any other window.
+local CURSOR_COST = 1000
+
+---@param window integer?
+---@return integer? top row, from 0
+---@return integer? below first row after it
+local function rows_of(window)
+  if not window or not api.nvim_win_is_valid(window) or api.nvim_win_get_config(window).relative ~= '' then
+    return nil
+  elseif api.nvim_win_get_tabpage(window) ~= api.nvim_get_current_tabpage() then
+    return nil
+  end
+  local info = vim.fn.getwininfo(window)[1]
+  return info.winrow - 1, info.winrow - 1 + info.winbar + info.height
+end
+
+--- Finds a place. One as good as where it stands is no reason to move.
+---@param rows integer of its text
+---@param opened integer? window
+---@param now integer? row where it stands
+---@return { row: integer, height: integer }
+function M.find(rows, opened, now)
+  local screen = vim.o.lines - vim.o.cmdheight
+  local height = math.max(1, math.min(rows, math.floor(screen * SHARE)))
+  local box = height + FRAME
+  local lowest = math.max(0, screen - 1 - box)
+  local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
+  local top, below = rows_of(opened)
+
+  local function cost(row)
+    local covers_cursor = cursor >= row and cursor < row + box
+    local covered = top and math.min(row + box, below) - math.max(row, top) or 0
+    return (covers_cursor and CURSOR_COST or 0) + math.max(0, covered)
+  end
+
+  -- The half that the cursor is not in comes first.
+  local low = cursor + 1 > screen / 2
+  local candidates = { now or -1, low and 0 or lowest, low and lowest or 0 }
+  if top then
+    vim.list_extend(candidates, { top - 1 - box, below + 1 })
+  end
+  local best
+  for _, row in ipairs(candidates) do
+    if row >= 0 and row <= lowest and (not best or cost(row) < cost(best)) then
+      best = row
+    end
+  end
+  return { row = best, height = height }
+end
+
+return M

@@ -144,6 +144,21 @@ async def test_questions(screen: Terminal) -> None:
     await screen.press("Enter")
     await screen.shows("form: done in", '"action": "accept"', '"kind": "b"', '"name": "Ada"', '"size": 5')
 
-    await call(screen, "form", "Which kind:")
+    await call(screen, "form", "Which kind:", "1: Ay")
+    await screen.press("Enter")
+    await screen.until(lambda text: text.count("1: Ay") == 2, "the question again: it has to be answered")
+    await screen.type("1")
+    await screen.press("Enter")
+    await screen.shows("Your name: ")
+    await screen.type("Ada")
+    await screen.press("Enter")
+    await screen.shows("size, may be left out: ")
+    await screen.press("Enter")
+    await screen.shows("1: yes", "3: (leave it out)")
+    await screen.press("Enter")
+    shown = await screen.shows("form: done in", '"action": "accept"', '"kind": "a"', '"name": "Ada"')
+    assert "sure" not in shown.split("call form: done in")[1]
+
+    await call(screen, "form", "Which kind:", "1: Ay")
     await screen.press("Escape")
     await screen.shows("form: done in", '"action": "cancel"')

@@ -156,6 +156,19 @@ local function ask_text(field, fault, done)
   end)
 end
 
+--- `vim.ui.select` gives nothing for `<Enter>` on nothing and for `<Esc>` alike: tells them apart by the last key.
+---@return fun(): boolean stop was it `<Enter>`?
+local function watch_enter()
+  local last
+  local namespace = vim.on_key(function(key, typed)
+    last = typed ~= nil and typed ~= '' and typed or key
+  end)
+  return function()
+    vim.on_key(nil, namespace)
+    return last == '\r' or last == '\n'
+  end
+end
+
 ---@param field mcp-tools.FormField
 ---@param done fun(value: any, left: boolean?)
 local function ask_choice(field, done)
@@ -163,19 +176,29 @@ local function ask_choice(field, done)
   if not field.required then
     table.insert(choices, { label = '(leave it out)' })
   end
-  vim.ui.select(choices, {
+  local was_enter = watch_enter()
+  local ok, err = pcall(vim.ui.select, choices, {
     prompt = field.prompt .. ':',
     format_item = function(choice)
       local is_default = choice.value ~= nil and choice.value == field.schema.default
       return sanitize.line(choice.label .. (is_default and ' (default)' or ''))
     end,
   }, function(choice)
+    local is_empty = was_enter() and not choice
     if choice then
       done(choice.value)
+    elseif is_empty and field.required then
+      vim.schedule(function()
+        ask_choice(field, done)
+      end)
     else
-      done(nil, true)
+      done(nil, not is_empty)
     end
   end)
+  if not ok then
+    was_enter()
+    error(err, 0)
+  end
 end
 
 ---@param message string
@@ -188,7 +211,7 @@ local function ask_plainly(message, answer)
   end)
 end
 
---- Asks field by field. To leave one is to cancel the form.
+--- Asks field by field. To leave one is to cancel the form; `<Enter>` without an answer leaves out only this field.
 ---@param params { message: string, requestedSchema: table? }
 ---@param answer fun(result: mcp-tools.ElicitResult) called once
 ---@param wanted fun(): boolean false: nobody waits for the rest any more

@@ -81,7 +81,7 @@ local function give_up(err)
   else
     fault = launch.fault(err, prepared and prepared.source)
     current.fault = fault
-    notify.once('bridge', 'error', ('the bridge does not run: %s. %s'):format(err, fault.advice))
+    notify.once('bridge', 'error', ('the bridge does not run: %s'):format(err), fault.advice)
   end
 end
 

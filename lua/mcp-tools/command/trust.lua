@@ -156,8 +156,8 @@ local function change(name, level)
     local near = suggest(name, names)
     return notify.error('there is no tool ' .. name, near and ('did you mean %s?'):format(near) or ':McpTools tools')
   elseif not vim.list_contains(LEVELS, level) then
-    local text = ('a tool cannot be "%s"; one of %s'):format(level, table.concat(LEVELS, ', '))
-    return notify.error(text)
+    local text = ('a tool cannot be "%s"'):format(level)
+    return notify.error(text, 'One of ' .. table.concat(LEVELS, ', '))
   end
   set({ definition }, level)
 end

@@ -114,7 +114,8 @@ local function tell_at_start()
       -- The name before the folder: a narrow screen cuts the end.
       local folder = vim.fn.fnamemodify(path, ':~:h')
       local where = folder ~= '.' and (' (in %s)'):format(folder) or ''
-      table.insert(texts, placed(vim.fs.basename(path), faults[1]) .. where)
+      local text = placed(vim.fs.basename(path), faults[1]):gsub('ModuleNotFoundError: ', '') -- it says so itself
+      table.insert(texts, text .. where)
     end
   end
   if #texts > 0 and not heard then

@@ -105,6 +105,8 @@ describe(':McpTools', function()
   it('names the nearest subcommand for one that is not there', function()
     vim.cmd('McpTools stauts')
     notifications.wait('there is no :McpTools stauts; did you mean status?')
+    vim.cmd('McpTools trust wait deny')
+    notifications.wait('One of trusted, verified, untrusted, denied: a tool cannot be "deny"')
   end)
 
   it('refuses words that a subcommand does nothing with', function()

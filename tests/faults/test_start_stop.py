@@ -255,7 +255,9 @@ async def test_given_up_after_five_tries(spawn_nvim: Spawn, tmp_path: Path) -> N
 
     status, said = await given_up(nvim, timeout=20_000)
 
-    assert said.startswith("[mcp-tools] See :McpTools log; :McpTools start tries again: the bridge does not run")
+    assert said.startswith(
+        "[mcp-tools] See :McpTools log; :McpTools start tries again: the bridge does not run"
+    )
     assert "the cellar is flooded" in said
     assert (status["tries"], tries.read_text().count("x")) == (5, 6)
     await nvim.lua("start('b') mcp_tools.stop()")

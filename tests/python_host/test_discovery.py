@@ -356,8 +356,8 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
 
 
-async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Path, tmp_path: Path) -> None:
-    """One line in each editor, read anew or known from before, for whoever misses a tool; then it is known."""
+async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Path) -> None:
+    """One line in each editor, read anew or known from before, for whoever misses a tool; no second one."""
     write(plugin, "mcp_tools/one.py", "one")
     lacks = plugin / "mcp_tools" / "lacks.py"
     lacks.write_text("import os\nimport no_such_module\n")

@@ -257,6 +257,21 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         await looked_at(screen)
         await screen.command("McpTools deny")
         assert error_of(await ended(call))["code"] == "access_denied"
+        await screen.hides("may this run?")
+        await screen.command("only")
+        lines = "\n".join(f"line {n}" for n in range(30))
+        call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines}))
+        await screen.shows("may this run? … 23 more lines")
+        await screen.command("McpTools status")
+        lower = await screen.shows(
+            "may this run? … ", "tool    risky", "<F5> yes", "bridge: ready", "1 in flight"
+        )
+        assert "… 23 more lines" not in lower
+        await screen.command("q")
+        await screen.shows("may this run? … 23 more lines")
+        await looked_at(screen)
+        await screen.command("McpTools deny")
+        assert error_of(await ended(call))["code"] == "access_denied"
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ local M = {}
 local SHARE = 0.6
 --- Rows of the frame.
 local FRAME = 2
+--- Rows that hold what is asked; lower it is not made.
+local LEAST = 8
 --- The line that the cursor is in counts for more than any other window.
 local CURSOR_COST = 1000
 
@@ -28,38 +30,57 @@ local function rows_of(window)
   return info.winrow - 1, info.winrow - 1 + info.winbar + info.height
 end
 
---- Finds a place. One as good as where it stands is no reason to move.
+--- How high it may be: as it wants, or what is left beside the window that was opened.
+---@param wanted integer
+---@param screen integer
+---@param top integer?
+---@param below integer?
+---@return integer[] the highest first
+local function heights(wanted, screen, top, below)
+  local list = { wanted }
+  for _, gap in ipairs(top and { top - 1, screen - 1 - below } or {}) do
+    local height = gap - FRAME
+    if height >= LEAST and height < wanted then
+      table.insert(list, height)
+    end
+  end
+  table.sort(list, function(a, b)
+    return a > b
+  end)
+  return list
+end
+
+--- Finds a place. One as good as where it stands is no reason to move, and only what would be hidden makes it lower.
 ---@param rows integer of its text
 ---@param opened integer? window
 ---@param now integer? row where it stands
 ---@return { row: integer, height: integer }
 function M.find(rows, opened, now)
   local screen = vim.o.lines - vim.o.cmdheight
-  local height = math.max(1, math.min(rows, math.floor(screen * SHARE)))
-  local box = height + FRAME
-  local lowest = math.max(0, screen - 1 - box)
+  local wanted = math.max(1, math.min(rows, math.floor(screen * SHARE)))
   local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
+  local low = cursor + 1 > screen / 2
   local top, below = rows_of(opened)
 
-  local function cost(row)
-    local covers_cursor = cursor >= row and cursor < row + box
-    local covered = top and math.min(row + box, below) - math.max(row, top) or 0
-    return (covers_cursor and CURSOR_COST or 0) + math.max(0, covered)
-  end
-
-  -- The half that the cursor is not in comes first.
-  local low = cursor + 1 > screen / 2
-  local candidates = { now or -1, low and 0 or lowest, low and lowest or 0 }
-  if top then
-    vim.list_extend(candidates, { top - 1 - box, below + 1 })
-  end
-  local best
-  for _, row in ipairs(candidates) do
-    if row >= 0 and row <= lowest and (not best or cost(row) < cost(best)) then
-      best = row
+  local best = { row = 0, height = wanted, cost = math.huge }
+  for _, height in ipairs(heights(wanted, screen, top, below)) do
+    local box = height + FRAME
+    local lowest = math.max(0, screen - 1 - box)
+    -- The half that the cursor is not in comes first.
+    local candidates = { now or -1, low and 0 or lowest, low and lowest or 0 }
+    if top then
+      vim.list_extend(candidates, { top - 1 - box, below + 1 })
+    end
+    for _, row in ipairs(candidates) do
+      local covers_cursor = cursor >= row and cursor < row + box
+      local covered = top and math.max(0, math.min(row + box, below) - math.max(row, top)) or 0
+      local cost = (covers_cursor and CURSOR_COST or 0) + covered
+      if row >= 0 and row <= lowest and cost < best.cost then
+        best = { row = row, height = height, cost = cost }
+      end
     end
   end
-  return { row = best, height = height }
+  return { row = best.row, height = best.height }
 end
 
 return M

@@ -171,10 +171,10 @@ function Window:make_way(opened)
     return
   end
   local config = api.nvim_win_get_config(self.window)
-  local row = place.find(self.rows, opened, config.row).row
-  if row ~= config.row then
-    config = { relative = 'editor', anchor = 'NE', row = row, col = vim.o.columns }
-    api.nvim_win_set_config(self.window, config)
+  local at = place.find(self.rows, opened, config.row)
+  if at.row ~= config.row or at.height ~= config.height then
+    at.relative, at.anchor, at.col = 'editor', 'NE', vim.o.columns
+    api.nvim_win_set_config(self.window, at)
   end
 end
 

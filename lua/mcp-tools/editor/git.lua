@@ -8,9 +8,11 @@
 --- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
 --- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
 --- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
---- the folder that has `.git` in it, never another.
+--- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, so
+--- that a stranger's folder does not show the history of another project.
 
 local process = require('mcp-tools.editor.process')
+local read_now = require('mcp-tools.files.read_now')
 
 local M = {}
 
@@ -92,6 +94,66 @@ local function is_repository(folder)
   return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
 end
 
+--- The path that a file of git's consists of.
+---@param file string
+---@param base string that a relative one counts from
+---@param prefix? string before it
+---@return string? resolved
+local function path_in(file, base, prefix)
+  local line = (read_now(file, 4096) or ''):match('^[^\n]*')
+  if not vim.startswith(line, prefix or '') then
+    return nil
+  end
+  local path = line:sub(#(prefix or '') + 1)
+  if path == '' or path:find('%z') then
+    return nil
+  end
+  return vim.uv.fs_realpath(path:sub(1, 1) == '/' and path or base .. '/' .. path)
+end
+
+---@param path string
+---@param folder string
+local function is_below(path, folder)
+  return vim.startswith(path, folder == '/' and '/' or folder .. '/')
+end
+
+--- Does what `.git` points to belong to this folder? That of a linked work tree names the `.git` in it, that of a
+--- submodule lies in the repository of a folder above.
+---@param gitdir string resolved
+---@param folder string resolved
+---@return boolean
+local function belongs_to(gitdir, folder)
+  local dot_git = folder .. '/.git'
+  if is_below(gitdir, folder) or path_in(gitdir .. '/gitdir', gitdir) == dot_git then
+    return true
+  end
+  local owner = gitdir:match('^(.*)/%.git/modules/.')
+  return owner ~= nil and is_below(folder, owner)
+end
+
+--- The repository that has the history of one whose own folder this is.
+---@param gitdir string resolved
+---@return boolean it is this one, or that which this is a linked work tree of
+local function is_whole(gitdir)
+  if not vim.uv.fs_lstat(gitdir .. '/commondir') then
+    return true
+  end
+  local common = path_in(gitdir .. '/commondir', gitdir)
+  return common ~= nil and is_below(gitdir, common .. '/worktrees')
+end
+
+--- Why its repository is not looked at.
+---@param folder string resolved
+---@return string? fault
+local function fault_of(folder)
+  local dot_git = folder .. '/.git'
+  local stat = vim.uv.fs_stat(dot_git)
+  local gitdir = stat and stat.type == 'file' and path_in(dot_git, folder, 'gitdir: ') or vim.uv.fs_realpath(dot_git)
+  if not gitdir or not belongs_to(gitdir, folder) or not is_whole(gitdir) then
+    return ('%s points to a repository that does not point back'):format(dot_git)
+  end
+end
+
 --- The folder that has `.git` in it: this one, or the nearest above.
 ---@param folder string
 ---@return string? worktree
@@ -102,7 +164,8 @@ local function worktree_of(folder)
     local dot_git = (folder == '/' and '' or folder) .. '/.git'
     local stat = vim.uv.fs_stat(dot_git)
     if stat and (stat.type == 'file' or is_repository(dot_git)) then
-      return folder
+      local fault = fault_of(folder)
+      return not fault and folder or nil, fault
     elseif is_repository(folder) then
       return nil, ('%s is a bare repository'):format(folder)
     elseif folder == '/' then

@@ -55,6 +55,13 @@ function M.of_path(path)
   end
 end
 
+--- Bytes of its text.
+---@param bufnr integer loaded
+---@return integer
+function M.size(bufnr)
+  return api.nvim_buf_get_offset(bufnr, api.nvim_buf_line_count(bufnr))
+end
+
 --- Lines of a buffer, as far as they fit; of one that does not fit at all its beginning. No more is copied.
 ---@param bufnr integer loaded
 ---@param first integer from 1

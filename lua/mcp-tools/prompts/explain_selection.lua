@@ -18,7 +18,8 @@ return {
     if not found then
       return ctx:fail('not_found', 'nothing is selected in the current file; select something and try again')
     elseif not found.text then
-      return ctx:fail('not_found', ('the selection is not given: its file is %s'):format(found.withheld))
+      local what = found.withheld == 'too large' and 'it' or 'its file'
+      return ctx:fail('not_found', ('the selection is not given: %s is %s'):format(what, found.withheld))
     end
     local cut = #found.text > MAX_TEXT
     local around = not cut and excerpt.numbered_of(found.bufnr, found.start_line - AROUND, found.end_line + AROUND)

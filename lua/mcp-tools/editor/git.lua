@@ -8,8 +8,8 @@
 --- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
 --- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
 --- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
---- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, so
---- that a stranger's folder does not show the history of another project.
+--- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, and
+--- what lies in the folder borrows no objects: a stranger's folder does not show the history of another project.
 
 local process = require('mcp-tools.editor.process')
 local read_now = require('mcp-tools.files.read_now')
@@ -94,6 +94,12 @@ local function is_repository(folder)
   return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
 end
 
+---@param path string
+---@param base string that a relative one counts from
+local function absolute(path, base)
+  return path:sub(1, 1) == '/' and path or base .. '/' .. path
+end
+
 --- The path that a file of git's consists of.
 ---@param file string
 ---@param base string that a relative one counts from
@@ -108,7 +114,7 @@ local function path_in(file, base, prefix)
   if path == '' or path:find('%z') then
     return nil
   end
-  return vim.uv.fs_realpath(path:sub(1, 1) == '/' and path or base .. '/' .. path)
+  return vim.uv.fs_realpath(absolute(path, base))
 end
 
 ---@param path string
@@ -117,29 +123,47 @@ local function is_below(path, folder)
   return vim.startswith(path, folder == '/' and '/' or folder .. '/')
 end
 
---- Does what `.git` points to belong to this folder? That of a linked work tree names the `.git` in it, that of a
---- submodule lies in the repository of a folder above.
+--- Does what `.git` points to name this folder? That of a linked work tree has the path of the `.git` in it, that of a
+--- submodule its work tree among its settings.
 ---@param gitdir string resolved
 ---@param folder string resolved
 ---@return boolean
-local function belongs_to(gitdir, folder)
-  local dot_git = folder .. '/.git'
-  if is_below(gitdir, folder) or path_in(gitdir .. '/gitdir', gitdir) == dot_git then
+local function points_back(gitdir, folder)
+  if path_in(gitdir .. '/gitdir', gitdir) == folder .. '/.git' then
     return true
   end
-  local owner = gitdir:match('^(.*)/%.git/modules/.')
-  return owner ~= nil and is_below(folder, owner)
+  local settings = read_now(gitdir .. '/config', 64 * 1024) or ''
+  local worktree = settings:match('%f[%w]worktree%s*=%s*"?([^\n"]+)')
+  return worktree ~= nil and vim.uv.fs_realpath(absolute(worktree, gitdir)) == folder
 end
 
---- The repository that has the history of one whose own folder this is.
+--- The repository that has the history: this one, or that which it is a linked work tree of.
 ---@param gitdir string resolved
----@return boolean it is this one, or that which this is a linked work tree of
-local function is_whole(gitdir)
+---@return string?
+local function common_of(gitdir)
   if not vim.uv.fs_lstat(gitdir .. '/commondir') then
-    return true
+    return gitdir
   end
   local common = path_in(gitdir .. '/commondir', gitdir)
-  return common ~= nil and is_below(gitdir, common .. '/worktrees')
+  return common and is_below(gitdir, common .. '/worktrees') and common or nil
+end
+
+--- Has it what it names? No link among its objects leads away, and no other repository lends it some. Then a name of
+--- a revision that leads elsewhere names nothing.
+---@param common string resolved
+---@return boolean
+local function has_its_objects(common)
+  local objects = common .. '/objects'
+  if vim.uv.fs_realpath(objects) ~= objects then
+    return vim.uv.fs_lstat(objects) == nil
+  end
+  for name, kind in vim.fs.dir(objects) do
+    kind = kind ~= 'unknown' and kind or (vim.uv.fs_lstat(objects .. '/' .. name) or {}).type
+    if kind == 'link' then
+      return false
+    end
+  end
+  return vim.uv.fs_lstat(objects .. '/info/alternates') == nil
 end
 
 --- Why its repository is not looked at.
@@ -149,8 +173,11 @@ local function fault_of(folder)
   local dot_git = folder .. '/.git'
   local stat = vim.uv.fs_stat(dot_git)
   local gitdir = stat and stat.type == 'file' and path_in(dot_git, folder, 'gitdir: ') or vim.uv.fs_realpath(dot_git)
-  if not gitdir or not belongs_to(gitdir, folder) or not is_whole(gitdir) then
+  local common = gitdir and common_of(gitdir)
+  if not common or not (is_below(gitdir, folder) or points_back(gitdir, folder)) then
     return ('%s points to a repository that does not point back'):format(dot_git)
+  elseif not has_its_objects(common) then
+    return ('%s borrows its objects from another repository'):format(dot_git)
   end
 end
 

@@ -140,6 +140,11 @@ describe('git', function()
     own('submodule', '--quiet', 'add', project.base .. '/other', 'module')
     project.write('module/a.txt', 'y\n')
     t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.root .. '/module' }).stdout)
+    own('commit', '-q', '-m', 'module')
+    own('worktree', 'add', '-q', '../third')
+    own('-C', '../third', 'submodule', '--quiet', 'update', '--init')
+    project.write(project.base .. '/third/module/a.txt', 'z\n')
+    t.eq(' M a.txt\n', ask({ 'status', '--short' }, { cwd = project.base .. '/third/module' }).stdout)
   end)
 
   it('shows no repository of somebody else, whatever points to it', function()
@@ -171,10 +176,47 @@ describe('git', function()
       vim.fn.mkdir(dot_git .. '/refs')
       project.write(dot_git .. '/commondir', '../../project/.git\n')
     end)
+    local function borrows(make)
+      vim.fn.delete(stranger, 'rf')
+      vim.fn.mkdir(stranger, 'p')
+      system({ 'git', 'init', '-q', '-b', 'main', stranger })
+      make(stranger .. '/.git')
+      -- So it needs to know no hash.
+      vim.uv.fs_symlink(project.root .. '/.git/refs/heads/main', stranger .. '/.git/refs/heads/main')
+      t.matches('second', system({ 'git', 'log', '-n1' }, stranger))
+      local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
+      t.eq('', answer.stdout)
+      t.matches('borrows', answer.fault)
+    end
+    borrows(function(dot_git)
+      project.write(dot_git .. '/objects/info/alternates', project.root .. '/.git/objects\n')
+    end)
+    borrows(function(dot_git)
+      vim.fn.delete(dot_git .. '/objects', 'rf')
+      vim.uv.fs_symlink(project.root .. '/.git/objects', dot_git .. '/objects')
+    end)
+    borrows(function(dot_git)
+      for name in vim.fs.dir(project.root .. '/.git/objects') do
+        vim.fn.delete(dot_git .. '/objects/' .. name, 'rf')
+        vim.uv.fs_symlink(project.root .. '/.git/objects/' .. name, dot_git .. '/objects/' .. name)
+      end
+    end)
     own('worktree', 'add', '-q', '../linked') -- whose folder names another `.git` than the stranger's
     here(function(dot_git)
       project.write(dot_git, ('gitdir: %s/.git/worktrees/linked\n'):format(project.root))
     end)
+  end)
+
+  it('is that of the person, not one that lies in the project', function()
+    local path, script = vim.env.PATH, project.write('bin/git', '#!/bin/sh\necho >> ' .. marker .. '\n')
+    vim.uv.fs_chmod(script, 493)
+    vim.uv.fs_symlink(project.root .. '/bin', project.base .. '/linked-bin')
+    for _, folder in ipairs({ 'bin', '.', '', project.root .. '/bin', project.base .. '/linked-bin' }) do
+      vim.env.PATH = folder .. ':' .. path
+      t.eq(true, ask({ 'status' }).ok)
+    end
+    vim.env.PATH = path
+    t.eq(nil, vim.uv.fs_stat(marker))
   end)
 
   it('is not steered by the environment of the editor', function()

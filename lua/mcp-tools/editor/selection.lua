@@ -97,8 +97,7 @@ function M.get(root)
     start_line = first,
     start_column = whole and 1 or position.column(bufnr, first - 1, from[3] - 1),
     end_line = last,
-    end_column = whole and math.max(position.characters(last_text), 1)
-      or position.column(bufnr, last - 1, to_byte - 1),
+    end_column = whole and math.max(position.characters(last_text), 1) or position.column(bufnr, last - 1, to_byte - 1),
   }
   local ok, why = access.buffer(bufnr, root)
   if not ok or is_large then

@@ -170,8 +170,10 @@ def request_is_done(request: web.Request, connection: _Connection | None) -> Non
 
 
 def _is_of_the_client(record: logging.LogRecord) -> bool:
-    """aiohttp logs a trace for what is no HTTP; it was answered with 400, and says nothing about us."""
-    return record.exc_info is not None and isinstance(record.exc_info[1], HttpProcessingError)
+    """aiohttp logs a trace for what is no HTTP, and for a body that is not encoded as it says; whoever sent
+    it was answered, and it says nothing about us."""
+    known = (HttpProcessingError, web.RequestPayloadError)
+    return record.exc_info is not None and isinstance(record.exc_info[1], known)
 
 
 class _Connection(asyncio.Protocol):

@@ -8,12 +8,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 MAX_TOMBSTONES = 4096
 """Deleted sessions remembered, over all editors of a user; more than a week of work."""
+
+MAX_BYTES = 1024 * 1024
+"""Several times of what they take; what is longer was not written by us."""
+
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""Opening a pipe that nobody is at the other end of would hold every request."""
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +59,9 @@ class Tombstones:
             if self._shrink():
                 self._rewrite(self._path)
             else:
-                stat = self._append(self._path, line := f"{_digest(key)} {expiry}\n")
-                if stat.st_size == self._seen[1] + len(line):  # else somebody else wrote as well: read it
-                    self._seen = (stat.st_mtime_ns, stat.st_size)
+                now = self._append(self._path, line := f"{_digest(key)} {expiry}\n")
+                if now.st_size == self._seen[1] + len(line):  # else somebody else wrote as well: read it
+                    self._seen = (now.st_mtime_ns, now.st_size)
         except OSError as failure:
             logger.warning("deleted sessions cannot be remembered in %s: %s", self._path, failure)
 
@@ -62,16 +69,16 @@ class Tombstones:
         if self._path is None:
             return
         try:
-            stat = self._path.stat()
-            if (stat.st_mtime_ns, stat.st_size) == self._seen:
+            found = self._path.stat()
+            if (found.st_mtime_ns, found.st_size) == self._seen:
                 return
-            text = self._path.read_text("ascii", "replace")
+            text = _read(self._path)
         except FileNotFoundError:
             return
         except OSError as failure:
             logger.warning("deleted sessions cannot be read from %s: %s", self._path, failure)
             return
-        self._seen = (stat.st_mtime_ns, stat.st_size)
+        self._seen = (found.st_mtime_ns, found.st_size)
         for line in text.splitlines():
             digest, _, expiry = line.partition(" ")
             if expiry.isdecimal():
@@ -89,8 +96,9 @@ class Tombstones:
 
     def _append(self, path: Path, line: str) -> os.stat_result:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_WAIT, 0o600)
         try:
+            _check(descriptor)
             os.write(descriptor, line.encode("ascii"))
             return os.fstat(descriptor)
         finally:
@@ -101,6 +109,18 @@ class Tombstones:
         new.unlink(missing_ok=True)
         self._append(new, "".join(f"{digest} {expiry}\n" for digest, expiry in self._expiries.items()))
         new.replace(path)
+
+
+def _read(path: Path) -> str:
+    descriptor = os.open(path, os.O_RDONLY | NO_WAIT)
+    with open(descriptor, encoding="ascii", errors="replace") as file:
+        _check(descriptor)
+        return file.read(MAX_BYTES)
+
+
+def _check(descriptor: int) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError("it is no regular file")
 
 
 def _digest(key: str) -> str:

@@ -10,6 +10,8 @@ local buffer = require('mcp-tools.files.buffer')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 
+local api = vim.api
+
 local M = {}
 
 --- The buffers in view where the cursor is, and where it was before, in this tab page and the last one.
@@ -51,6 +53,45 @@ function M.of_path(path)
       return bufnr
     end
   end
+end
+
+--- Bytes of its text.
+---@param bufnr integer loaded
+---@return integer
+function M.size(bufnr)
+  return api.nvim_buf_get_offset(bufnr, api.nvim_buf_line_count(bufnr))
+end
+
+--- Lines of a buffer, as far as they fit; of one that does not fit at all its beginning. No more is copied.
+---@param bufnr integer loaded
+---@param first integer from 1
+---@param max_lines integer
+---@param max_bytes integer
+---@return string[]
+---@return boolean cut there is more behind them
+function M.some_lines(bufnr, first, max_lines, max_bytes)
+  local total, before = api.nvim_buf_line_count(bufnr), first - 1
+  local count = math.min(total - before, max_lines)
+  if count < 1 then
+    return {}, false
+  end
+  local limit = api.nvim_buf_get_offset(bufnr, before) + max_bytes
+  if api.nvim_buf_get_offset(bufnr, before + count) > limit then
+    local low, high = 0, count
+    while high - low > 1 do
+      local middle = math.floor((low + high) / 2)
+      if api.nvim_buf_get_offset(bufnr, before + middle) > limit then
+        high = middle
+      else
+        low = middle
+      end
+    end
+    count = low
+  end
+  if count == 0 then
+    return api.nvim_buf_get_text(bufnr, before, 0, before, max_bytes, {}), true
+  end
+  return api.nvim_buf_get_lines(bufnr, before, before + count, false), before + count < total
 end
 
 --- What `path` or `bufnr` names.

@@ -118,9 +118,9 @@ function M.describe(ctx)
     'Variables:\n' .. excerpt.fenced(variables(ctx, session, frame)),
   }
   local path = frame.source and frame.source.path
-  local source = path and excerpt.find(ctx, path)
+  local source = path and excerpt.find(ctx, path, frame.line - AROUND)
   if source then
-    local code = excerpt.numbered(source.lines, frame.line - AROUND, frame.line + AROUND, frame.line)
+    local code = excerpt.numbered(source, frame.line - AROUND, frame.line + AROUND, frame.line)
     table.insert(parts, 'Code:\n' .. excerpt.fenced(code, source.filetype))
   end
   return table.concat(parts, '\n\n')

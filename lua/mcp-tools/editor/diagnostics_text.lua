@@ -37,9 +37,8 @@ local function entry(item)
   if not vim.api.nvim_buf_is_loaded(item.bufnr) then
     return head
   end
-  local first, last = math.max(item.line - AROUND, 1), item.line + AROUND
-  local lines = vim.api.nvim_buf_get_lines(item.bufnr, first - 1, last, false)
-  return head .. '\n' .. excerpt.fenced(excerpt.numbered(lines, first, last, item.line, first - 1))
+  local code = excerpt.numbered_of(item.bufnr, item.line - AROUND, item.line + AROUND, item.line)
+  return head .. '\n' .. excerpt.fenced(code)
 end
 
 --- The diagnostics that a prompt is about.

@@ -8,9 +8,11 @@
 --- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
 --- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
 --- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
---- the folder that has `.git` in it, never another.
+--- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, and
+--- what lies in the folder borrows no objects: a stranger's folder does not show the history of another project.
 
 local process = require('mcp-tools.editor.process')
+local read_now = require('mcp-tools.files.read_now')
 
 local M = {}
 
@@ -92,6 +94,93 @@ local function is_repository(folder)
   return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
 end
 
+---@param path string
+---@param base string that a relative one counts from
+local function absolute(path, base)
+  return path:sub(1, 1) == '/' and path or base .. '/' .. path
+end
+
+--- The path that a file of git's consists of.
+---@param file string
+---@param base string that a relative one counts from
+---@param prefix? string before it
+---@return string? resolved
+local function path_in(file, base, prefix)
+  local line = (read_now(file, 4096) or ''):match('^[^\n]*')
+  if not vim.startswith(line, prefix or '') then
+    return nil
+  end
+  local path = line:sub(#(prefix or '') + 1)
+  if path == '' or path:find('%z') then
+    return nil
+  end
+  return vim.uv.fs_realpath(absolute(path, base))
+end
+
+---@param path string
+---@param folder string
+local function is_below(path, folder)
+  return vim.startswith(path, folder == '/' and '/' or folder .. '/')
+end
+
+--- Does what `.git` points to name this folder? That of a linked work tree has the path of the `.git` in it, that of a
+--- submodule its work tree among its settings.
+---@param gitdir string resolved
+---@param folder string resolved
+---@return boolean
+local function points_back(gitdir, folder)
+  if path_in(gitdir .. '/gitdir', gitdir) == folder .. '/.git' then
+    return true
+  end
+  local settings = read_now(gitdir .. '/config', 64 * 1024) or ''
+  local worktree = settings:match('%f[%w]worktree%s*=%s*"?([^\n"]+)')
+  return worktree ~= nil and vim.uv.fs_realpath(absolute(worktree, gitdir)) == folder
+end
+
+--- The repository that has the history: this one, or that which it is a linked work tree of.
+---@param gitdir string resolved
+---@return string?
+local function common_of(gitdir)
+  if not vim.uv.fs_lstat(gitdir .. '/commondir') then
+    return gitdir
+  end
+  local common = path_in(gitdir .. '/commondir', gitdir)
+  return common and is_below(gitdir, common .. '/worktrees') and common or nil
+end
+
+--- Has it what it names? No link among its objects leads away, and no other repository lends it some. Then a name of
+--- a revision that leads elsewhere names nothing.
+---@param common string resolved
+---@return boolean
+local function has_its_objects(common)
+  local objects = common .. '/objects'
+  if vim.uv.fs_realpath(objects) ~= objects then
+    return vim.uv.fs_lstat(objects) == nil
+  end
+  for name, kind in vim.fs.dir(objects) do
+    kind = kind ~= 'unknown' and kind or (vim.uv.fs_lstat(objects .. '/' .. name) or {}).type
+    if kind == 'link' then
+      return false
+    end
+  end
+  return vim.uv.fs_lstat(objects .. '/info/alternates') == nil
+end
+
+--- Why its repository is not looked at.
+---@param folder string resolved
+---@return string? fault
+local function fault_of(folder)
+  local dot_git = folder .. '/.git'
+  local stat = vim.uv.fs_stat(dot_git)
+  local gitdir = stat and stat.type == 'file' and path_in(dot_git, folder, 'gitdir: ') or vim.uv.fs_realpath(dot_git)
+  local common = gitdir and common_of(gitdir)
+  if not common or not (is_below(gitdir, folder) or points_back(gitdir, folder)) then
+    return ('%s points to a repository that does not point back'):format(dot_git)
+  elseif not has_its_objects(common) then
+    return ('%s borrows its objects from another repository'):format(dot_git)
+  end
+end
+
 --- The folder that has `.git` in it: this one, or the nearest above.
 ---@param folder string
 ---@return string? worktree
@@ -102,7 +191,8 @@ local function worktree_of(folder)
     local dot_git = (folder == '/' and '' or folder) .. '/.git'
     local stat = vim.uv.fs_stat(dot_git)
     if stat and (stat.type == 'file' or is_repository(dot_git)) then
-      return folder
+      local fault = fault_of(folder)
+      return not fault and folder or nil, fault
     elseif is_repository(folder) then
       return nil, ('%s is a bare repository'):format(folder)
     elseif folder == '/' then

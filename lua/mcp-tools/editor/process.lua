@@ -11,7 +11,9 @@
 local check = require('mcp-tools.util.check')
 local log = require('mcp-tools.log')
 local output = require('mcp-tools.editor.process_output')
+local paths = require('mcp-tools.files.paths')
 local process_group = require('mcp-tools.editor.process_group')
+local project = require('mcp-tools.files.project')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -55,11 +57,12 @@ function M.environment()
   return env
 end
 
---- PATH without what depends on where one is: in a project's folder that would be the project's programs.
+--- PATH without the project's programs: without its folders, and without what depends on where one is.
 ---@return string
 function M.search_path()
+  local root = project.root()
   local folders = vim.tbl_filter(function(folder)
-    return folder:sub(1, 1) == '/'
+    return folder:sub(1, 1) == '/' and not paths.inside((paths.resolve(folder)), root)
   end, vim.split(vim.env.PATH or '', ':', { plain = true }))
   return #folders > 0 and table.concat(folders, ':') or '/usr/bin:/bin'
 end

@@ -12,6 +12,9 @@ local api = vim.api
 
 local M = {}
 
+--- Bytes of the selected lines; nobody means more, and copying it holds up the editor.
+local MAX = 4 * 1024 * 1024
+
 local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 
 ---@class mcp-tools.Selection
@@ -25,7 +28,7 @@ local MODES = { v = 'characters', V = 'lines', ['\22'] = 'block' }
 ---@field end_line integer
 ---@field end_column integer of the last selected character
 ---@field text string? nil when it is withheld
----@field withheld mcp-tools.Unreadable?
+---@field withheld (mcp-tools.Unreadable|'too large')?
 
 --- Both ends as getpos() has them, the earlier one first, and how it was selected.
 ---@param bufnr integer
@@ -78,9 +81,11 @@ function M.get(root)
     return nil
   end
   local first, last = from[2], to[2]
-  local lines = api.nvim_buf_get_lines(bufnr, first - 1, last, false)
-  from, to = within(from, lines[1]), within(to, lines[#lines])
-  local to_byte = math.min(to[3], math.max(#lines[#lines], 1))
+  local is_large = api.nvim_buf_get_offset(bufnr, last) - api.nvim_buf_get_offset(bufnr, first - 1) > MAX
+  local first_text = api.nvim_buf_get_lines(bufnr, first - 1, first, false)[1]
+  local last_text = api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1]
+  from, to = within(from, first_text), within(to, last_text)
+  local to_byte = math.min(to[3], math.max(#last_text, 1))
   local name = api.nvim_buf_get_name(bufnr)
   local whole = kind == 'V'
   local selection = {
@@ -92,16 +97,15 @@ function M.get(root)
     start_line = first,
     start_column = whole and 1 or position.column(bufnr, first - 1, from[3] - 1),
     end_line = last,
-    end_column = whole and math.max(position.characters(lines[#lines]), 1)
-      or position.column(bufnr, last - 1, to_byte - 1),
+    end_column = whole and math.max(position.characters(last_text), 1) or position.column(bufnr, last - 1, to_byte - 1),
   }
   local ok, why = access.buffer(bufnr, root)
-  if not ok then
-    selection.withheld = why
+  if not ok or is_large then
+    selection.withheld = why or 'too large'
     return selection
   end
   if kind == 'V' then
-    selection.text = table.concat(lines, '\n')
+    selection.text = table.concat(api.nvim_buf_get_lines(bufnr, first - 1, last, false), '\n')
   else
     api.nvim_buf_call(bufnr, function()
       local pieces = vim.tbl_map(function(piece)

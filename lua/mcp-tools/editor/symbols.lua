@@ -4,15 +4,21 @@
 --- Sends: names with their lines, in the order of the file.
 --- Does not know about: prompts.
 
+local buffers = require('mcp-tools.editor.buffers')
+local turns = require('mcp-tools.util.turns')
+
 local M = {}
 
 --- A language server that takes longer is busy with something else.
 local TIMEOUT_MS = 2000
 local MAX = 500
---- Bytes of a line that may be a definition; patterns take the square of a longer one's time.
-local MAX_LINE = 1000
+--- Lines that are looked at, and bytes of them; a larger file was not written by hand.
+local MAX_LINES, MAX_BYTES = 20000, 1024 * 1024
+--- Of a line; what it defines stands at its beginning.
+local MAX_LINE = 200
 
---- What begins a definition in languages that people use; the capture is its name.
+--- What begins a definition in languages that people use; the capture is its name. With blanks that are single ones,
+--- as they are made before, none of them takes longer than a line is long.
 local FORMS = {
   '^%s*local%s+function%s+([%w_.:]+)',
   '^%s*function%s+([%w_.:]+)',
@@ -43,13 +49,19 @@ local STATEMENTS = { ['return'] = true, ['if'] = true, ['else'] = true, ['while'
 ---@field line integer from 1
 ---@field end_line integer?
 
+local function no_pause() end
+
 --- By the look of the lines.
 ---@param lines string[]
+---@param pause? fun() called between pieces of work
 ---@return mcp-tools.Symbol[]
-function M.of_lines(lines)
+function M.of_lines(lines, pause)
+  pause = pause or no_pause
   local found = {}
-  for number, line in ipairs(lines) do
-    for _, form in ipairs(#line <= MAX_LINE and FORMS or {}) do
+  for number = 1, math.min(#lines, MAX_LINES) do
+    local line = lines[number]:sub(1, MAX_LINE):gsub('%s+', ' ')
+    pause()
+    for _, form in ipairs(FORMS) do
       local name = line:match(form)
       if name and not STATEMENTS[line:match('^%a*')] then
         table.insert(found, { name = name, line = number })
@@ -91,7 +103,13 @@ function M.of_buffer(bufnr, cb)
     if not vim.api.nvim_buf_is_loaded(bufnr) then
       return cb({}) -- it went while the server was asked
     end
-    cb(found and #found > 0 and found or M.of_lines(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)))
+    if found and #found > 0 then
+      return cb(found)
+    end
+    local lines = buffers.some_lines(bufnr, 1, MAX_LINES, MAX_BYTES)
+    turns.run(function(pause)
+      cb(M.of_lines(lines, pause))
+    end)
   end
   if #vim.lsp.get_clients({ bufnr = bufnr, method = method }) == 0 then
     return finish()

@@ -4,6 +4,7 @@ local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.path_completion')
 local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
+local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of the outline that are shown.
@@ -23,7 +24,7 @@ return {
     end
     local list = source.bufnr and ctx:await(function(done)
       symbols.of_buffer(source.bufnr, done)
-    end) or symbols.of_lines(source.lines)
+    end) or symbols.of_lines(source.lines, turns.of(ctx))
     local outline = {}
     for i = 1, math.min(#list, MAX) do
       outline[i] = ('- %s (line %d)'):format(list[i].name, list[i].line)

@@ -18,11 +18,11 @@ return {
     if not found then
       return ctx:fail('not_found', 'nothing is selected in the current file; select something and try again')
     elseif not found.text then
-      return ctx:fail('not_found', ('the selection is not given: its file is %s'):format(found.withheld))
+      local what = found.withheld == 'too large' and 'it' or 'its file'
+      return ctx:fail('not_found', ('the selection is not given: %s is %s'):format(what, found.withheld))
     end
-    local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, found.end_line + AROUND, false)
-    local around = excerpt.numbered(lines, found.start_line - AROUND, found.end_line + AROUND)
     local cut = #found.text > MAX_TEXT
+    local around = not cut and excerpt.numbered_of(found.bufnr, found.start_line - AROUND, found.end_line + AROUND)
     local text = table.concat({
       args.question or 'Explain what this does, why it may be written so, and what is surprising about it.',
       ('Selected in %s, lines %d to %d:'):format(
@@ -32,7 +32,7 @@ return {
       ),
       excerpt.fenced(cut and found.text:sub(1, MAX_TEXT) or found.text, found.filetype),
       not cut and 'With the lines around it:' or 'The selection is longer; this is its beginning.',
-      not cut and excerpt.fenced(around, found.filetype) or nil,
+      around and excerpt.fenced(around, found.filetype) or nil,
     }, '\n\n')
     ctx((utf8.repair(text)))
   end,

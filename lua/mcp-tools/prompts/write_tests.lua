@@ -6,6 +6,7 @@ local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
+local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
@@ -33,7 +34,7 @@ end
 ---@return mcp-tools.Symbol[]
 local function symbols_of(ctx, source)
   if not source.bufnr then
-    return symbols.of_lines(source.lines)
+    return symbols.of_lines(source.lines, turns.of(ctx))
   end
   return ctx:await(function(done)
     symbols.of_buffer(source.bufnr, done)
@@ -90,13 +91,15 @@ return {
       end
     end
     if not at then
-      return ctx:fail('not_found', ('%s has no %s'):format(where, args.symbol))
+      local seen = source.cut and (' in its first %d lines'):format(#source.lines) or ''
+      return ctx:fail('not_found', ('%s has no %s%s'):format(where, args.symbol, seen))
     end
     local last = math.min(symbol and symbol.end_line or at + LINES, at + MAX_LINES - 1)
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'
-    local quoted = excerpt.fenced(excerpt.numbered(source.lines, at, last), source.filetype)
+    local code = source.bufnr and excerpt.numbered_of(source.bufnr, at, last) or excerpt.numbered(source, at, last)
+    local quoted = excerpt.fenced(code, source.filetype)
     text = utf8.repair(text:format(args.symbol, where, at, quoted))
     return { content.text(text), (excerpt.resource(source)) }
   end,

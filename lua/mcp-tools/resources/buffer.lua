@@ -1,6 +1,7 @@
 --- The text of one open file, as the person has it.
 
 local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
 local path_completion = require('mcp-tools.editor.path_completion')
 local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')
@@ -18,6 +19,12 @@ return {
     local bufnr = buffers.of_path(params.path)
     if not bufnr then
       return ctx:miss('it is not open')
+    end
+    -- Asked for before it is copied: that of a huge log would hold up the editor for each client that tries.
+    local bytes = buffers.size(bufnr)
+    if bytes > ctx.max_result then
+      local what = 'the buffer has %d bytes, the limit is %d'
+      return ctx(nil, errors.new('too_large', what:format(bytes, ctx.max_result)))
     end
     local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
     local text = table.concat(lines, '\n')

@@ -17,10 +17,6 @@ local PLACE = { module = 'mcp_tools_nvim.python_tools.bundled.analyze_python', n
 ---@param text string
 ---@param path string? absolute
 local function analyze(ctx, args, text, path)
-  if #text > MAX_BYTES then
-    local message = ('it has %d bytes, the limit is %d'):format(#text, MAX_BYTES)
-    return ctx(nil, errors.new('too_large', message))
-  end
   mcp_tools.run_python(ctx, PLACE, {
     source = utf8.repair(text),
     name = utf8.repair(path and path ~= '' and access.shown(path, ctx.root) or 'buffer'),
@@ -39,6 +35,10 @@ local function analyze_buffer(ctx, args, bufnr)
   local allowed, why = access.buffer(bufnr, ctx.root)
   if not allowed then
     return ctx(nil, refused(why))
+  end
+  local bytes = buffers.size(bufnr)
+  if bytes > MAX_BYTES then
+    return ctx(nil, errors.new('too_large', ('it has %d bytes, the limit is %d'):format(bytes, MAX_BYTES)))
   end
   local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n'
   analyze(ctx, args, text, vim.api.nvim_buf_get_name(bufnr))

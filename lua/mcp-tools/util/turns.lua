@@ -1,6 +1,6 @@
 --- Turns for the editor within work that takes longer than a keystroke should wait.
 ---
---- Receives: the ctx of a `run` function.
+--- Receives: the ctx of a `run` function, or work that waits for nothing else.
 --- Sends: a function to call between pieces of work.
 --- Does not know about: the work.
 
@@ -24,6 +24,23 @@ function M.of(ctx)
       begun = uv.hrtime()
     end
   end
+end
+
+--- Runs work that calls its pause between pieces; for callbacks, where no coroutine is.
+---@param work fun(pause: fun())
+function M.run(work)
+  local begun = uv.hrtime()
+  local go_on
+  go_on = coroutine.wrap(function()
+    work(function()
+      if uv.hrtime() - begun > SLICE then
+        vim.defer_fn(go_on, 1)
+        coroutine.yield()
+        begun = uv.hrtime()
+      end
+    end)
+  end)
+  go_on()
 end
 
 return M

@@ -54,4 +54,15 @@ describe('the last selection', function()
       t.eq({ case[3], case[4], case[5] }, { vim.trim(got.text), got.start_column, got.end_column })
     end
   end)
+
+  it('is not copied when it is too large for anybody', function()
+    select({ ('a'):rep(4 * 1024 * 1024 - 1) }, 'ggV')
+    t.eq(4 * 1024 * 1024 - 1, #selection.get(root).text)
+    for _, keys in ipairs({ 'ggV', 'gglvG$', 'gg<C-v>G' }) do
+      select({ 'one two', ('a'):rep(4 * 1024 * 1024) }, keys .. 'G')
+      local got = selection.get(root)
+      t.eq({ 'too large', 1, 2 }, { got.withheld, got.start_line, got.end_line })
+      t.eq(nil, got.text)
+    end
+  end)
 end)

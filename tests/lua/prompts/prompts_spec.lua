@@ -278,6 +278,17 @@ describe('explain_selection', function()
     t.matches('    4  four', text)
   end)
 
+  it('has a fence that is quickly found, and longer than what it holds', function()
+    for char, other in pairs({ ['`'] = '~', ['~'] = '`' }) do
+      vim.cmd.edit(project.write('ticks.md', char:rep(60000) .. '\n' .. other:rep(3) .. '\n'))
+      vim.cmd.normal({ 'VG\27', bang = true })
+      local before = vim.uv.hrtime()
+      local text = project.prompt('explain_selection')
+      t.ok((vim.uv.hrtime() - before) / 1e6 < 200, 'it took too long')
+      t.matches('\n' .. (char == '`' and '~~~~' or '````') .. '\n*$', text)
+    end
+  end)
+
   it('does not give what is sensitive', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     vim.cmd('normal! V\27')
@@ -352,6 +363,45 @@ describe('write_tests and analyze_module', function()
     t.matches('%- M%.run %(line 3%)', messages[1].content.text)
     t.eq({ uri = 'nvim://buffer/a.lua', mimeType = 'text/x-lua', text = text }, messages[2].content.resource)
     t.eq(text, project.contents(messages[2].content.resource.uri).text)
+  end)
+
+  --- Work of a few ms; it took seconds, and grew with the square of what a stranger's file holds.
+  local function soon(name, args)
+    local before = vim.uv.hrtime()
+    local outcome = project.run('prompt', name, args)
+    t.ok((vim.uv.hrtime() - before) / 1e6 < 1500, ('%s %s took too long'):format(name, vim.inspect(args)))
+    return outcome
+  end
+
+  it('hold up nothing, whatever a file holds', function()
+    local files = {
+      ['spaces.js'] = 'export' .. (' '):rep(20000) .. 'x\n',
+      ['const.js'] = 'const a = ' .. (' '):rep(20000) .. 'x\n',
+      ['lines.txt'] = ('\n'):rep(4 * 1024 * 1024),
+      ['nul.c'] = 'int a;\n' .. ('x'):rep(9000) .. '\0' .. ('y'):rep(500) .. '\nint run(int a)\n',
+    }
+    for name, bytes in pairs(files) do
+      project.write(name, bytes)
+      local args = { path = name }
+      t.eq(nil, soon('analyze_module', args).error)
+      t.matches('has no zebra', soon('write_tests', { path = name, symbol = 'zebra' }).error.message)
+    end
+    t.eq(nil, soon('write_tests', { path = 'nul.c', symbol = 'run' }).error)
+    t.eq(nil, soon('write_tests', { path = 'nul.c', symbol = 'xxxx' }).error)
+    for name in pairs(files) do
+      vim.cmd.edit(name)
+      local ref = { type = 'prompt', name = 'write_tests' }
+      t.ok(project.complete(ref, 'symbol', ''))
+      t.eq(nil, soon('analyze_module').error)
+    end
+  end)
+
+  it('look at no more than the beginning of what nobody wrote by hand, and at the lines that a server names', function()
+    vim.cmd.edit(project.write('long.lua', ('x = 1\n'):rep(30000) .. 'function late() end\n'))
+    t.matches('long%.lua has no late in its first 20000 lines', failure('write_tests', { symbol = 'late' }).message)
+    vim.cmd.edit(project.write('wide.lua', ('x'):rep(3 * 1024 * 1024)))
+    t.matches('in its first 1 lines', failure('write_tests', { symbol = 'late' }).message)
+    t.matches('has no late', failure('write_tests', { symbol = 'late', path = 'long.lua' }).message)
   end)
 
   it('read nothing that they must not', function()

@@ -575,6 +575,26 @@ describe('file:///{+path}', function()
     end
   end)
 
+  it('of a buffer that is too large is not copied first', function()
+    require('mcp-tools').setup({ limits = { resource = 2048 } })
+    vim.cmd.edit(project.root .. '/open.txt')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(2047) })
+    t.eq(2048, #project.contents('nvim://buffer/open.txt').text)
+    local lines = {}
+    for i = 1, 200000 do
+      lines[i] = 'line ' .. i
+    end
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
+    vim.cmd.normal({ 'ggVG\27', bang = true })
+    collectgarbage()
+    collectgarbage('stop')
+    local before = collectgarbage('count')
+    t.eq('too_large', project.run('resource', 'nvim://buffer/open.txt').error.code)
+    local used = collectgarbage('count') - before
+    collectgarbage('restart')
+    t.ok(used < 1024, ('%d KiB were made'):format(used))
+  end)
+
   it('is too large at a byte beyond the limit, without reading it', function()
     require('mcp-tools').setup({ limits = { resource = 2048 } })
     project.write('fits', ('x'):rep(2048))

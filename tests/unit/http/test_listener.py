@@ -254,3 +254,23 @@ async def test_connections_that_only_stand_are_bounded(bridge: Served) -> None:
         assert (await bridge.call(session, "echo"))["content"][0]["text"] == "ok"
     for _, writer in connections:
         writer.close()
+
+
+@pytest.mark.parametrize("token", ["", TOKEN], ids=["stranger", "client"])
+async def test_a_body_that_is_not_encoded_as_it_says(
+    bridge: Served, caplog: pytest.LogCaptureFixture, token: str
+) -> None:
+    """It is refused, and does not fill the log with traces, which nobody needs a token for."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+    writer.write(
+        f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{bridge.port}\r\nAuthorization: Bearer {token}\r\n"
+        f"Accept: {JSON_AND_SSE}\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n"
+        "Content-Length: 2000\r\n\r\n".encode()
+    )
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.write(b"{}" * 1000)
+    _, said = await closed_after(reader)
+    assert said.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401"))
+    writer.close()
+    assert not [record for record in caplog.records if record.exc_info], caplog.text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,19 @@ def test_an_id_has_one_spelling() -> None:
         f"{body}.{mac}.",
     ):
         assert ids.open(other) is None, other
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    """A pipe in its place holds nobody up; ids are remembered in memory then."""
+    os.mkfifo(tmp_path / "deleted-sessions")
+    stones, seen = Tombstones(tmp_path, Clock()), []
+
+    def use() -> None:
+        seen.append("key" in stones)
+        stones.add("key", int(Clock().now) + 10)
+        seen.append("key" in stones)
+
+    thread = threading.Thread(target=use, daemon=True)  # of which the test need not wait for the end
+    thread.start()
+    thread.join(5)
+    assert seen == [False, True]

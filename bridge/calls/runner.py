@@ -164,9 +164,11 @@ class Calls:
         except LuaError as fault:
             # What Lua threw may hold paths and values: it goes to the log, not to the client.
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
+            self._editor.cancel(call.id, "unreadable")  # its tool may run all the same
             return call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
+            self._editor.cancel(call.id, "unreadable")
             return call.end(failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log"))
         finally:
             if not call.away:

@@ -116,6 +116,7 @@ class Follower:
             call.end(gone())
         elif not isinstance(fault, NoAnswerError):  # silence: the call waits for its own deadline
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
+            self._editor.cancel(call.id, "unreadable")  # its tool may run on
             call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         call.ring()
 

@@ -54,6 +54,7 @@ M.REASONS = {
   parent = 'the tool that called it was told to stop',
   timeout = 'its time was up',
   blocked = 'the editor did not get to it in time',
+  unreadable = 'what the editor said of it could not be read',
 }
 
 return M

@@ -58,7 +58,7 @@ function M.provide(channel, name, definitions)
     or { target = target_of(channel), tools = Holder.new('tools', project.root) }
   providers[channel][name] = provider
   local list = vim.tbl_map(function(def)
-    return with_handler(provider, name, def)
+    return type(def) == 'table' and with_handler(provider, name, def) or def -- what is none is refused as such
   end, definitions)
   local refused = provider.tools:replace(core.registry(), list, function()
     return { origin = 'mounted', name = name }

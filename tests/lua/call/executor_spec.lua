@@ -413,6 +413,7 @@ describe('a call', function()
     t.eq('Unknown tool: curser; did you mean cursor?', message('curser'))
     t.eq('Unknown tool: line_raed; did you mean line_read?', message('line_raed'))
     t.eq('Unknown tool: ' .. ('c'):rep(65), message(('c'):rep(65)))
+    t.ok(#message(('c'):rep(1000000)) < 300)
   end)
 
   it('of a mistyped tool costs little, however many tools there are', function()

@@ -132,6 +132,9 @@ describe('provided tools', function()
     t.eq(2, #refused)
     t.matches("tool 'far_echo': name: it is taken by", refused[1])
     t.matches("tool 'far_two': description: is required", refused[2])
+    refused = wire.provide(channel, 'far', { 'no table', { name = 'far_ok', description = 'Fine.' } }).refused
+    t.eq(1, #refused)
+    t.ok(core.get().registry:get('far_ok'))
     require('mcp-tools').unregister('far_echo')
   end)
 

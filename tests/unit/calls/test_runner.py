@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
 
 from bridge.calls.runner import Calls
-from bridge.errors import Code
+from bridge.errors import Code, EditorError, LuaError
 from bridge.model import CallRequest, ClientInfo, Limits, Outcome, Progress, Reply, Settings, ToolError
 from tests.support import virtual_time
 from tests.support.memory import FailError, MemoryEditor, ToolContext
@@ -730,3 +730,37 @@ async def test_a_congested_channel_is_not_written_to() -> None:
 def message(outcome: Outcome) -> str:
     assert outcome.error
     return outcome.error.message
+
+
+class Garbling(MemoryEditor):
+    """An editor whose words about a call cannot be read."""
+
+    garbled: type[Exception] = EditorError
+    verb = "execute"
+
+    def _garble(self, reply: asyncio.Future[Reply]) -> asyncio.Future[Reply]:
+        bad: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        reply.add_done_callback(lambda _: bad.done() or bad.set_exception(self.garbled("?")))
+        return bad
+
+    def execute(self, *args: Any, **options: Any) -> asyncio.Future[Reply]:
+        reply = super().execute(*args, **options)
+        return self._garble(reply) if self.verb == "execute" else reply
+
+    def get_result(self, *args: Any) -> asyncio.Future[Reply]:
+        reply = super().get_result(*args)
+        return self._garble(reply) if self.verb == "get_result" else reply
+
+
+@virtual
+async def test_an_answer_that_cannot_be_read_ends_the_tool_as_well() -> None:
+    """The client hears of a failure, so the tool must not run on."""
+    for verb, fault in product(("execute", "get_result"), (EditorError, LuaError)):
+        bench = Bench()
+        bench.editor = editor = Garbling(bench.editor.settings)
+        editor.verb, editor.garbled, editor.lose_wakes = verb, fault, True
+        bench.calls = Calls(editor, editor.settings, "boot")
+        editor.add_tool("slow", after(5))
+        outcome = await bench.run("nvim_slow")
+        assert code(outcome) == Code.EXECUTION_ERROR
+        assert [reason for _, reason in editor.cancels] == ["unreadable"]

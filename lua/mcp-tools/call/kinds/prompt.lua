@@ -8,6 +8,10 @@ local content = require('mcp-tools.content')
 local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Bytes of a name that is told back: a client may ask for anything.
+local MAX_NAME = 200
 
 local ROLES = { user = true, assistant = true }
 
@@ -61,7 +65,7 @@ return {
   find = function(registry, name)
     local definition = registry.entries.prompts[name]
     if not definition then
-      return nil, errors.new('not_found', ('Unknown prompt: %s'):format(tostring(name)))
+      return nil, errors.new('not_found', ('Unknown prompt: %s'):format(utf8.cut(tostring(name), MAX_NAME)))
     end
     return definition
   end,

@@ -8,13 +8,17 @@ local arguments = require('mcp-tools.call.arguments')
 local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
 local suggest = require('mcp-tools.util.suggest')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Bytes of a name that is told back: a client may call anything.
+local MAX_NAME = 200
 
 --- Says which tool may have been meant: a model guesses names.
 ---@param registry mcp-tools.Registry
 ---@param name any
 ---@return mcp-tools.Error
 local function unknown(registry, name)
-  local text = ('Unknown tool: %s'):format(tostring(name))
+  local text = ('Unknown tool: %s'):format(utf8.cut(tostring(name), MAX_NAME))
   if type(name) == 'string' then
     local prefix = registry.prefix()
     prefix = vim.startswith(name, prefix) and prefix or '' -- told in the form in which it was asked for

@@ -14,12 +14,16 @@ from .errors import Code
 PROTOCOL = 1
 """Number of the wire protocol; `hello` refuses another one."""
 
+MAX_CLIENT_NAME = 200
+"""Characters of a client's name by which it is told apart from others."""
+
 CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
 CallKind = Literal["tool", "resource", "prompt", "completion"]
 PortHolder = Literal["none", "ours", "stranger"]
+Catalogue = Literal["direct", "search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,30 @@ class ClientInfo:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a client asks to be shown of the tools; it only narrows. What names mean is the editor's business.
+
+    Attributes:
+        tools: names of groups and tools; None = all.
+        read_only: only those that change nothing.
+        catalogue: all of them one by one (`direct`), or a few to find and call the others with (`search`);
+            None = as the editor's options say.
+    """
+
+    tools: tuple[str, ...] | None = None
+    read_only: bool = False
+    catalogue: Catalogue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Whose list of tools it is; `client` is the name that it gives itself."""
+
+    client: str
+    scope: Scope | None = None
+
+
 @dataclass(slots=True)
 class CallRequest:
     """One `tools/call`, or another request that runs a handler in the editor, free of MCP."""
@@ -132,6 +160,7 @@ class CallRequest:
     capabilities: dict[str, Any] | None = None
     kind: CallKind = "tool"
     host: str = "mcp"
+    scope: Scope | None = None
     timeout: int | None = None
     """ms: for tools that set none, and the most that any tool gets; 0 = no limit where the tool sets none."""
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
+from ..model import CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
 
 
 class EditorListener(Protocol):
@@ -50,8 +50,8 @@ class Editor(Protocol):
     def hello(self, info: HelloInfo, timeout: float = 5.0) -> Awaitable[Hello]:
         """Introduces the bridge; `timeout` in seconds, as the person may have to answer a prompt first."""
 
-    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
-        """Definitions of one kind, or `json=None` when `revision` still holds."""
+    def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
+        """Definitions of one kind, or `json=None` when `revision` still holds; those of `view` alone."""
 
     def execute(
         self,

@@ -16,7 +16,19 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from ..errors import EditorError, StartError
-from ..model import PROTOCOL, CallRequest, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError
+from ..model import (
+    PROTOCOL,
+    CallRequest,
+    Hello,
+    HelloInfo,
+    Kind,
+    Listing,
+    Mode,
+    Reply,
+    Scope,
+    ToolError,
+    View,
+)
 from . import EditorListener, decode
 from .clock import EditorClock
 from .rpc import Channel, connect
@@ -136,8 +148,12 @@ class NvimEditor:
             if marker is not None:
                 marker.hide()
 
-    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
-        return self._lua(_LIST, (kind, revision), self._channel.time() + ANSWER_WITHIN, decode.listing)
+    def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
+        args: list[Any] = [kind, revision]
+        if view is not None:
+            scope = _scope(view.scope)
+            args.append({"client": view.client} | ({} if scope is None else {"scope": scope}))
+        return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, decode.listing)
 
     def execute(
         self,
@@ -159,6 +175,8 @@ class NvimEditor:
         }
         if request.timeout:
             options["limit"] = request.timeout
+        if request.scope is not None:
+            options["scope"] = _scope(request.scope)
         if request.kind != "tool":
             options["kind"] = request.kind
         if request.session is not None:
@@ -293,6 +311,12 @@ class NvimEditor:
 def _packable(value: dict[str, Any]) -> dict[str, Any] | str:
     """What a client sent, or its JSON text when msgpack or Neovim would not take it as it is."""
     return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
+
+
+def _scope(scope: Scope | None) -> dict[str, Any] | None:
+    if scope is None:
+        return None
+    return {name: value for name, value in asdict(scope).items() if value is not None}
 
 
 def _crosses(value: Any, levels: int) -> bool:

@@ -73,7 +73,7 @@ class Front:
             parts.token.value,
             parts.hello.boot,
         )
-        return Kernel(assembly.server, assembly.tools.pages.listing.ensure, assembly.stop, assembly.fast)
+        return Kernel(assembly.server, assembly.tools.schema, assembly.stop, assembly.fast)
 
     async def start(self) -> None:
         """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""

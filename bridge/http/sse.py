@@ -16,6 +16,7 @@ from .body import Bodies, not_acceptable, wrong_content_type
 from .events import attach, serve
 from .guards import refusal
 from .listener import is_connected
+from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import check_batch, fault_response, full
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ class Sse:
         if refused := not_acceptable(http, "text/event-stream"):
             return refused
         try:
-            session = self._sessions.create(kernel, "sse")
+            session = self._sessions.create(kernel, "sse", read_scope(http))
         except FullError:
             return full()
+        except ScopeError as failure:
+            return refuse_scope(failure)
         endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
         try:
             stream = session.standalone

@@ -16,6 +16,7 @@ from .. import jsonrpc
 from ..protocol.exchange import Exchange
 from .listener import scope_of
 from .response import DeferredResponse, Responses, json_response
+from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import fault_response
 
 if TYPE_CHECKING:
@@ -40,7 +41,11 @@ class Stateless:
             return web.Response(status=202) if refused is None else _refuse(None, refused)
         if not isinstance(body, jsonrpc.Request):
             return fault_response(jsonrpc.Fault(jsonrpc.INVALID_REQUEST, "Invalid request: not one request"))
-        route = await kernel.route(body, http.headers)
+        try:
+            within = read_scope(http)
+        except ScopeError as failure:
+            return refuse_scope(failure, body.id)
+        route = await kernel.route(body, http.headers, within)
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)
         response = DeferredResponse(http, self._responses)
@@ -48,7 +53,8 @@ class Stateless:
         self._exchanges.add(exchange)
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
-            dispatch = kernel.dispatch(body.id, body.params, response.push, scope=scope_of(http))
+            kept = scope_of(http)
+            dispatch = kernel.dispatch(body.id, body.params, response.push, scope=kept, within=within)
             answer = await exchange.run(kernel, dispatch, lambda d: kernel.serve(route, d, body))
             return await response.finish(answer, exchange.status)
         finally:

@@ -21,6 +21,7 @@ from .events import attach, serve
 from .guards import refusal
 from .listener import is_connected
 from .response import DeferredResponse, Responses, json_response
+from .scope import ScopeError, read_scope, refuse_scope
 
 if TYPE_CHECKING:
     from ..protocol.kernel import Kernel
@@ -99,7 +100,11 @@ class StreamableHttp:
         return self._sessions.find(kernel, id_) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
-        session = self._sessions.create(kernel, "http")
+        try:
+            within = read_scope(http)
+        except ScopeError as failure:
+            return refuse_scope(failure, request.id)
+        session = self._sessions.create(kernel, "http", within)
         sealed = False
         try:
             answer = await session.answer(partial(is_connected, http), request)

@@ -12,12 +12,14 @@ import binascii
 import bisect
 import json
 import logging
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..editor import Editor
 from ..errors import Code, EditorError, EditorGoneError
-from ..model import Kind
+from ..model import Kind, View
+from ..model import Listing as Answer
 
 PAGE_SIZE = 1000
 """Larger than most clients' whole lists: several do not follow cursors."""
@@ -27,6 +29,9 @@ DEADLINE_SECONDS = 2.0
 
 LOADING_SECONDS = 0.02
 """Between two looks at an editor that is loading what it offers, some hundredths of a second at a time."""
+
+MAX_VIEWS = 16
+"""Lists of tools as different clients see them that are kept; each is as large as what its client may see."""
 
 _CURSOR = "after:"
 logger = logging.getLogger(__name__)
@@ -46,19 +51,36 @@ class CursorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """All definitions of one revision, sorted by `names`."""
+    """All definitions of one revision, sorted by `names`; `pages` is for whoever makes something of them."""
 
     revision: int
     items: list[dict[str, Any]]
     names: list[str]
     text: str
+    pages: dict[Any, Any] = field(default_factory=dict, compare=False)
 
 
 class Listing:
-    """Definitions of one kind; `key` is the member that they are sorted by, `deadline` is in seconds."""
+    """Definitions of one kind.
+
+    Args:
+        editor: has them.
+        kind: which.
+        key: the member that they are sorted by.
+        deadline: seconds.
+        view: who sees them; whoever makes a listing for one tells it of changes by `change`.
+
+    Attributes:
+        told: the text that whoever sees it knows of, or has been told that it is another now.
+    """
 
     def __init__(
-        self, editor: Editor, kind: Kind, key: str = "name", deadline: float = DEADLINE_SECONDS
+        self,
+        editor: Editor,
+        kind: Kind,
+        key: str = "name",
+        deadline: float = DEADLINE_SECONDS,
+        view: View | None = None,
     ) -> None:
         self._editor = editor
         self._kind: Kind = kind
@@ -66,8 +88,11 @@ class Listing:
         self._deadline = deadline
         self.current: Definitions | None = None
         self.stale = True
+        self.told: str | None = None
+        self._view = view
         self._changes = 0
-        editor.on_changed(self._on_changed)
+        if view is None:
+            editor.on_changed(self._on_changed)
 
     async def refresh(self) -> Definitions:
         """Asks the editor whether the kept list still holds.
@@ -78,10 +103,10 @@ class Listing:
         held, changes = self.current, self._changes
         try:
             async with asyncio.timeout(self._deadline):
-                listing = await self._editor.list(self._kind, held.revision if held else None)
+                listing = await self._ask(held)
                 while listing.loading:
                     await asyncio.sleep(LOADING_SECONDS)
-                    listing = await self._editor.list(self._kind, held.revision if held else None)
+                    listing = await self._ask(held)
         except (EditorError, TimeoutError) as failure:
             if held is not None:
                 return held
@@ -93,6 +118,8 @@ class Listing:
         self.stale = self._changes != changes  # it may have changed since the editor answered
         if listing.json is not None:
             self.current = held = self._read(listing.revision, listing.json)
+            if self.told is None:
+                self.told = held.text
         if held is None:
             raise ListingError(Code.EDITOR_GONE, f"Neovim has no list of {self._kind}")
         return held
@@ -105,10 +132,26 @@ class Listing:
             except ListingError as failure:
                 logger.debug("no list of %s: %s", self._kind, failure)
 
+    async def is_news(self) -> bool:
+        """Whether it is another list than the one that was told of; True as well when nobody can know."""
+        before = self.told
+        await self.ensure()
+        if self.stale or self.current is None:
+            return True
+        self.told = self.current.text
+        return self.told != before
+
+    def change(self) -> None:
+        """It may be another one now."""
+        self.stale = True
+        self._changes += 1
+
     def _on_changed(self, kind: str, revision: int) -> None:
         if kind == self._kind:
-            self.stale = True
-            self._changes += 1
+            self.change()
+
+    def _ask(self, held: Definitions | None) -> asyncio.Future[Answer]:
+        return self._editor.list(self._kind, held.revision if held else None, self._view)
 
     def _read(self, revision: int, text: str) -> Definitions:
         if not text.isascii():
@@ -116,6 +159,36 @@ class Listing:
         items = [item for item in json.loads(text) if isinstance(item.get(self._key), str)]
         items.sort(key=lambda item: str(item[self._key]))
         return Definitions(revision, items, [item[self._key] for item in items], text)
+
+
+class Views:
+    """One list as different clients see it: the listings that were used last."""
+
+    def __init__(self, editor: Editor, kind: Kind) -> None:
+        self._editor = editor
+        self._kind: Kind = kind
+        self._listings: OrderedDict[View, Listing] = OrderedDict()
+        editor.on_changed(self._on_changed)
+
+    def of(self, view: View) -> Listing:
+        """The list of a client."""
+        listing = self._listings.get(view)
+        if listing is None:
+            if len(self._listings) >= MAX_VIEWS:
+                self._listings.popitem(last=False)
+            listing = self._listings[view] = Listing(self._editor, self._kind, view=view)
+        else:
+            self._listings.move_to_end(view)
+        return listing
+
+    def scoped(self) -> dict[View, Listing]:
+        """Those that are kept of clients who asked for less than there is."""
+        return {view: listing for view, listing in self._listings.items() if view.scope is not None}
+
+    def _on_changed(self, kind: str, revision: int) -> None:
+        if kind == self._kind:
+            for listing in self._listings.values():
+                listing.change()
 
 
 def page(definitions: Definitions, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:

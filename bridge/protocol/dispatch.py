@@ -17,6 +17,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 
 from .. import jsonrpc
+from ..model import Scope
 
 MAX_TOKEN = 1024
 """Characters of a progress token, or bits: each progress repeats it, so who sends a longer one gets none."""
@@ -56,6 +57,7 @@ class Dispatch:
         encoded: set by a handler that has the result as JSON text already, in parts; used instead of the
             returned dict.
         early: what the handler has to make a result of, because its work is done already.
+        within: what the client asked to be shown of the tools.
     """
 
     def __init__(
@@ -66,9 +68,11 @@ class Dispatch:
         ask: Ask | None = None,
         hang_up: Callable[[], None] | None = None,
         scope: dict[str, Any] | None = None,
+        within: Scope | None = None,
     ) -> None:
         self.request_id = request_id
         self.scope = scope
+        self.within = within
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self.encoded: tuple[bytes, ...] | None = None
         self.early: Any = None

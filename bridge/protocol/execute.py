@@ -10,13 +10,11 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
-from mcp.server.connection import Connection
-
 from ..calls.runner import Calls
-from ..model import CallKind, CallRequest, ClientInfo, Outcome
+from ..model import CallKind, CallRequest, Outcome
 from . import inputs
 from .observer import Observer
-from .request import Caller
+from .request import Caller, who
 
 
 def run(
@@ -25,22 +23,12 @@ def run(
     """The outcome of a handler. (No coroutine of its own: every call passes here.)"""
     connection = caller.connection
     client, capabilities = who(connection)
-    request = CallRequest(name, arguments, client, connection.session_id, capabilities, kind)
+    request = CallRequest(
+        name, arguments, client, connection.session_id, capabilities, kind, scope=caller.dispatch.within
+    )
     observer = Observer(caller, name)
     if kind == "completion":
         return calls.run(request, observer)  # has nothing to ask for
     if caller.is_stateless:
         return inputs.run_leg(calls, caller, request, observer)
     return calls.run(request, observer, partial(inputs.ask, caller.dispatch, calls.answer_within))
-
-
-def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
-    """The client and its capabilities, as it declared them."""
-    known: tuple[ClientInfo, dict[str, Any]] | None = connection.state.get("client")
-    if known is None:
-        params, declared = connection.client_params, connection.client_capabilities
-        info = params.client_info if params is not None else None
-        client = ClientInfo(info.name, info.version) if info is not None else ClientInfo("", "")
-        capabilities = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
-        known = connection.state["client"] = (client, capabilities)
-    return known

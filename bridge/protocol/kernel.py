@@ -39,6 +39,7 @@ from multidict import MultiMapping
 from pydantic import ValidationError
 
 from .. import jsonrpc
+from ..model import Scope
 from . import fast_path, invalid_params
 from .capabilities import well_formed
 from .dispatch import Ask, Dispatch, KeyedPush, Standalone
@@ -154,7 +155,7 @@ class Kernel:
 
     Args:
         server: built by `server.py`.
-        ensure_schemas: makes the schemas current that parameter headers are checked against.
+        schema: gives the schema of a tool that a client may see, if parameter headers are checked against it.
         stop: ends what the server keeps open (subscription streams).
         fast: the fast path of `tools/call`.
     """
@@ -166,13 +167,13 @@ class Kernel:
     def __init__(
         self,
         server: Server[Any],
-        ensure_schemas: Callable[[], Awaitable[None]],
+        schema: Callable[[str, Scope | None], Awaitable[dict[str, Any] | None]],
         stop: Callable[[], None],
         fast: FastPath,
     ) -> None:
         self.server = server
         self.stop = stop
-        self._ensure_schemas = ensure_schemas
+        self._schema = schema
         self._fast_path = fast
 
     def connect(self, key: str, push: KeyedPush, ask: Ask) -> Peer:
@@ -180,7 +181,7 @@ class Kernel:
         return Peer(self.server, self._fast_path, key, push, ask)
 
     async def route(
-        self, request: jsonrpc.Request, headers: MultiMapping[str]
+        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None = None
     ) -> InboundModernRoute | Rejection:
         """Checks envelope and headers of a stateless request."""
         if repeated := find_duplicated_routing_header(headers.items()):
@@ -189,7 +190,7 @@ class Kernel:
         verdict = classify_inbound_request(body, headers=headers)  # aiohttp's: names in any case
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
-        mismatch = await self._parameter_mismatch(request, headers)
+        mismatch = await self._parameter_mismatch(request, headers, within)
         return verdict if mismatch is None else mismatch
 
     def unserved_version(self, version: str) -> Rejection | None:
@@ -244,17 +245,15 @@ class Kernel:
         return client
 
     async def _parameter_mismatch(
-        self, request: jsonrpc.Request, headers: MultiMapping[str]
+        self, request: jsonrpc.Request, headers: MultiMapping[str], within: Scope | None
     ) -> Rejection | None:
-        lookup = self.server.get_tool_input_schema
         params = request.params or {}
         name, arguments = params.get("name"), params.get("arguments") or {}
-        if request.method != "tools/call" or lookup is None or not isinstance(name, str):
+        if request.method != "tools/call" or not isinstance(name, str):
             return None
         if not isinstance(arguments, dict):
             return None  # malformed: the handler's own check says so better
-        await self._ensure_schemas()
-        schema = lookup(name)
+        schema = await self._schema(name, within)
         if schema is None:
             return None
         rejection = validate_mcp_param_headers(schema, arguments, headers)

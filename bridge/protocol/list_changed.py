@@ -1,13 +1,14 @@
 """Tells every client that a list changed: sessions by `broadcast`, subscription streams by the SDK's bus.
 
-Receives: the editor's `changed`. Sends: one announcement for a burst of changes.
-Does not know about: who listens.
+Receives: the editor's `changed`. Sends: one announcement for a burst of changes; to who asked for less than
+there is only when that changed. Does not know about: who listens.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -17,23 +18,41 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
+from ..model import View
+from .definitions import Listing
+
 CHANGE_DELAY_SECONDS = 0.05
 """Registrations come in bursts; one announcement for all of them."""
 
+TOOLS = "notifications/tools/list_changed"
+
 _ANNOUNCED: dict[str, tuple[str, ServerEvent]] = {
-    "tools": ("notifications/tools/list_changed", ToolsListChanged()),
+    "tools": (TOOLS, ToolsListChanged()),
     "resources": ("notifications/resources/list_changed", ResourcesListChanged()),
     "templates": ("notifications/resources/list_changed", ResourcesListChanged()),
     "prompts": ("notifications/prompts/list_changed", PromptsListChanged()),
 }
 
 
-class Announcer:
-    """See the head of this file."""
+class Broadcast(Protocol):
+    """Sends a notification without parameters to every session."""
 
-    def __init__(self, broadcast: Callable[[str], None]) -> None:
+    def __call__(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
+        """`concerned`: to which of them; all when left out."""
+
+
+class Announcer:
+    """See the head of this file.
+
+    Args:
+        broadcast: reaches the sessions.
+        scoped: the lists of tools of those who asked for less than there is.
+    """
+
+    def __init__(self, broadcast: Broadcast, scoped: Callable[[], dict[View, Listing]]) -> None:
         self.bus = InMemorySubscriptionBus()
         self._broadcast = broadcast
+        self._scoped = scoped
         self._pending: dict[str, ServerEvent] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._publishing: set[asyncio.Task[None]] = set()
@@ -49,9 +68,7 @@ class Announcer:
 
     def publish(self, event: ServerEvent) -> None:
         """Puts an event on the bus, for those streams that asked for it."""
-        publishing = asyncio.get_running_loop().create_task(self.bus.publish(event))
-        self._publishing.add(publishing)
-        publishing.add_done_callback(self._publishing.discard)
+        self._spawn(self.bus.publish(event))
 
     def stop(self) -> None:
         """Nothing more is announced."""
@@ -62,5 +79,20 @@ class Announcer:
         self._timer = None
         pending, self._pending = self._pending, {}
         for method, event in pending.items():
-            self._broadcast(method)
+            self._announce_to_sessions(method)
             self.publish(event)
+
+    def _announce_to_sessions(self, method: str) -> None:
+        scoped = self._scoped() if method == TOOLS else {}
+        self._broadcast(method, (lambda view: view not in scoped) if scoped else None)
+        for view, listing in scoped.items():
+            self._spawn(self._announce_if_news(view, listing))
+
+    async def _announce_if_news(self, view: View, listing: Listing) -> None:
+        if await listing.is_news():
+            self._broadcast(TOOLS, lambda other: other == view)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        publishing = asyncio.get_running_loop().create_task(work)
+        self._publishing.add(publishing)
+        publishing.add_done_callback(self._publishing.discard)

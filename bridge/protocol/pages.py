@@ -19,8 +19,8 @@ from .. import jsonrpc
 from ..editor import Editor
 from ..model import Kind
 from . import filters
-from .definitions import CursorError, Definitions, Listing, ListingError, page
-from .request import Context, connection_of, dispatch_of
+from .definitions import CursorError, Definitions, Listing, ListingError, Views, page
+from .request import Context, connection_of, dispatch_of, view_of
 
 UNCACHED: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What lists and reads of the stateless era say of themselves: they may change at any time."""
@@ -29,23 +29,34 @@ _CACHED_PAGES = 64
 
 
 class Pages:
-    """One list method; `member` is where its result has the definitions, `key` what they are sorted by.
+    """One list method.
+
+    Args:
+        editor: has the definitions.
+        kind: which.
+        member: where the result has them.
+        key: what they are sorted by.
+        narrowed: not every client sees the same ones.
 
     Attributes:
+        listing: all of them.
+        views: those that clients see, where that is not the same.
         together: lists of one whole, this one among them, whose schemes a filter may name; without any the
             list takes no filter.
     """
 
-    def __init__(self, editor: Editor, kind: Kind, member: str, key: str = "name") -> None:
+    def __init__(
+        self, editor: Editor, kind: Kind, member: str, key: str = "name", *, narrowed: bool = False
+    ) -> None:
         self.listing = Listing(editor, kind, key)
+        self.views = Views(editor, kind) if narrowed else None
         self.together: tuple[Pages, ...] = ()
         self._member = member
-        self._cached: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = {}
-        self._cached_of: Definitions | None = None
 
     async def list(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         """One page of definitions. `cached` has just refreshed them."""
-        definitions = self.listing.current or await self._refresh()
+        listing = self._seen_by(context)
+        definitions = listing.current or await _refresh(listing)
         try:
             if self.filters(context.params):
                 definitions = await self._filtered(definitions, context)
@@ -56,16 +67,17 @@ class Pages:
 
     async def cached(self, ctx: Context, call_next: CallNext, cursor: str | None) -> HandlerResult:
         """The page from before, if the editor says that its revision holds."""
-        definitions = await self._refresh()
+        definitions = await _refresh(self._seen_by(ctx))
         if self.filters(ctx.params):
             return await call_next(ctx)
-        if definitions is not self._cached_of or len(self._cached) >= _CACHED_PAGES:
-            self._cached, self._cached_of = {}, definitions
+        kept: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = definitions.pages
         key = (ctx.protocol_version, cursor)
-        if key not in self._cached:
+        if key not in kept:
             result = await call_next(ctx)
-            self._cached[key] = (result, jsonrpc.dumps(result))
-        result, encoded = self._cached[key]
+            if len(kept) >= _CACHED_PAGES:
+                kept.clear()
+            kept[key] = (result, jsonrpc.dumps(result))
+        result, encoded = kept[key]
         dispatch_of(ctx).encoded = (encoded,)
         return result
 
@@ -75,18 +87,15 @@ class Pages:
         return bool(self.together) and isinstance(meta, Mapping) and meta.get("filter") is not None
 
     async def _filtered(self, definitions: Definitions, context: Context) -> Definitions:
-        lists = [pages.listing.current or await pages._refresh() for pages in self.together]
+        lists = [pages.listing.current or await _refresh(pages.listing) for pages in self.together]
         schemes = {filters.scheme_of(name) for known in lists for name in known.names}
         wanted = filters.read((context.params or {})["_meta"]["filter"], schemes)
         pairs = zip(definitions.names, definitions.items, strict=True)
         kept = [(name, item) for name, item in pairs if wanted.fits(name, item)]
         return replace(definitions, names=[name for name, _ in kept], items=[item for _, item in kept])
 
-    async def _refresh(self) -> Definitions:
-        try:
-            return await self.listing.refresh()
-        except ListingError as failure:
-            raise MCPError(jsonrpc.INTERNAL_ERROR, str(failure), {"code": str(failure.code)}) from failure
+    def _seen_by(self, context: Context) -> Listing:
+        return self.listing if self.views is None else self.views.of(view_of(context))
 
 
 class Lists:
@@ -109,3 +118,10 @@ class Lists:
         if not connection_of(ctx).initialize_accepted or not isinstance(cursor, str | None):
             return call_next(ctx)
         return pages.cached(ctx, call_next, cursor)
+
+
+async def _refresh(listing: Listing) -> Definitions:
+    try:
+        return await listing.refresh()
+    except ListingError as failure:
+        raise MCPError(jsonrpc.INTERNAL_ERROR, str(failure), {"code": str(failure.code)}) from failure

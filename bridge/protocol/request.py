@@ -13,6 +13,7 @@ from mcp.server.connection import Connection, allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from ..model import MAX_CLIENT_NAME, ClientInfo, View
 from .dispatch import Dispatch, Standalone
 
 Context = ServerRequestContext[Any, Any]
@@ -48,6 +49,23 @@ def caller_of(context: Context) -> Caller:
 def connection_of(context: Context) -> Connection:
     """The client's connection: its session id, its capabilities, and a place to keep things."""
     return context.session._connection
+
+
+def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
+    """The client and its capabilities, as it declared them."""
+    known: tuple[ClientInfo, dict[str, Any]] | None = connection.state.get("client")
+    if known is None:
+        params, declared = connection.client_params, connection.client_capabilities
+        info = params.client_info if params is not None else None
+        client = ClientInfo(info.name, info.version) if info is not None else ClientInfo("", "")
+        capabilities = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
+        known = connection.state["client"] = (client, capabilities)
+    return known
+
+
+def view_of(context: Context) -> View:
+    """Whose list of tools the request is about."""
+    return View(who(connection_of(context))[0].name[:MAX_CLIENT_NAME], dispatch_of(context).within)
 
 
 def dispatch_of(context: Context) -> Dispatch:

@@ -6,7 +6,6 @@ results, errors become JSON-RPC in `errors.py` and `methods/`, nowhere else. Doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..model import Settings
 from . import observer
 from .fast_path import FastPath
 from .inputs import Legs
-from .list_changed import Announcer
+from .list_changed import Announcer, Broadcast
 from .methods.prompts import Prompts
 from .methods.resources import Resources
 from .methods.subscriptions import Subscriptions
@@ -62,7 +61,7 @@ class Assembly:
         editor: asked for definitions.
         calls: runs tools, and what else has a handler in the editor.
         settings: the instructions for clients, limits.
-        broadcast: sends a notification without parameters to every session.
+        broadcast: sends a notification without parameters to sessions.
         token: what clients authenticate with.
         boot: id of this life of the editor.
     """
@@ -72,14 +71,14 @@ class Assembly:
         editor: Editor,
         calls: Calls,
         settings: Settings,
-        broadcast: Callable[[str], None],
+        broadcast: Broadcast,
         token: str,
         boot: str,
     ) -> None:
-        self.announcer = Announcer(broadcast)
-        self.listen = ListenHandler(self.announcer.bus)
         self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls, settings.tool_prefix)
+        self.announcer = Announcer(broadcast, self.tools.scoped)
+        self.listen = ListenHandler(self.announcer.bus)
         self.resources = Resources(editor, calls, settings.limits)
         self.prompts = Prompts(editor, calls)
         sessions = settings.limits.sessions

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..model import Scope
 from .tombstones import Tombstones
 
 MAX_ID_BYTES = 2048
@@ -29,7 +30,7 @@ KEPT_CAPABILITY = "ai.nimblebrain/host-resources"
 """The one extension that tools use; it stays when a client declares too many."""
 
 _KEY_LABEL = b"mcp-tools.nvim session id 1"
-_FORMAT = 1
+_FORMAT, _SCOPED_FORMAT = 1, 2
 _MAC_BYTES = 16
 _NAME_CHARS = 200
 
@@ -47,6 +48,7 @@ class Sealed:
     version: str
     client: dict[str, Any]
     capabilities: dict[str, Any]
+    scope: Scope | None = None
 
 
 class SessionIds:
@@ -65,7 +67,14 @@ class SessionIds:
         self._tombstones = tombstones
         self.now = now
 
-    def seal(self, key: str, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> str:
+    def seal(
+        self,
+        key: str,
+        version: str,
+        client: dict[str, Any],
+        capabilities: dict[str, Any],
+        scope: Scope | None = None,
+    ) -> str:
         """The id of a session that has just been initialized. It keeps what fits of a long declaration.
 
         Raises:
@@ -74,7 +83,10 @@ class SessionIds:
         name = {part: str(client.get(part, ""))[:_NAME_CHARS] for part in ("name", "version")}
         sealed_at = int(self.now())
         for kept in (capabilities, _essentials(capabilities)):
-            id_ = self._write([_FORMAT, key, sealed_at, version, name, kept])
+            content = [_FORMAT, key, sealed_at, version, name, kept]
+            if scope is not None:
+                content = [_SCOPED_FORMAT, *content[1:], [scope.tools, scope.read_only, scope.catalogue]]
+            id_ = self._write(content)
             if len(id_) <= MAX_ID_BYTES:
                 return id_
         raise TooMuchError("the declared capabilities are too large")
@@ -92,10 +104,14 @@ class SessionIds:
             return None
         if id_ != f"{_base64(data)}.{_base64(given)}":
             return None  # another spelling of an id of ours: whoever deletes one must not leave the others
-        format_, key, sealed_at, version, client, capabilities = json.loads(zlib.decompress(data))
-        if format_ != _FORMAT or self.expired(sealed_at) or key in self._tombstones:
+        format_, *content = json.loads(zlib.decompress(data))
+        if format_ not in (_FORMAT, _SCOPED_FORMAT):
             return None
-        return Sealed(key, sealed_at, version, client, capabilities)
+        key, sealed_at, version, client, capabilities = content[:5]
+        if self.expired(sealed_at) or key in self._tombstones:
+            return None
+        scope = _read_scope(content[5]) if format_ == _SCOPED_FORMAT else None
+        return Sealed(key, sealed_at, version, client, capabilities, scope)
 
     def expired(self, sealed_at: int) -> bool:
         """Whether an id sealed then is too old now."""
@@ -118,6 +134,11 @@ class SessionIds:
 def new_key() -> str:
     """A name for a session that nobody guesses."""
     return secrets.token_hex(16)
+
+
+def _read_scope(content: list[Any]) -> Scope:
+    tools, read_only, catalogue = content
+    return Scope(None if tools is None else tuple(tools), read_only, catalogue)
 
 
 def _essentials(capabilities: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..model import Scope, View
 from .ids import Sealed, SessionIds, new_key
 from .outbox import EventIds
 from .session import Session, SessionInfo, Transport
@@ -82,15 +83,15 @@ class Sessions:
         sessions = self._by_id.values()
         return [session.info for session in sessions if session.info is not None and session.is_there(now)]
 
-    def create(self, kernel: Kernel, transport: Transport) -> Session:
-        """A session that is not initialized yet. Until `seal` its id is known to nobody.
+    def create(self, kernel: Kernel, transport: Transport, scope: Scope | None = None) -> Session:
+        """A session that is not initialized yet, and its `scope`. Until `seal` its id is known to nobody.
 
         Raises:
             FullError: there is no room.
         """
         self._make_room()
         ids = self._events if transport == "http" else None
-        session = Session(kernel, self._calls, new_key(), transport, ids)
+        session = Session(kernel, self._calls, new_key(), transport, ids, scope)
         self._add(session)
         return session
 
@@ -101,7 +102,7 @@ class Sessions:
             TooMuchError: the client declares more than an id can hold.
         """
         client, capabilities = session.peer.identity
-        id_ = self._ids.seal(session.key, session.peer.version, client, capabilities)
+        id_ = self._ids.seal(session.key, session.peer.version, client, capabilities, session.scope)
         del self._by_id[session.id]
         session.id, session.sealed_at = id_, int(self._ids.now())
         self._by_id[id_] = session
@@ -163,10 +164,11 @@ class Sessions:
             closing.add_done_callback(self._closing.discard)
             self._tell()
 
-    def broadcast(self, method: str) -> None:
-        """Sends a notification without parameters to every client."""
+    def broadcast(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
+        """Sends a notification without parameters to every client, or to those whom it concerns."""
         for session in self._by_id.values():
-            session.notify(method)
+            if concerned is None or concerned(session.view):
+                session.notify(method)
 
     def tasks(self) -> set[asyncio.Task[Any]]:
         """The tasks of all requests in flight."""
@@ -183,7 +185,7 @@ class Sessions:
 
     def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
         self._make_room()
-        session = Session(kernel, self._calls, sealed.key, "http", self._events)
+        session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope)
         try:
             session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
         except ValueError:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .. import jsonrpc
+from ..model import MAX_CLIENT_NAME, Scope, View
 from ..protocol.exchange import Exchange
 from .outbox import EventIds, Outbox
 
@@ -84,12 +85,20 @@ class Session:
         key: names the session to tools; not the id that the client sends.
         transport: streamable HTTP, whose streams are resumable, or SSE.
         ids: of events.
+        scope: what it asked to be shown of the tools when it began.
     """
 
     def __init__(
-        self, kernel: Kernel, calls: Calls, key: str, transport: Transport, ids: EventIds | None
+        self,
+        kernel: Kernel,
+        calls: Calls,
+        key: str,
+        transport: Transport,
+        ids: EventIds | None,
+        scope: Scope | None = None,
     ) -> None:
         self.key = key
+        self.scope = scope
         self.transport: Transport = transport
         self.id = key  # until it is sealed
         self.sealed_at: int | None = None
@@ -113,6 +122,11 @@ class Session:
     def calls(self) -> int:
         """Requests in flight."""
         return len(self._in_flight)
+
+    @property
+    def view(self) -> View:
+        """By what its list of tools may differ from that of others."""
+        return View("" if self.info is None else self.info.name[:MAX_CLIENT_NAME], self.scope)
 
     @property
     def connected(self) -> bool:
@@ -160,7 +174,9 @@ class Session:
             push = self.standalone.push if response is None else response.push
             hang_up = None if response is None else response.hang_up
             ask = partial(self._ask, push)
-            dispatch = self._kernel.dispatch(request.id, request.params, push, ask, hang_up)
+            dispatch = self._kernel.dispatch(
+                request.id, request.params, push, ask, hang_up, within=self.scope
+            )
             return await exchange.run(self._kernel, dispatch, lambda d: self.peer.request(d, request))
         finally:
             del self._in_flight[request.id]

@@ -99,6 +99,8 @@ local function show(value)
   return type(value) == 'string' and ('"%s"'):format(value) or tostring(value)
 end
 
+local check_fields ---@type fun(fields: mcp-tools.Option[], place: string, item: table, faults: string[])
+
 --- Faults of one value, appended to `faults` as `path: what is wrong`.
 ---@param option mcp-tools.Option
 ---@param value any
@@ -133,6 +135,8 @@ local function check_option(option, value, faults)
       elseif option.item_enum and not vim.list_contains(option.item_enum, item) then
         local allowed = table.concat(option.item_enum, ', ')
         table.insert(faults, ('%s: expected one of %s, got %s'):format(place, allowed, show(item)))
+      elseif option.fields then
+        check_fields(option.fields, place, item, faults)
       end
     end
   end
@@ -149,6 +153,24 @@ local function meant(parent, key)
   end
   local near = nearest(tostring(key), keys_at[parent])
   return near and join(parent, near)
+end
+
+--- Faults of one item of a map, whose fields are known.
+function check_fields(fields, place, item, faults)
+  local known = {}
+  for _, field in ipairs(fields) do
+    known[field.path] = field
+  end
+  for key, value in pairs(item) do
+    local path = join(place, key)
+    if known[key] then
+      check_option(setmetatable({ path = path }, { __index = known[key] }), value, faults)
+    else
+      local near = nearest(tostring(key), vim.tbl_keys(known))
+      local hint = near and (' (did you mean %s?)'):format(near) or ''
+      table.insert(faults, ('%s: there is no such field%s'):format(path, hint))
+    end
+  end
 end
 
 --- Walks what was given along the tree of known keys.

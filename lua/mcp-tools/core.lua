@@ -50,11 +50,32 @@ local function is_off(kind, entry)
   return config.get()[option] ~= nil and require('mcp-tools.discovery.selection').is_off(option, entry)
 end
 
+---@param kind mcp-tools.Kind
+---@return boolean
+local function is_pending(kind)
+  return core ~= nil and require('mcp-tools.discovery.bundled').is_pending(kinds.row(kind).option)
+end
+
 --- The registry as it is, for who adds to it: nothing bundled is loaded.
 ---@return mcp-tools.Registry
 function M.registry()
-  registry = registry or new_registry({ prefix = prefix, is_off = is_off })
+  registry = registry or new_registry({ prefix = prefix, is_off = is_off, is_pending = is_pending })
   return registry
+end
+
+local clients, catalogue
+
+--- Who sees less than there is may see something else when the options do.
+local function follow_scopes()
+  local options = config.get()
+  if clients == options.clients and catalogue == options.catalogue then
+    return
+  end
+  local differ = clients and not (vim.deep_equal(clients, options.clients) and catalogue == options.catalogue)
+  clients, catalogue = options.clients, options.catalogue
+  if differ then
+    registry:changed('tools')
+  end
 end
 
 ---@return mcp-tools.Core
@@ -78,6 +99,7 @@ local function build()
       registry:sift()
     end
     discovery.use(registry)
+    follow_scopes()
   end
   return { registry = registry, executor = executor, gateway = gateway }
 end
@@ -116,9 +138,7 @@ function M.begin()
     loading = true
     vim.defer_fn(load_on, 0)
   end
-  return now, function(kind)
-    return bundled.is_pending(kinds.row(kind).option)
-  end
+  return now, is_pending
 end
 
 --- The parts for one call: of what is bundled, only what it needs is loaded.

@@ -9,6 +9,7 @@
 ---@field enum? string[] allowed values of the string form
 ---@field items? string|string[] type of each item of a list, or of each value of a map
 ---@field item_enum? string[] allowed values of string items
+---@field fields? mcp-tools.Option[] what each item of a map may hold
 ---@field min? integer
 ---@field max? integer
 ---@field planned? boolean checked, but nothing reads it yet
@@ -42,6 +43,27 @@ return {
     items = { 'string', 'boolean' },
     description = 'Bundled prompts to offer: all (true), none (false), or a list of names; { NAME = false } takes one'
       .. ' away, whoever has registered it.',
+  },
+  {
+    path = 'catalogue',
+    type = 'string',
+    default = 'direct',
+    enum = { 'direct', 'search' },
+    description = 'How tools are published: each of them, or three that find, describe and call the others'
+      .. ' (|mcp-tools-catalogue|), which costs a model less than 2 kB however many there are.',
+  },
+  {
+    path = 'clients',
+    type = 'map',
+    default = {},
+    items = 'map',
+    fields = {
+      { path = 'tools', type = { 'string', 'list', 'map' }, items = { 'string', 'boolean' } },
+      { path = 'readonly', type = 'boolean' },
+      { path = 'catalogue', type = 'string', enum = { 'direct', 'search' } },
+    },
+    description = 'What an AI client sees, by the name that it gives itself: NAME = { tools = …, readonly = true,'
+      .. ' catalogue = "search" }. It only takes away from what is on (|mcp-tools-scopes|).',
   },
   {
     path = 'integrations',

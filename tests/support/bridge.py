@@ -102,10 +102,12 @@ def closing_quietly() -> Iterator[asyncio.Event]:
 
 
 @contextlib.asynccontextmanager
-async def connect(bridge: Bridge, transport: Transport, **options: Any) -> AsyncIterator[Client]:
-    """A client of the official Python SDK that is connected by `transport`."""
+async def connect(
+    bridge: Bridge, transport: Transport, query: str = "", **options: Any
+) -> AsyncIterator[Client]:
+    """A client of the official Python SDK that is connected by `transport`; `query` ends its URL."""
     if transport == "sse":
-        source = sse_client(f"{bridge.url}/sse", bridge.headers, httpx_client_factory=http_client)
+        source = sse_client(f"{bridge.url}/sse{query}", bridge.headers, httpx_client_factory=http_client)
         with closing_quietly() as closing:
             async with Client(source, mode="legacy", **options) as client:
                 yield client
@@ -114,6 +116,8 @@ async def connect(bridge: Bridge, transport: Transport, **options: Any) -> Async
     mode = "legacy" if transport == "sessions" else "auto"
     async with (
         http_client(bridge.headers) as http,
-        Client(streamable_http_client(f"{bridge.url}/mcp", http_client=http), mode=mode, **options) as client,
+        Client(
+            streamable_http_client(f"{bridge.url}/mcp{query}", http_client=http), mode=mode, **options
+        ) as client,
     ):
         yield client

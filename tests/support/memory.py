@@ -30,6 +30,7 @@ from bridge.model import (
     Reply,
     Settings,
     ToolError,
+    View,
 )
 
 from .memory_kinds import KEYS, Complete, Function, Offers, Tool, outcome_of
@@ -238,11 +239,11 @@ class MemoryEditor:
         answer = Hello(self.boot, {"tools": self.revision}, versions, token, self.settings)
         return self._request("hello", lambda: answer, self._time() + timeout)
 
-    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[Listing]:
+    def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         def answer() -> Listing:
             if revision == self.revision:
                 return Listing(self.revision, None)
-            return Listing(self.revision, self.offers.published(kind))
+            return Listing(self.revision, self.offers.published(kind, view.scope if view else None))
 
         return self._request("list", answer)
 

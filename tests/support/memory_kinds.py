@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import Code
-from bridge.model import CallKind, CallRequest, Kind, Outcome, ToolError
+from bridge.model import CallKind, CallRequest, Kind, Outcome, Scope, ToolError
 
 if TYPE_CHECKING:
     import asyncio
@@ -54,9 +54,9 @@ class Offers:
         self.of: dict[Kind, dict[str, Tool]] = {kind: {} for kind in KEYS}
         self.subscribed: Counter[str] = Counter()
 
-    def published(self, kind: Kind) -> str:
+    def published(self, kind: Kind, scope: Scope | None = None) -> str:
         """The list of one kind, as JSON text."""
-        definitions = [tool.definition for tool in self.of[kind].values()]
+        definitions = [tool.definition for tool in self.of[kind].values() if is_shown(tool, scope)]
         return json.dumps(sorted(definitions, key=lambda definition: str(definition[KEYS[kind]])))
 
     def find(self, request: CallRequest, prefix: str) -> Tool | ToolError:
@@ -70,7 +70,9 @@ class Offers:
             return self._completion(request.arguments)
         tools = self.of["tools"]
         tool = tools.get(request.name) or tools.get(request.name.removeprefix(prefix))
-        return tool or ToolError(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}")
+        if tool is None or not is_shown(tool, request.scope):
+            return ToolError(Code.UNKNOWN_TOOL, f"Unknown tool: {request.name}")
+        return tool
 
     def resource(self, uri: str) -> Tool | None:
         """The resource that a URI names; the values of a template's variables are its arguments."""
@@ -96,6 +98,15 @@ class Offers:
         arguments = given.get("context", {}).get("arguments", {})
         values = [] if complete is None else complete(argument["value"], arguments)
         return Tool(known.name, lambda ctx, _: values, {})
+
+
+def is_shown(tool: Tool, scope: Scope | None) -> bool:
+    """Whether a client with this scope sees a tool; its group is what its name begins with."""
+    if scope is None:
+        return True
+    reads = tool.definition.get("annotations", {}).get("readOnlyHint") is True
+    named = scope.tools is None or {tool.name, tool.name.partition("_")[0]} & set(scope.tools)
+    return bool(named) and (reads or not scope.read_only)
 
 
 def outcome_of(kind: CallKind, tool: Tool, uri: str, value: Any) -> Outcome:

@@ -71,13 +71,13 @@ class News:
 
 @contextlib.asynccontextmanager
 async def follow(
-    bridge: Bridge, transport: Transport, uris: Sequence[str] = ()
+    bridge: Bridge, transport: Transport, uris: Sequence[str] = (), query: str = ""
 ) -> AsyncIterator[tuple[Client, News]]:
-    """A client that is subscribed to these resources, and to changes of the lists."""
+    """A client that is subscribed to these resources, and to changes of the lists; `query` ends its URL."""
     news = News()
     # A stream's news reach the handler of messages as well.
     handler = {} if transport == "stateless" else {"message_handler": news.message}
-    async with connect(bridge, transport, **handler) as client:
+    async with connect(bridge, transport, query, **handler) as client:
         if transport == "stateless":
             listening = client.listen(
                 tools_list_changed=True,

@@ -17,8 +17,9 @@ from ...calls.outcomes import error_details
 from ...calls.runner import Calls
 from ...editor import Editor
 from ...errors import Code
+from ...model import Scope, View
 from .. import execute
-from ..definitions import Definitions
+from ..definitions import Definitions, Listing
 from ..inputs import InputRequiredError
 from ..pages import Pages
 from ..request import Context, caller_of, dispatch_of
@@ -29,7 +30,7 @@ class Tools:
     """See the head of this file; `prefix` stands before the names of tools in lists."""
 
     def __init__(self, editor: Editor, calls: Calls, prefix: str) -> None:
-        self.pages = Pages(editor, "tools", "tools")
+        self.pages = Pages(editor, "tools", "tools", narrowed=True)
         self._prefix = prefix
         self._calls = calls
         self._schemas: dict[str, dict[str, Any]] = {}
@@ -54,8 +55,27 @@ class Tools:
         definitions = self.pages.listing.current
         if definitions is not self._schemas_of:
             self._schemas_of = definitions
-            self._schemas = {}
-            if definitions is not None and "x-mcp-header" in definitions.text:
-                self._schemas = {item["name"]: item.get("inputSchema", {}) for item in definitions.items}
+            self._schemas = _header_schemas(definitions)
         # As the editor finds it: by the listed name, else by the bare one.
         return self._schemas.get(name) or self._schemas.get(self._prefix + name)
+
+    def scoped(self) -> dict[View, Listing]:
+        """The lists that are kept for clients that asked for less than there is."""
+        return {} if self.pages.views is None else self.pages.views.scoped()
+
+    async def schema(self, name: str, within: Scope | None) -> dict[str, Any] | None:
+        """The same, current, for who sees no more than this."""
+        views = self.pages.views
+        if within is None or views is None:
+            await self.pages.listing.ensure()
+            return self.input_schema(name)
+        listing = views.of(View("", within))
+        await listing.ensure()
+        schemas = _header_schemas(listing.current)
+        return schemas.get(name) or schemas.get(self._prefix + name)
+
+
+def _header_schemas(definitions: Definitions | None) -> dict[str, dict[str, Any]]:
+    if definitions is None or "x-mcp-header" not in definitions.text:
+        return {}
+    return {item["name"]: item.get("inputSchema", {}) for item in definitions.items}

@@ -105,6 +105,7 @@ end
 ---@field client table?
 ---@field session string?
 ---@field capabilities table?
+---@field view mcp-tools.View? what the client sees of the tools; all of them when left out
 ---@field listener mcp-tools.Listener?
 ---@field exact_args boolean? empty tables among the arguments say whether they are arrays or objects
 ---@field keep boolean? keep the outcome until `acknowledge` (else it is forgotten when the listener was told)
@@ -141,7 +142,7 @@ function Executor:execute(name, args, opts)
   end
   local kind = kinds[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
   call.kind = kind
-  local definition, unknown = kind.find(self.registry, name, args)
+  local definition, unknown, inner = kind.find(self.registry, name, args, opts.view)
   if not definition then
     call:finish('fail', { error = unknown })
     return call
@@ -151,7 +152,7 @@ function Executor:execute(name, args, opts)
   call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
   call.max_result = settings[kind.limit]
   self:enter(call)
-  call.args = self:arguments_of(call, args, opts.exact_args)
+  call.args = self:arguments_of(call, inner or args, opts.exact_args)
   if not call.args then
     return call
   end

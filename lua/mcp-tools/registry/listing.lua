@@ -5,6 +5,7 @@
 --- refused of the registry, which health shows: one definition takes nothing from the others.
 --- Does not know about: who asks, how long the text is kept.
 
+local catalogue = require('mcp-tools.registry.catalogue')
 local json = require('mcp-tools.util.json')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
@@ -25,15 +26,29 @@ local function text_of(published, entry, prefix)
   return text, err and err.message
 end
 
+--- The bytes that a tool takes in the lists of clients.
+---@param tool mcp-tools.Definition
+---@param prefix string
+---@return integer
+function M.size(tool, prefix)
+  local text = text_of(require(kinds.row('tools').definition).published, tool, prefix)
+  return text and #text + 1 or 0
+end
+
 --- What clients get of all that is offered of a kind.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.Kind
 ---@param prefix string before the names of tools
+---@param view mcp-tools.View? of a client, for tools
 ---@return string json
-function M.json(registry, kind, prefix)
+function M.json(registry, kind, prefix, view)
   local row = kinds.row(kind)
   local parts, published = {}, require(row.definition).published
-  for _, entry in ipairs(registry:list(kind)) do
+  local entries = view and view.catalogue == 'search' and catalogue.list() or registry:list(kind)
+  if view and view.catalogue ~= 'search' then
+    entries = view:filter(entries)
+  end
+  for _, entry in ipairs(entries) do
     local text, why = text_of(published, entry, prefix)
     parts[#parts + 1] = text
     if not text then

@@ -28,14 +28,16 @@ local M = {}
 ---@field private refused_kind table<string, mcp-tools.Kind> the same names
 ---@field prefix fun(): string of published names
 ---@field is_off fun(kind: mcp-tools.Kind, entry: table): boolean
+---@field is_pending fun(kind: mcp-tools.Kind): boolean is something still to be added by who made it?
 ---@field private listeners (fun(kind: mcp-tools.Kind, revision: integer))[]
 ---@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
 local Registry = {}
 Registry.__index = Registry
 
 --- Makes an empty registry.
----@param opts? { prefix?: (fun(): string), is_off?: fun(kind: mcp-tools.Kind, entry: table): boolean } the prefix of
----  published names; what is switched off
+---@param opts? { prefix?: (fun(): string), is_off?: (fun(kind: mcp-tools.Kind, entry: table): boolean),
+---  is_pending?: fun(kind: mcp-tools.Kind): boolean } the prefix of published names; what is switched off; of what
+---  there is more to come
 ---@return mcp-tools.Registry
 function M.new(opts)
   local self = setmetatable({
@@ -43,6 +45,9 @@ function M.new(opts)
       return ''
     end,
     is_off = opts and opts.is_off or function()
+      return false
+    end,
+    is_pending = opts and opts.is_pending or function()
       return false
     end,
     entries = {},

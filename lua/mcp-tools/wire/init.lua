@@ -10,6 +10,7 @@
 local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
 local attachment = require('mcp-tools.bridge.attachment')
+local catalogue = require('mcp-tools.registry.catalogue')
 local check = require('mcp-tools.util.check')
 local core = require('mcp-tools.core')
 local inputs = require('mcp-tools.call.inputs')
@@ -19,6 +20,7 @@ local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local remote = require('mcp-tools.call.remote')
 local results = require('mcp-tools.call.result')
+local scope = require('mcp-tools.registry.scope')
 local settings = require('mcp-tools.wire.settings')
 
 local uv = vim.uv
@@ -80,20 +82,22 @@ end
 --- Definitions of a kind, as the JSON text that clients get.
 ---@param kind mcp-tools.Kind
 ---@param revision? integer the one that the bridge has
+---@param seen_by? { client: string, scope: mcp-tools.Scope? } whose list it is; all of them when left out
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
-function M.list(kind, revision)
+function M.list(kind, revision, seen_by)
   local parts, is_pending = core.begin()
+  local view = seen_by and kind == 'tools' and scope.view(seen_by.scope, seen_by.client) or nil
   local current = parts.registry.revisions[kind]
   if not current then
     error(("unknown kind '%s'"):format(tostring(kind)))
   end
   local reply = { clock = uv.hrtime(), revision = current }
-  if is_pending(kind) then
+  if is_pending(kind) and not (view and view.catalogue == 'search') then
     reply.loading = true -- to be asked again in a moment
   elseif revision == current then
     reply.unchanged = true
   else
-    reply.json = lists.json(kind)
+    reply.json = lists.json(kind, view)
     if kind == 'tools' then
       vim.schedule(tell_mistyped) -- by now everybody has registered their tools, as far as can be known
     end
@@ -116,18 +120,21 @@ end
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
 ---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
----  ack: string[]? }
+---  ack: string[]?, scope: mcp-tools.Scope? }
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
   check('opts.host', opts.host, 'string', true)
   check('opts.session', opts.session, 'string', true)
-  local executor = core.for_call(opts.kind, name).executor
+  args = unpacked(args)
+  local view = scope.view(opts.scope, opts.client and opts.client.name)
+  local inner = view and view.catalogue == 'search' and catalogue.inner(core.registry(), name, args)
+  local executor = core.for_call(opts.kind, inner or name).executor
   if opts.ack then
     executor:acknowledge(opts.ack)
   end
   channel.answering[opts.call_id] = 'execute'
-  local call = executor:execute(name, unpacked(args), {
+  local call = executor:execute(name, args, {
     id = opts.call_id,
     kind = opts.kind,
     host = opts.host or 'mcp',
@@ -137,6 +144,7 @@ function M.execute(name, args, opts)
     client = opts.client,
     session = opts.session,
     capabilities = unpacked(opts.capabilities),
+    view = view,
     listener = channel,
     exact_args = true,
     keep = true,

@@ -10,20 +10,30 @@ local listing = require('mcp-tools.registry.listing')
 
 local M = {}
 
----@type table<mcp-tools.Kind, { revision: integer, prefix: string, text: string }>
+---@class mcp-tools.MadeList
+---@field revision integer
+---@field prefix string
+---@field text string
+
+---@type table<mcp-tools.Kind, mcp-tools.MadeList>
 local made = {}
+---@type table<mcp-tools.View, mcp-tools.MadeList> of tools; views that nobody has any more take theirs with them
+local seen = setmetatable({}, { __mode = 'k' })
 
 --- Definitions of a kind as clients get them.
 ---@param kind mcp-tools.Kind
+---@param view? mcp-tools.View of a client that does not see all tools
 ---@return string
-function M.json(kind)
-  local registry, prefix = core.get().registry, config.get().tool_prefix
-  local last, revision = made[kind], registry.revisions[kind]
+function M.json(kind, view)
+  local registry, prefix = core.begin().registry, config.get().tool_prefix
+  local kept, key = view and seen or made, view or kind
+  local last, revision = kept[key], registry.revisions[kind]
   if last and last.revision == revision and last.prefix == prefix then
     return last.text
   end
-  made[kind] = { revision = revision, prefix = prefix, text = listing.json(registry, kind, prefix) }
-  return made[kind].text
+  local text = listing.json(registry, kind, prefix, view)
+  kept[key] = { revision = revision, prefix = prefix, text = text }
+  return text
 end
 
 return M

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridge.calls.runner import Calls
 from bridge.errors import Code
-from bridge.model import Kind, Limits, Outcome, Settings, ToolError
+from bridge.model import Kind, Limits, Outcome, Settings, ToolError, View
 from bridge.model import Listing as ListingReply
 from bridge.protocol.definitions import CursorError, Definitions, Listing, ListingError, page
 from bridge.protocol.dispatch import Dispatch
@@ -77,7 +77,7 @@ async def their_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client,
     settings = Settings(instructions="Use it.")
     editor = MemoryEditor(settings)
     prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
     async with Client(behind_the_sdk(assembly.server), mode=mode, **options) as client:
         yield client, editor
     assembly.stop()
@@ -90,7 +90,7 @@ async def their_http_client(mode: str, **options: Any) -> AsyncIterator[tuple[Cl
     settings = Settings(instructions="Use it.")
     editor = MemoryEditor(settings)
     prepare(editor)
-    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda method: None, TOKEN, "life")
+    assembly = Assembly(editor, Calls(editor, settings, "boot"), settings, lambda *_: None, TOKEN, "life")
     config = uvicorn.Config(
         behind_the_sdk(assembly.server).streamable_http_app(), port=0, log_level="error", lifespan="on"
     )
@@ -328,7 +328,9 @@ async def test_a_silent_editor() -> None:
 class Held(MemoryEditor):
     """Its lists come when the test says so."""
 
-    def list(self, kind: Kind, revision: int | None) -> asyncio.Future[ListingReply]:
+    def list(
+        self, kind: Kind, revision: int | None, view: View | None = None
+    ) -> asyncio.Future[ListingReply]:
         self.held: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
         return self.held
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bridge.instances.proof import prove
+from bridge.model import Scope
 from bridge.protocol import inputs
 from bridge.sessions import ids as session_ids
 from bridge.sessions.ids import MAX_AGE_SECONDS, MAX_ID_BYTES, SessionIds, TooMuchError
@@ -184,3 +185,20 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     thread.start()
     thread.join(5)
     assert seen == [False, True]
+
+
+def test_a_scope_is_sealed_and_ids_without_one_are_as_before() -> None:
+    """An id says what its session may see; what was sealed before there were scopes opens."""
+    clock = Clock()
+    ids = make(clock=clock)
+    scope = Scope(("dap_status", "lsp"), read_only=True, catalogue="search")
+    id_ = ids.seal("key", "2025-11-25", CLIENT, {}, scope)
+    sealed = make(clock=clock).open(id_)
+    assert sealed is not None
+    assert (sealed.scope, sealed.client) == (scope, CLIENT)
+    before = ids._write([1, "key", int(clock.now), "2025-11-25", CLIENT, {}])
+    assert ids.seal("key", "2025-11-25", CLIENT, {}) == before
+    opened = ids.open(before)
+    assert opened is not None
+    assert opened.scope is None
+    assert ids.open(ids._write([3, "key", int(clock.now), "2025-11-25", CLIENT, {}])) is None

@@ -5,7 +5,8 @@
 
 --- What is particular to one kind of call; one file each beside this one.
 ---@class mcp-tools.CallKind
----@field find fun(registry: mcp-tools.Registry, name: string, args: any): mcp-tools.Definition?, mcp-tools.Error?
+---@field find fun(registry: mcp-tools.Registry, name: string, args: any, view: mcp-tools.View?):
+---  mcp-tools.Definition?, mcp-tools.Error?, table? the last: arguments that count in place of those given
 ---@field arguments fun(definition: mcp-tools.Definition, args: any, exact: boolean?): table?, mcp-tools.Error?
 ---@field decide fun(gateway: mcp-tools.Gateway, call: mcp-tools.Call, answer: fun(allowed: boolean, mcp-tools.Error?))
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?

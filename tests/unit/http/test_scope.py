@@ -1,0 +1,249 @@
+"""Scopes: a client narrows the tools that it sees by its URL and its headers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.http.scope import MAX_NAMES_CHARS
+from bridge.model import Settings
+from tests.support.served import LEGACY, Served, events, next_event, served
+
+UNKNOWN = "unknown_tool"
+
+
+@pytest.fixture
+async def bridge() -> AsyncIterator[Served]:
+    async with served() as running:
+        prepare(running)
+        yield running
+
+
+def prepare(bridge: Served) -> None:
+    reads = {"annotations": {"readOnlyHint": True}}
+    bridge.editor.add_tool("lsp_hover", lambda ctx, arguments: "hover", **reads)
+    bridge.editor.add_tool("lsp_rename", lambda ctx, arguments: "rename")
+    bridge.editor.add_tool("dap_status", lambda ctx, arguments: "status", **reads)
+
+
+async def initialize(bridge: Served, query: str = "", name: str = "test", **headers: str) -> Any:
+    """The id of a session that begins with this URL; or the refusal."""
+    params = {
+        "protocolVersion": LEGACY,
+        "capabilities": {},
+        "clientInfo": {"name": name, "version": "1"},
+    }
+    path = "/mcp" + query if not query.startswith("/") else query
+    async with await bridge.post(bridge.message("initialize", params), path=path, **headers) as response:
+        if response.status != 200:
+            return response.status, (await response.json())["error"]["message"]
+        session = response.headers["Mcp-Session-Id"]
+    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    async with await bridge.post(done, session) as response:
+        assert response.status == 202
+    return session
+
+
+async def names(bridge: Served, session: str) -> list[str]:
+    listed = (await bridge.ask(session, "tools/list"))["result"]["tools"]
+    return [tool["name"].removeprefix("nvim_") for tool in listed]
+
+
+SCOPES = [
+    ("", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?tools=lsp", {}, ["lsp_hover", "lsp_rename"]),
+    ("?tools=lsp,%20dap_status", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?tools=lsp_rename&tools=dap", {}, ["dap_status", "lsp_rename"]),
+    ("?tools=lsp&readonly", {}, ["lsp_hover"]),
+    ("?readonly=1", {}, ["dap_status", "lsp_hover"]),
+    ("?readonly=false", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?tools=all", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?tools=nothing", {}, []),
+    ("/?tools=dap", {}, ["dap_status"]),
+    ("?other=1", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("", {"X_MCP_Toolsets": "lsp"}, ["lsp_hover", "lsp_rename"]),
+    ("", {"x_mcp_tools": "lsp_hover,dap_status"}, ["dap_status", "lsp_hover"]),
+    ("", {"X_MCP_Toolsets": "dap", "X_MCP_Tools": "lsp_rename"}, ["dap_status", "lsp_rename"]),
+    ("", {"X_MCP_Toolsets": "lsp", "X_MCP_Readonly": "true"}, ["lsp_hover"]),
+    ("?tools=dap", {"X_MCP_Readonly": "TRUE"}, ["dap_status"]),
+]
+
+
+@pytest.mark.parametrize(("query", "headers", "expected"), SCOPES, ids=[f"{q} {h}" for q, h, _ in SCOPES])
+async def test_what_a_client_sees(
+    bridge: Served, query: str, headers: dict[str, str], expected: list[str]
+) -> None:
+    """The list has what the scope names, and a call beyond it is one of a name that nothing has."""
+    session = await initialize(bridge, query, **headers)
+    assert await names(bridge, session) == expected
+    for tool in ("lsp_hover", "lsp_rename", "dap_status"):
+        async with await bridge.post(bridge.call_message(tool), session) as response:
+            answer = await response.json()
+        assert ("result" in answer) == (tool in expected)
+        if tool not in expected:
+            error = answer["error"]
+            assert (error["code"], error["data"]["code"]) == (-32602, UNKNOWN)
+            assert error["message"] == f"Unknown tool: nvim_{tool}"
+
+
+@pytest.mark.parametrize(("query", "headers", "expected"), SCOPES, ids=[f"{q} {h}" for q, h, _ in SCOPES])
+async def test_each_request_of_the_stateless_era_has_its_own(
+    bridge: Served, query: str, headers: dict[str, str], expected: list[str]
+) -> None:
+    """The same, without anything that is kept."""
+    path = query if query.startswith("/") else "/mcp" + query
+    async with await bridge.post_stateless("tools/list", path=path, **headers) as response:
+        listed = (await response.json())["result"]["tools"]
+    assert [tool["name"].removeprefix("nvim_") for tool in listed] == expected
+    for tool in ("lsp_hover", "lsp_rename"):
+        params = {"name": f"nvim_{tool}", "arguments": {}}
+        async with await bridge.post_stateless("tools/call", params, path=path, **headers) as response:
+            assert ("result" in await response.json()) == (tool in expected)
+
+
+MALFORMED = [
+    ("?tools=", {}, "tools must be names"),
+    ("?tools", {}, "tools must be names"),
+    ("?tools=lsp,,dap", {}, "tools must be names"),
+    ("?tools=l%00sp", {}, "tools has characters"),
+    ("?tools=" + "n" * (MAX_NAMES_CHARS + 1), {}, f"tools: the names have more than {MAX_NAMES_CHARS}"),
+    ("?readonly=maybe", {}, "readonly must be true or false"),
+    ("?catalogue=", {}, "catalogue must be direct or search"),
+    ("?catalogue=serach", {}, "catalogue must be direct or search"),
+    ("?catalogue=direct&catalogue=search", {}, "catalogue must be direct or search"),
+    ("", {"X_MCP_Toolsets": ""}, "X-MCP-Toolsets must be names"),
+    ("", {"X_MCP_Tools": ","}, "X-MCP-Tools must be names"),
+    ("", {"X_MCP_Readonly": ""}, "X-MCP-Readonly must be true or false"),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "text"), MALFORMED, ids=[f"{q[:20]} {h}" for q, h, _ in MALFORMED]
+)
+async def test_malformed_scopes(bridge: Served, query: str, headers: dict[str, str], text: str) -> None:
+    """They are refused by name over every transport: taken for none they would show too much."""
+    status, message = await initialize(bridge, query, **headers)
+    assert status == 400
+    assert message.startswith(text)
+    path = "/mcp" + query
+    async with await bridge.post_stateless("tools/list", path=path, **headers) as response:
+        assert response.status == 400
+        assert (await response.json())["error"]["message"].startswith(text)
+    head = {name.replace("_", "-"): value for name, value in headers.items()}
+    head["Accept"] = "text/event-stream"
+    async with bridge.http.get(bridge.url + "/sse" + query, headers=head) as response:
+        assert response.status == 400
+        assert (await response.json())["error"]["message"].startswith(text)
+
+
+async def test_the_longest_scope_fits(bridge: Served) -> None:
+    """The most characters of names that are allowed have room in the session's id, beside a long name."""
+    query = "?tools=" + ",".join(f"{n:07x}" for n in range(7**7, 7**7 + MAX_NAMES_CHARS // 7))
+    assert isinstance(await initialize(bridge, query, name="n" * 200), str)
+
+
+async def test_over_sse(bridge: Served) -> None:
+    """The URL that opens the stream says what its session sees."""
+    head = {"Accept": "text/event-stream"}
+    async with bridge.http.get(bridge.url + "/sse?tools=dap&readonly", headers=head) as response:
+        stream = events(response)
+        path = (await next_event(stream))[2]
+        params = {
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": {"name": "c", "version": "1"},
+        }
+        for message in (
+            bridge.message("initialize", params),
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            bridge.message("tools/list"),
+        ):
+            async with await bridge.post(message, path=path) as posted:
+                assert posted.status == 202
+        await next_event(stream)
+        listed = (await next_event(stream))[2]["result"]["tools"]
+    assert [tool["name"] for tool in listed] == ["nvim_dap_status"]
+
+
+async def test_a_session_keeps_its_scope(tmp_path: Path) -> None:
+    """It is sealed: no later request widens it, and after a restart of the bridge it is what it was."""
+    settings = Settings(state_dir=str(tmp_path))
+    async with served(settings, boot="first") as bridge:
+        prepare(bridge)
+        session = await initialize(bridge, "?tools=lsp&readonly")
+        whole = await initialize(bridge)
+        async with await bridge.post(
+            bridge.message("tools/list"), session, path="/mcp?tools=all", X_MCP_Tools="dap_status"
+        ) as response:
+            assert len((await response.json())["result"]["tools"]) == 1
+    async with served(settings, boot="second") as bridge:
+        prepare(bridge)
+        async with await bridge.post(bridge.call_message("lsp_rename"), session) as response:
+            assert (await response.json())["error"]["data"]["code"] == UNKNOWN
+        assert await names(bridge, session) == ["lsp_hover"]
+        assert await names(bridge, whole) == ["dap_status", "lsp_hover", "lsp_rename"]
+
+
+async def test_who_hears_of_a_change(bridge: Served) -> None:
+    """A session whose own list did not change is not told; the others are, each once."""
+    lsp, whole, unread = [await initialize(bridge, query) for query in ("?tools=lsp", "", "?tools=dap")]
+    for session in (lsp, whole):
+        await names(bridge, session)
+
+    async def heard(session: str) -> asyncio.Queue[str]:
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        response = await bridge.get(session)
+        stream = events(response)
+
+        async def read() -> None:
+            async for _, _, message in stream:
+                if isinstance(message, dict):
+                    queue.put_nowait(message["method"].split("/")[1])
+
+        readers.append((asyncio.create_task(read()), response))
+        return queue
+
+    readers: list[Any] = []
+    try:
+        of_lsp, of_whole, of_unread = [await heard(session) for session in (lsp, whole, unread)]
+        async with asyncio.timeout(10):
+            bridge.editor.add_tool("dap_step", lambda ctx, arguments: "step")
+            assert await of_whole.get() == "tools"
+            assert await of_unread.get() == "tools"
+            bridge.editor.add_tool("lsp_format", lambda ctx, arguments: "formatted")
+            assert await of_lsp.get() == "tools"
+            assert await of_whole.get() == "tools"
+        assert of_lsp.empty()
+        assert await names(bridge, lsp) == ["lsp_format", "lsp_hover", "lsp_rename"]
+    finally:
+        for task, response in readers:
+            task.cancel()
+            response.close()
+
+
+async def test_many_views(bridge: Served) -> None:
+    """More different scopes than are kept are served all the same."""
+    for n in range(20):
+        async with await bridge.post_stateless("tools/list", path=f"/mcp?tools=lsp,x{n}") as response:
+            assert len((await response.json())["result"]["tools"]) == 2
+    async with await bridge.post_stateless("tools/list", path="/mcp?tools=lsp,x0") as response:
+        assert len((await response.json())["result"]["tools"]) == 2
+
+
+async def test_a_header_of_a_tool_that_is_not_seen(bridge: Served) -> None:
+    """Nothing is learnt of a tool beyond the scope by the headers that its arguments want."""
+    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    bridge.editor.add_tool("dap_deploy", lambda ctx, arguments: "done", inputSchema=schema)
+    texts = []
+    for name in ("nvim_dap_deploy", "nvim_dap_nothing"):
+        params = {"name": name, "arguments": {"region": "eu"}}
+        async with await bridge.post_stateless("tools/call", params, path="/mcp?tools=lsp") as response:
+            texts.append((response.status, (await response.json())["error"]["message"].replace(name, "")))
+    assert texts[0] == texts[1]
+    params = {"name": "nvim_dap_deploy", "arguments": {"region": "eu"}}
+    async with await bridge.post_stateless("tools/call", params, path="/mcp?tools=dap") as response:
+        assert response.status == 400

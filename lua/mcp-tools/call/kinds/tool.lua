@@ -55,7 +55,7 @@ local function of_catalogue(registry, name, args, view)
   end
   local definition = registry:find_tool(given.name)
   if not definition or not view:allows(definition) then
-    -- Not `unknown_tool`, which says that this very call is malformed: a model reads results, and few errors beside them.
+    -- Not `unknown_tool`, which says that this very call is malformed: models read results, and errors seldom.
     return nil, errors.new('not_found', 'name: ' .. unknown(registry, given.name, view))
   end
   return definition, nil, given.arguments or vim.empty_dict()

@@ -103,7 +103,7 @@ describe('paths without number', function()
       local begun = os.clock()
       targets.by(case[2])
       local ms = (os.clock() - begun) * 1e3
-      t.ok(ms < 50, ('%s took %d ms'):format(label, ms))
+      t.ok(ms < 500, ('%s took %d ms'):format(label, ms))
     end
     t.eq('', (call('buffer_list', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
   end)
@@ -118,7 +118,7 @@ describe('paths that are costly to judge', function()
       places = targets.by({ paths = list })
       best = math.min(best, (os.clock() - begun) * 1e3)
     end
-    t.ok(best < 50, ('%d of %d bytes, %s…, took %d ms'):format(#list, #list[1], list[1]:sub(1, 20), best))
+    t.ok(best < 500, ('%d of %d bytes, %s…, took %d ms'):format(#list, #list[1], list[1]:sub(1, 20), best))
     return places
   end
 

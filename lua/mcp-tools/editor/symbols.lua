@@ -5,6 +5,7 @@
 --- Does not know about: prompts.
 
 local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
@@ -46,6 +47,7 @@ local STATEMENTS = { ['return'] = true, ['if'] = true, ['else'] = true, ['while'
 
 ---@class mcp-tools.Symbol
 ---@field name string
+---@field path string? with the names of what it stands in: `Class/method`
 ---@field line integer from 1
 ---@field end_line integer?
 
@@ -77,14 +79,23 @@ end
 
 ---@param items table[] DocumentSymbol[] or SymbolInformation[]
 ---@param out mcp-tools.Symbol[]
-local function flatten(items, out)
+---@param above string? path of what they stand in
+local function flatten(items, out, above)
   for _, item in ipairs(items) do
     local range = item.range or (item.location and item.location.range)
+    local container = above
+      or (type(item.containerName) == 'string' and item.containerName ~= '' and item.containerName)
+    local path = container and container .. '/' .. item.name or item.name
     if range and #out < MAX then
-      table.insert(out, { name = item.name, line = range.start.line + 1, end_line = range['end'].line + 1 })
+      table.insert(out, {
+        name = item.name,
+        path = path,
+        line = range.start.line + 1,
+        end_line = range['end'].line + 1,
+      })
     end
     if item.children then
-      flatten(item.children, out)
+      flatten(item.children, out, path)
     end
   end
   return out
@@ -128,6 +139,59 @@ function M.of_buffer(bufnr, cb)
       finish()
     end
   end, TIMEOUT_MS)
+end
+
+--- Names that are told where none or several fit.
+local MAX_TOLD = 20
+
+---@param list mcp-tools.Symbol[]
+---@return string
+local function told(list)
+  local names = {}
+  for i = 1, math.min(#list, MAX_TOLD) do
+    names[i] = ('%s (line %d)'):format(list[i].path or list[i].name, list[i].line)
+  end
+  return table.concat(names, ', ') .. (#list > MAX_TOLD and ', …' or '')
+end
+
+--- Is it meant by a name? `parse`, `Parser/parse` and `Parser.parse` mean the same method; a slash at the start means
+--- what stands in nothing.
+---@param symbol mcp-tools.Symbol
+---@param wanted string
+local function is_meant(symbol, wanted)
+  local path = '/' .. (symbol.path or symbol.name):gsub('[.:]', '/')
+  wanted = wanted:gsub('[.:]', '/')
+  if wanted:sub(1, 1) == '/' then
+    return path == wanted
+  end
+  return vim.endswith(path, '/' .. wanted)
+end
+
+--- The lines of the symbol that a name means.
+---@param list mcp-tools.Symbol[] in the order of the file
+---@param wanted string
+---@param total integer lines of the file
+---@return { start_line: integer, end_line: integer }?
+---@return mcp-tools.Error? err
+function M.range_of(list, wanted, total)
+  local found = vim.tbl_filter(function(symbol)
+    return is_meant(symbol, wanted)
+  end, list)
+  if #found == 0 then
+    local text = #list > 0 and 'symbol: there is no %s here; there are %s'
+      or 'symbol: no %s was found here, nor any other%s'
+    return nil, errors.new('not_found', text:format(wanted, told(list)))
+  elseif #found > 1 then
+    local text = 'symbol: %s is there %d times: %s; name what it stands in, or read by lines'
+    return nil, errors.new('validation_error', text:format(wanted, #found, told(found)))
+  end
+  local first, last = found[1].line, found[1].end_line
+  for _, symbol in ipairs(not last and list or {}) do
+    if symbol.line > first and (not last or symbol.line <= last) then
+      last = symbol.line - 1
+    end
+  end
+  return { start_line = first, end_line = math.min(last or total, total) }
 end
 
 return M

@@ -116,6 +116,9 @@ describe('buffer_read', function()
       result, err = ...
     end)
     reads(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
+    t.wait(function()
+      return result or err
+    end)
     return result and result.text, err and err.code
   end
 

@@ -1,0 +1,78 @@
+--- The lines of a file on the disk, as a buffer of it would have them.
+---
+--- Receives: a path that was judged.
+--- Sends: lines, or an error value.
+--- Does not know about: what they are compared with.
+
+local open = require('mcp-tools.editor.open')
+local read = require('mcp-tools.files.read')
+local read_now = require('mcp-tools.files.read_now')
+
+local M = {}
+
+--- Larger files are not read while the person waits.
+local MAX_NOW = 4 * 1024 * 1024
+
+--- Text with an encoding that Neovim converted, when it read it.
+---@param bytes string
+---@param bufnr integer?
+---@return string
+local function in_utf8(bytes, bufnr)
+  local encoding = bufnr and vim.bo[bufnr].fileencoding or ''
+  bytes = bytes:gsub('^\239\187\191', '')
+  if encoding == '' or encoding == 'utf-8' then
+    return bytes
+  end
+  local converted = vim.iconv(bytes, encoding, 'utf-8')
+  return type(converted) == 'string' and converted or bytes
+end
+
+--- Lines of a file's bytes.
+---@param bytes string
+---@param bufnr? integer the buffer of the file, whose encoding and form of line breaks count
+---@return string[] at least one
+function M.of(bytes, bufnr)
+  local text = in_utf8(bytes, bufnr)
+  local lines = vim.split((text:gsub('\n$', '')), '\n', { plain = true })
+  local dos = bufnr and vim.bo[bufnr].fileformat == 'dos'
+  if dos or not bufnr and lines[1]:sub(-1) == '\r' then
+    for i, line in ipairs(lines) do
+      lines[i] = line:gsub('\r$', '')
+    end
+  end
+  return lines
+end
+
+--- Reads them for a call. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@param bufnr? integer
+---@return string[]?
+---@return mcp-tools.Error? err
+function M.await(ctx, path, bufnr)
+  local bytes, err = ctx:await(function(done)
+    read.read(path, open.MAX_BYTES, done)
+  end)
+  if not bytes then
+    return nil, err
+  end
+  return M.of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil)
+end
+
+--- Reads them at once, for a question to the person.
+---@param path string
+---@param bufnr? integer
+---@return string[]? lines
+---@return string? fault
+---@return string? code 'ENOENT', …
+function M.now(path, bufnr)
+  local bytes, fault, code = read_now(path, MAX_NOW + 1)
+  if not bytes then
+    return nil, fault, code
+  elseif #bytes > MAX_NOW then
+    return nil, ('%s has more than %d bytes'):format(path, MAX_NOW)
+  end
+  return M.of(bytes, bufnr)
+end
+
+return M

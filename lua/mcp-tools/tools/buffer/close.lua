@@ -1,0 +1,56 @@
+--- Closes a buffer that nobody looks at.
+
+local errors = require('mcp-tools.errors')
+local save = require('mcp-tools.editor.save')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Why it stays open.
+---@param bufnr integer
+---@param shown string
+---@param discard boolean
+---@return mcp-tools.Error?
+local function refusal(bufnr, shown, discard)
+  if #vim.fn.win_findbuf(bufnr) > 0 then
+    return errors.new('busy', ('%s is shown in a window; the person closes that'):format(shown))
+  elseif vim.bo[bufnr].buftype == 'terminal' then
+    return errors.new('tool_error', ('%s is a terminal; it is not closed from here'):format(shown))
+  elseif vim.bo[bufnr].modified and not discard then
+    local text = '%s has unsaved changes; write it (buffer_write), or give discard = true to throw them away'
+    return errors.new('tool_error', text:format(shown))
+  end
+end
+
+return {
+  name = 'buffer_close',
+  description = 'Closes a buffer that is in no window. One with unsaved changes is refused unless discard is given.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; buffer_list names them', minimum = 1 },
+    discard = { type = 'boolean', description = 'Throw unsaved changes away', default = false },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = function(args)
+    return args.discard and 'it throws unsaved changes away' or false
+  end,
+  execute = function(ctx, args)
+    target.find(ctx, args, {}, function(found, err)
+      if ctx:cancelled() then
+        return
+      elseif not found then
+        return ctx(nil, err)
+      elseif not found.bufnr then
+        return ctx({ path = (utf8.repair(found.shown)), closed = false, note = 'it is not open' })
+      end
+      err = refusal(found.bufnr, found.shown, args.discard)
+      if err then
+        return ctx(nil, err)
+      end
+      local ok, thrown = pcall(vim.cmd, ('silent bdelete%s %d'):format(args.discard and '!' or '', found.bufnr))
+      if not ok then
+        return ctx(nil, errors.new('tool_error', ('%s was not closed: %s'):format(found.shown, save.plain(thrown))))
+      end
+      ctx({ path = (utf8.repair(found.shown)), bufnr = found.bufnr, closed = true })
+    end)
+  end,
+}

@@ -1,0 +1,62 @@
+--- What has changed in a buffer: since it was written, or since the client's session first changed it.
+
+local baseline = require('mcp-tools.editor.baseline')
+local diff_answer = require('mcp-tools.editor.diff_answer')
+local disk_lines = require('mcp-tools.editor.disk_lines')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'buffer_diff',
+  description = 'The difference between a buffer and its file on the disk, or its text before this session first'
+    .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places, then counts.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    against = {
+      type = 'string',
+      enum = { 'disk', 'session' },
+      description = 'disk: the file as it is now; session: the text before this session first changed it',
+      default = 'disk',
+    },
+    context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local found, err = target.await(ctx, args, {})
+    if not found then
+      return ctx(nil, err)
+    end
+    local shown = (utf8.repair(found.shown))
+    local about = { path = shown, bufnr = found.bufnr, against = args.against }
+    if not found.bufnr then
+      about.diff, about.added, about.removed, about.note =
+        '', 0, 0, 'the file is not open, so nothing in it has changed'
+      return about
+    end
+    local before
+    if args.against == 'session' then
+      before = baseline.of(ctx.session, found.bufnr)
+      about.note = not before and 'this session has not changed the buffer' or nil
+    elseif found.path then
+      before, err = disk_lines.await(ctx, found.path, found.bufnr)
+      if not before and err.code ~= 'not_found' then
+        return ctx(nil, err)
+      end
+      about.note = not before and 'there is no such file on the disk' or nil
+      before = before or {}
+    else
+      about.note = 'the buffer has no file'
+    end
+    about.modified = vim.bo[found.bufnr].modified
+    about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
+    local now = vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+    return diff_answer.of(
+      before or now,
+      now,
+      { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context },
+      about
+    )
+  end,
+}

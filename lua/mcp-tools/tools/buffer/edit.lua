@@ -1,0 +1,105 @@
+--- Changes the text of a buffer, or of a file that is not open.
+
+local buffers = require('mcp-tools.editor.buffers')
+local edit = require('mcp-tools.editor.edit')
+local errors = require('mcp-tools.errors')
+local preview = require('mcp-tools.editor.edit_preview')
+local search_edits = require('mcp-tools.editor.search_edits')
+local target = require('mcp-tools.editor.target')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Numbers of lines are worth nothing once the text has changed.
+---@param args table
+---@param found mcp-tools.Target
+---@return mcp-tools.Error?
+local function uncounted(args, found)
+  if args.changedtick or found.new then
+    return nil
+  end
+  for _, one in ipairs(args.edits) do
+    if one.start_line then
+      local text = 'changedtick: needed for edits by line; buffer_read and the last edit give it (now %d)'
+      return errors.new('validation_error', text:format(vim.api.nvim_buf_get_changedtick(found.bufnr)))
+    end
+  end
+end
+
+return {
+  name = 'buffer_edit',
+  description = 'Edits a buffer, or a file that is not open, in one undo step: search (exact text that is there once)'
+    .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before. Answers'
+    .. ' with the changed lines and the new changedtick.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    edits = {
+      type = 'array',
+      description = 'The edits; they must not overlap',
+      required = true,
+      minItems = 1,
+      maxItems = 200,
+      items = {
+        type = 'object',
+        properties = {
+          search = { type = 'string', description = 'Exact text, of several lines too', minLength = 1 },
+          start_line = { type = 'integer', description = 'First line that is replaced, from 1', minimum = 1 },
+          end_line = {
+            type = 'integer',
+            description = 'Last line; start_line if left out; start_line - 1 inserts before it',
+            minimum = 0,
+          },
+          replace = { type = 'string', description = 'The new text; empty deletes', required = true },
+        },
+      },
+    },
+    changedtick = { type = 'integer', description = 'Refuse the edit if the buffer is not at this any more' },
+    write = {
+      type = 'boolean',
+      description = 'Also write an open buffer; files that are not open are always written',
+      default = false,
+    },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = false },
+  recommended = true,
+  needs_approval = 'it changes text',
+  preview = function(args)
+    return preview.of(args, function(lines)
+      return search_edits.edits(lines, args.edits, { brief = true })
+    end)
+  end,
+  run = function(ctx, args)
+    local open_before = buffers.find(args)
+    local found, err = target.await(ctx, args, { load = true })
+    if not found then
+      return ctx(nil, err)
+    end
+    err = edit.refusal(found.bufnr, args.changedtick) or uncounted(args, found)
+    local tick, edits = vim.api.nvim_buf_get_changedtick(found.bufnr), nil
+    if not err then
+      local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+      edits, err = search_edits.edits(lines, args.edits, { pause = turns.of(ctx) })
+    end
+    if not edits then
+      target.drop(found)
+      return ctx(nil, err)
+    end
+    local files
+    files, err = ctx:await(function(done)
+      local write = args.write or (open_before and not open_before.bufnr) or false
+      edit.apply_all({ { bufnr = found.bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
+    end)
+    if not files then
+      target.drop(found)
+      return ctx(nil, err)
+    end
+    return {
+      path = (utf8.repair(target.shown(found.bufnr, ctx.root))),
+      bufnr = found.bufnr,
+      changedtick = files[1].changedtick,
+      hunks = files[1].hunks,
+      written = files[1].written,
+      disk = found.state == 'conflict' and 'changed by others' or nil,
+    }
+  end,
+}

@@ -1,0 +1,55 @@
+--- Writes a buffer to its file.
+
+local edit_preview = require('mcp-tools.editor.edit_preview')
+local errors = require('mcp-tools.errors')
+local save = require('mcp-tools.editor.save')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'buffer_write',
+  description = 'Writes the unsaved changes of a buffer to its file, as :write does. A file that others changed since'
+    .. ' is not overwritten unless told. Answers with written (false: there was nothing to write) and changedtick.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    changedtick = { type = 'integer', description = 'Do not write if the buffer is not at this any more' },
+    overwrite = { type = 'boolean', description = 'Also over what others wrote since it was read', default = false },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = function(args)
+    return args.overwrite and 'it writes over what others wrote' or 'it writes a file'
+  end,
+  preview = edit_preview.of_write,
+  run = function(ctx, args)
+    local found, err = target.await(ctx, args, {})
+    if not found then
+      return ctx(nil, err)
+    elseif not found.bufnr then
+      return ctx(nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(found.shown)))
+    end
+    local tick = vim.api.nvim_buf_get_changedtick(found.bufnr)
+    if args.changedtick and args.changedtick ~= tick then
+      local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
+      return ctx(nil, errors.new('stale', text:format(found.shown, args.changedtick, tick)))
+    end
+    local wanted = vim.bo[found.bufnr].modified
+      or found.state == 'gone'
+      or (found.path and not vim.uv.fs_stat(found.path))
+    if wanted then
+      err = ctx:await(function(done)
+        save.write(found.bufnr, done, { overwrite = args.overwrite })
+      end)
+      if err then
+        return ctx(nil, err)
+      end
+    end
+    return {
+      path = (utf8.repair(target.shown(found.bufnr, ctx.root))),
+      bufnr = found.bufnr,
+      written = wanted and true or false,
+      changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr),
+      lines = vim.api.nvim_buf_line_count(found.bufnr),
+    }
+  end,
+}

@@ -1,0 +1,191 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local files = require('mcp-tools.files.project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function run(args)
+  local outcome = project.run('tool', 'buffer_edit', args)
+  return outcome.value, outcome.error
+end
+
+local function refused(code, pattern, args)
+  local value, err = run(args)
+  t.eq({ nil, code }, { value, err and err.code })
+  t.matches(pattern, err.message)
+end
+
+local function text()
+  return table.concat(api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+end
+
+local function disk(path)
+  return table.concat(vim.fn.readfile(path), '\n')
+end
+
+local path
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'buffer' }, approval = { tools = { buffer_edit = 'allow' } } })
+  core.get()
+  files.fix(project.root)
+  path = project.write('a.lua', 'local a = 1\nlocal b = 2\n\nreturn a + b\n')
+  vim.cmd('silent edit ' .. path)
+end)
+after_each(function()
+  files.fix(nil)
+  project.close()
+  core.get()
+end)
+
+describe('buffer_edit', function()
+  it('replaces text that is there once, several at a time, in one undo step', function()
+    local value = t.ok(run({
+      path = 'a.lua',
+      edits = {
+        { search = 'return a + b', replace = 'return a * b' },
+        { search = 'local a = 1\nlocal b = 2', replace = 'local a, b = 1, 2' },
+      },
+    }))
+    t.eq('local a, b = 1, 2\n\nreturn a * b', text())
+    t.eq({ 'a.lua', 0 + api.nvim_buf_get_changedtick(0), false }, { value.path, value.changedtick, value.written })
+    t.eq({ { line = 1, removed = 2, added = 1 }, { line = 3, removed = 1, added = 1 } }, value.hunks)
+    t.matches('return a %+ b', disk(path))
+    vim.cmd('silent undo')
+    t.eq('local a = 1\nlocal b = 2\n\nreturn a + b', text())
+  end)
+
+  it('replaces, inserts and deletes lines of the text that was read', function()
+    local tick = api.nvim_buf_get_changedtick(0)
+    t.ok(run({
+      bufnr = 0,
+      changedtick = tick,
+      edits = {
+        { start_line = 1, end_line = 0, replace = '-- head' },
+        { start_line = 2, replace = 'local b = 3\n' },
+        { start_line = 3, end_line = 3, replace = '' },
+        { start_line = 5, end_line = 4, replace = '-- tail' },
+      },
+    }))
+    t.eq('-- head\nlocal a = 1\nlocal b = 3\nreturn a + b\n-- tail', text())
+    refused('stale', 'read it again', { bufnr = 0, changedtick = tick, edits = { { start_line = 1, replace = '' } } })
+    refused('validation_error', 'changedtick: needed', { bufnr = 0, edits = { { start_line = 1, replace = '' } } })
+  end)
+
+  it('writes what is not open, and an open file when it is told to', function()
+    local other = project.write('sub/b.lua', 'return 1\n')
+    local value = t.ok(run({ path = other, edits = { { search = '1', replace = '2' } } }))
+    t.eq({ true, 'sub/b.lua', 'return 2' }, { value.written, value.path, disk(other) })
+    t.eq(true, t.ok(run({ path = path, write = true, edits = { { search = '1', replace = '9' } } })).written)
+    t.matches('local a = 9', disk(path))
+  end)
+
+  it('names the nearest places of text that is not there', function()
+    refused('not_found', 'edits%[0%]: search: .*lines 4%-4 %(%d+ %% alike%):\nreturn a %+ b', {
+      bufnr = 0,
+      edits = { { search = 'return a + c', replace = '' } },
+    })
+    refused('not_found', 'lines 1%-2 %(only white space differs%)', {
+      bufnr = 0,
+      edits = { { search = '  local a = 1\n  local b=2', replace = '' } },
+    })
+    refused('not_found', 'nothing here looks like it', {
+      bufnr = 0,
+      edits = { { search = 'zzzzzzzzzz', replace = '' } },
+    })
+  end)
+
+  it('names the lines of text that is there more than once', function()
+    refused('validation_error', 'edits%[1%]: search: this text is there 2 times, in lines 1, 2', {
+      bufnr = 0,
+      edits = { { search = 'return', replace = 'give' }, { search = 'local ', replace = '' } },
+    })
+    t.matches('^local a = 1', text())
+  end)
+
+  it('changes nothing when one edit does not fit', function()
+    local tick = api.nvim_buf_get_changedtick(0)
+    local fine = { search = 'return', replace = 'give' }
+    for pattern, edits in pairs({
+      ['overlaps'] = { fine, { search = 'return a', replace = '' } },
+      ['search, or start_line'] = { fine, { replace = '' } },
+      ['one of the two'] = { fine, { search = 'a', start_line = 1, replace = '' } },
+      ['lines 9%-9 are not in the text'] = { fine, { start_line = 9, replace = '' } },
+      ['one less inserts'] = { fine, { start_line = 3, end_line = 1, replace = '' } },
+    }) do
+      refused('validation_error', pattern, { bufnr = 0, changedtick = tick, edits = edits })
+    end
+    refused('validation_error', 'edits', { bufnr = 0, edits = {} })
+    refused('validation_error', 'exactly one of path', { edits = { fine } })
+    refused('not_found', 'no file', { path = 'none.lua', edits = { fine } })
+    vim.bo.modifiable = false
+    refused('tool_error', 'not modifiable', { bufnr = 0, edits = { fine } })
+    t.eq(tick, api.nvim_buf_get_changedtick(0))
+  end)
+
+  it('knows what others wrote', function()
+    project.write('a.lua', 'theirs\n')
+    refused('not_found', 'search', { bufnr = 0, edits = { { search = 'local a', replace = '' } } })
+    t.ok(run({ bufnr = 0, edits = { { search = 'theirs', replace = 'mine' } } }))
+    project.write('a.lua', 'theirs again\n')
+    t.eq('changed by others', t.ok(run({ bufnr = 0, edits = { { search = 'mine', replace = 'x' } } })).disk)
+    refused('stale', 'changed on the disk', { bufnr = 0, write = true, edits = { { search = 'x', replace = 'y' } } })
+    t.eq({ 'x', 'theirs again' }, { text(), disk(path) })
+  end)
+
+  it('takes line breaks as those of the file', function()
+    local dos = project.write('dos.txt', 'one\r\ntwo\r\n')
+    t.ok(run({ path = dos, edits = { { search = 'one\r\ntwo', replace = '1\n2' } } }))
+    t.eq({ '1\r', '2\r', '' }, vim.fn.readfile(dos, 'b'))
+  end)
+
+  it('leaves what the person sees, and loads nothing for nothing', function()
+    api.nvim_win_set_cursor(0, { 4, 3 })
+    local buffers = #api.nvim_list_bufs()
+    local other = project.write('b.lua', 'return 1\n')
+    refused('not_found', 'search', { path = other, edits = { { search = 'nothing', replace = '' } } })
+    t.eq(buffers, #api.nvim_list_bufs())
+    t.ok(run({ path = 'a.lua', edits = { { search = 'local b = 2\n', replace = 'x\ny\n' } } }))
+    t.eq({ 5, 3 }, api.nvim_win_get_cursor(0))
+  end)
+
+  it('shows the difference to whoever is asked', function()
+    local preview = require('mcp-tools.tools.buffer.edit').preview
+    local edits = { { search = 'return a + b', replace = 'return a' } }
+    local expected =
+      '--- a/a.lua\n+++ b/a.lua\n@@ -1,4 +1,4 @@\n local a = 1\n local b = 2\n \n-return a + b\n+return a\n'
+    t.eq(expected, preview({ bufnr = 0, edits = edits }))
+    vim.cmd('silent bwipeout!')
+    t.eq(expected, preview({ path = path, edits = edits }))
+    t.eq(
+      'This is going to fail: edits[0]: search: this text is not there; read the text again',
+      preview({
+        path = path,
+        edits = { { search = 'no', replace = '' } },
+      })
+    )
+    t.matches('cannot be shown', preview({ path = 'none.lua', edits = edits }))
+  end)
+
+  it('lets the editor have its turns while it looks for near text in a long one', function()
+    local lines = {}
+    for i = 1, 50000 do
+      lines[i] = ('local value_%d = compute(%d, "some text")'):format(i, i)
+    end
+    api.nvim_buf_set_lines(0, 0, -1, false, lines)
+    local longest, last = 0, os.clock() -- of our time, whoever else is busy
+    local timer = assert(vim.uv.new_timer())
+    timer:start(0, 1, function()
+      local now = os.clock()
+      longest, last = math.max(longest, now - last), now
+    end)
+    refused('not_found', 'lines 49999%-49999', {
+      bufnr = 0,
+      edits = { { search = 'local value_49999 = compute(49999, "same text")', replace = '' } },
+    })
+    timer:close()
+    t.ok(longest < 0.05, ('%d ms'):format(longest * 1000))
+  end)
+end)

@@ -1,0 +1,191 @@
+-- buffer_write, buffer_diff, buffer_close, and reading by symbol.
+
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local files = require('mcp-tools.files.project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function call(name, args)
+  local outcome = project.run('tool', name, args)
+  return outcome.value, outcome.error
+end
+
+local function refused(name, code, pattern, args)
+  local value, err = call(name, args)
+  t.eq({ nil, code }, { value, err and err.code })
+  t.matches(pattern, err.message)
+end
+
+local function disk(path)
+  return table.concat(vim.fn.readfile(path), '\n')
+end
+
+local path, bufnr
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'buffer' }, approval = { groups = { buffer = 'allow' } } })
+  core.get()
+  files.fix(project.root)
+  path = project.write('a.txt', 'one\ntwo\nthree\n')
+  vim.cmd('silent edit ' .. path)
+  bufnr = api.nvim_get_current_buf()
+end)
+after_each(function()
+  files.fix(nil)
+  project.close()
+  core.get()
+end)
+
+describe('buffer_write', function()
+  it('writes what has changed, also of a buffer that nobody sees', function()
+    t.eq(false, call('buffer_write', { path = 'a.txt' }).written)
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'ONE' })
+    vim.o.hidden = true
+    vim.cmd.enew()
+    local value = call('buffer_write', { bufnr = bufnr, changedtick = api.nvim_buf_get_changedtick(bufnr) })
+    t.eq({ true, 'a.txt', 3 }, { value.written, value.path, value.lines })
+    t.eq({ 'ONE\ntwo\nthree', false }, { disk(path), vim.bo[bufnr].modified })
+  end)
+
+  it('writes a new file', function()
+    vim.cmd('silent edit ' .. project.root .. '/new.txt')
+    t.eq(true, call('buffer_write', { bufnr = 0 }).written)
+    t.ok(vim.uv.fs_stat(project.root .. '/new.txt'))
+  end)
+
+  it('does not overwrite what others wrote unless it is told to', function()
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'theirs\n')
+    refused('buffer_write', 'stale', 'buffer_diff', { bufnr = 0 })
+    t.eq('theirs', disk(path))
+    t.eq(true, call('buffer_write', { bufnr = 0, overwrite = true }).written)
+    t.eq('mine\ntwo\nthree', disk(path))
+  end)
+
+  it('says what is wrong', function()
+    refused('buffer_write', 'stale', 'changedtick', { bufnr = 0, changedtick = 1 })
+    refused('buffer_write', 'not_found', 'not open', { path = project.write('b.txt', 'x') })
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    vim.bo.readonly = true
+    refused('buffer_write', 'tool_error', 'read%-only', { bufnr = 0 })
+    vim.cmd.enew()
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'text' })
+    refused('buffer_write', 'tool_error', 'no file name', { bufnr = api.nvim_get_current_buf() })
+  end)
+
+  it('shows what would change on the disk', function()
+    local preview = require('mcp-tools.tools.buffer.write').preview
+    api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
+    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n', preview({ bufnr = 0 }))
+  end)
+end)
+
+describe('buffer_diff', function()
+  it('is against the disk, as others may have left it', function()
+    t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+    api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
+    project.write('a.txt', 'one\ntwo\nthree\nfour\n')
+    local value = call('buffer_diff', { path = 'a.txt', context = 0 })
+    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-two\n+TWO\n@@ -4 +3,0 @@\n-four\n', value.diff)
+    t.eq({ 1, 2, true }, { value.added, value.removed, value.modified })
+  end)
+
+  it('is against the text before the session changed it', function()
+    t.matches('has not changed', call('buffer_diff', { bufnr = 0, against = 'session' }).note)
+    t.ok(call('buffer_edit', { bufnr = 0, edits = { { search = 'two', replace = 'TWO' } } }))
+    t.ok(call('buffer_edit', { bufnr = 0, write = true, edits = { { search = 'one', replace = 'ONE' } } }))
+    local value = call('buffer_diff', { bufnr = 0, against = 'session' })
+    t.eq({ 2, 2, nil }, { value.added, value.removed, value.note })
+    t.matches('%-one\n%-two\n%+ONE\n%+TWO\n', value.diff)
+    t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+  end)
+
+  it('becomes less where it is too large', function()
+    local lines = {}
+    for i = 1, 4000 do
+      lines[i] = ('line %d of a long text'):format(i)
+    end
+    vim.fn.writefile(lines, path)
+    vim.cmd('silent edit!')
+    for i = 1, 4000, 10 do
+      lines[i] = ('line %d that has changed'):format(i)
+    end
+    api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+    local value = call('buffer_diff', { bufnr = 0, context = 5 })
+    t.matches('without context', value.narrowed)
+    t.eq({ 400, nil }, { value.added, value.hunks })
+    for i = 1, 4000 do
+      lines[i] = ('all of the text %d, which is long enough, is another one now'):format(i)
+    end
+    api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+    value = call('buffer_diff', { bufnr = 0 })
+    t.eq({ nil, 4000, 4000 }, { value.diff, value.added, value.removed })
+    t.eq({ { line = 1, removed = 4000, added = 4000 } }, value.hunks)
+  end)
+
+  it('knows files that are not open, not there, or in another encoding', function()
+    t.matches('not open', call('buffer_diff', { path = project.write('b.txt', 'x') }).note)
+    os.remove(path)
+    local value = call('buffer_diff', { bufnr = 0 })
+    t.eq({ 3, 'there is no such file on the disk' }, { value.added, value.note })
+    vim.cmd('silent edit ++enc=latin1 ' .. project.write('l.txt', 'a\228b\r\nc\r\n'))
+    t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
+    refused('buffer_diff', 'validation_error', 'exactly one', {})
+  end)
+end)
+
+describe('buffer_close', function()
+  it('closes what nobody looks at', function()
+    vim.o.hidden = true
+    vim.cmd.enew()
+    t.eq(true, call('buffer_close', { path = 'a.txt' }).closed)
+    t.eq({ false, false }, { api.nvim_buf_is_loaded(bufnr), vim.bo[bufnr].buflisted })
+    t.eq(false, call('buffer_close', { path = 'a.txt' }).closed)
+  end)
+
+  it('leaves what is shown or not saved', function()
+    refused('buffer_close', 'busy', 'shown in a window', { bufnr = bufnr })
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    vim.o.hidden = true
+    vim.cmd.enew()
+    refused('buffer_close', 'tool_error', 'unsaved changes', { bufnr = bufnr })
+    t.eq(true, call('buffer_close', { bufnr = bufnr, discard = true }).closed)
+    t.eq('one\ntwo\nthree', disk(path))
+    refused('buffer_close', 'not_found', 'no buffer 999', { bufnr = 999 })
+  end)
+end)
+
+describe('buffer_read', function()
+  it('reads a symbol', function()
+    local code =
+      'local M = {}\nfunction M.a()\n  return 1\nend\nfunction M.b()\n  return 2\nend\nfunction M.sub.b()\nend\n'
+    local file = project.write('m.lua', code)
+    local value = call('buffer_read', { path = file, symbol = 'a' })
+    t.eq({ 'm.lua', 2, 'function M.a()\n  return 1\nend' }, { value.path, value.start_line, value.text })
+    refused('buffer_read', 'validation_error', 'b is there 2 times: M.b %(line 5%), M.sub.b %(line 8%)', {
+      path = file,
+      symbol = 'b',
+    })
+    t.eq(5, call('buffer_read', { path = file, symbol = '/M/b' }).start_line)
+    refused(
+      'buffer_read',
+      'not_found',
+      'no nothing here; there are M.a %(line 2%)',
+      { path = file, symbol = 'nothing' }
+    )
+  end)
+
+  it('has what others wrote, and says so where it does not', function()
+    project.write('a.txt', 'theirs\n')
+    t.eq({ 'theirs', nil }, { call('buffer_read', { bufnr = 0 }).text, call('buffer_read', { bufnr = 0 }).disk })
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'theirs again\n')
+    local value = call('buffer_read', { bufnr = 0 })
+    t.eq({ 'mine', 'changed by others' }, { value.text, value.disk })
+    os.remove(path)
+    t.eq('deleted', call('buffer_read', { bufnr = 0 }).disk)
+  end)
+end)

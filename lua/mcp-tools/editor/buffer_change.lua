@@ -182,27 +182,35 @@ function M.change(bufnr, edits, changedtick)
   return done
 end
 
---- Remembers the text before, and tells others.
----@param done mcp-tools.EditDone
+--- Tells others of a change: `User McpToolsEdit`.
+---@param path string
+---@param bufnr integer? of a file that is open
+---@param hunks mcp-tools.EditHunk[]
 ---@param ctx mcp-tools.Ctx?
-function M.tell(done, ctx)
-  if #done.hunks == 0 then
-    return
-  end
-  baseline.note(ctx and ctx.session, done.bufnr, done.before)
+function M.announce(path, bufnr, hunks, ctx)
   local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
     modeline = false,
     data = {
-      path = api.nvim_buf_get_name(done.bufnr),
-      bufnr = done.bufnr,
+      path = path,
+      bufnr = bufnr,
       tool = ctx and ctx.call and ctx.call.name or nil,
       client = ctx and ctx.client or nil,
-      hunks = done.hunks,
+      hunks = hunks,
     },
   })
   if not ok then
     log.warn('an autocommand for User McpToolsEdit failed: %s', tostring(thrown))
+  end
+end
+
+--- Remembers the text before, and tells others.
+---@param done mcp-tools.EditDone
+---@param ctx mcp-tools.Ctx?
+function M.tell(done, ctx)
+  if #done.hunks > 0 then
+    baseline.note(ctx and ctx.session, done.bufnr, done.before)
+    M.announce(api.nvim_buf_get_name(done.bufnr), done.bufnr, done.hunks, ctx)
   end
 end
 

@@ -82,4 +82,19 @@ function M.of_write(args)
   return text ~= '' and text or 'Nothing would change.'
 end
 
+--- What writing a whole file would change.
+---@param args { path: string, changedtick: integer? }
+---@param new string[] its lines when it is a new one
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@return string
+function M.of_file(args, new, edits_of)
+  local found = buffers.find({ path = args.path })
+  if not found or found.bufnr or vim.uv.fs_lstat(found.path) then
+    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of)
+  end
+  local name = access.shown(found.path, project.root())
+  local text = unified.of({}, new, { old = '/dev/null', new = 'b/' .. name })
+  return text ~= '' and text or 'An empty file would be made.'
+end
+
 return M

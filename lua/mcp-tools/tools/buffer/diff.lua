@@ -9,7 +9,7 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'buffer_diff',
   description = 'The difference between a buffer and its file on the disk, or its text before this session first'
-    .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places, then counts.',
+    .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places or counts.',
   args = {
     path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },

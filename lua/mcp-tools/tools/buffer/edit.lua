@@ -28,8 +28,8 @@ end
 return {
   name = 'buffer_edit',
   description = 'Edits a buffer, or a file that is not open, in one undo step: search (exact text that is there once)'
-    .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before. Answers'
-    .. ' with the changed lines and the new changedtick.',
+    .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
+    .. ' Answers with the changed lines and the new changedtick.',
   args = {
     path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },

@@ -1,0 +1,46 @@
+--- The checksum of a file, made without holding up the editor.
+---
+--- Receives: a path that was judged, a ctx.
+--- Sends: SHA-256 in hexadecimal and the size, or an error value.
+--- Does not know about: who asks.
+
+local read = require('mcp-tools.files.read')
+local sha256 = require('mcp-tools.util.sha256')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+--- Bytes; the sum of more takes seconds.
+M.MAX_BYTES = 64 * 1024 * 1024
+--- Bytes between two turns of the editor.
+local CHUNK = 16 * 1024
+
+--- The checksum of bytes. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param bytes string
+---@return string
+function M.of(ctx, bytes)
+  local sum, pause = sha256.new(), turns.of(ctx)
+  for at = 1, #bytes, CHUNK do
+    sum:add(bytes:sub(at, at + CHUNK - 1))
+    pause()
+  end
+  return sum:finish()
+end
+
+--- The checksum of a file. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@return string? sum
+---@return mcp-tools.Error|integer size or why there is none
+function M.file(ctx, path)
+  local bytes, err = ctx:await(function(done)
+    read.read(path, M.MAX_BYTES, done)
+  end)
+  if not bytes then
+    return nil, err
+  end
+  return M.of(ctx, bytes), #bytes
+end
+
+return M

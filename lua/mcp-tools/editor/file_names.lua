@@ -1,0 +1,205 @@
+--- Names of the files in a folder, without those that git ignores.
+---
+--- Receives: a folder that was judged.
+--- Sends: paths below it, sorted; who has told them.
+--- Does not know about: patterns, pages, what is in the files.
+---
+--- git tells them where it can, else ripgrep, which reads no configuration then, else the folders are walked through;
+--- that knows of nothing that is ignored but `.git`.
+
+local git = require('mcp-tools.editor.git')
+local process = require('mcp-tools.editor.process')
+local turns = require('mcp-tools.util.turns')
+
+local uv = vim.uv
+
+local M = {}
+
+--- Bytes of names that are taken.
+local MAX_BYTES = 64 * 1024 * 1024
+local TIMEOUT = 30000
+--- Files that are walked through.
+local MAX_WALKED = 200000
+--- Entries of a folder at a time.
+local BATCH = 200
+
+---@param text string names, each with a NUL after it
+---@param pause fun()
+---@return string[]
+local function names_of(text, pause)
+  local list, count = {}, 0
+  for name in text:gmatch('[^%z]+') do
+    count = count + 1
+    list[count] = name
+    if count % 500 == 0 then
+      pause()
+    end
+  end
+  return list
+end
+
+--- Puts lists that are sorted in stretches in order; equal names come once.
+---@param list string[]
+---@param pause fun()
+---@return string[]
+local function sorted(list, pause)
+  local runs, run = {}, nil
+  for i, name in ipairs(list) do
+    if not run or name < run[#run] then
+      run = {}
+      table.insert(runs, run)
+    end
+    run[#run + 1] = name
+    if i % 2000 == 0 then
+      pause()
+    end
+  end
+  while #runs > 1 do
+    local merged = {}
+    for i = 1, #runs, 2 do
+      local a, b, out, x, y = runs[i], runs[i + 1] or {}, {}, 1, 1
+      while a[x] or b[y] do
+        local first = b[y] == nil or a[x] ~= nil and a[x] <= b[y]
+        local name = first and a[x] or b[y]
+        x, y = first and x + 1 or x, first and y or y + 1
+        if out[#out] ~= name then
+          out[#out + 1] = name
+        end
+        if (x + y) % 2000 == 0 then
+          pause()
+        end
+      end
+      table.insert(merged, out)
+    end
+    runs = merged
+  end
+  return runs[1] or {}
+end
+
+--- Deleted files are still in git's index.
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@param pause fun()
+---@return string[]?
+local function by_git(ctx, folder, pause)
+  local opts = { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT }
+  local done = git.await({ 'ls-files', '-z', '--cached', '--others', '--exclude-standard' }, opts)
+  local gone = done.ok and not done.cut and git.await({ 'ls-files', '-z', '--deleted' }, opts)
+  if not gone or not gone.ok then
+    return nil
+  end
+  local deleted = {}
+  for _, name in ipairs(names_of(gone.stdout, pause)) do
+    deleted[name] = true
+  end
+  local list = names_of(done.stdout, pause)
+  if next(deleted) then
+    list = vim.tbl_filter(function(name)
+      return not deleted[name]
+    end, list)
+  end
+  return list
+end
+
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@param pause fun()
+---@return string[]?
+local function by_rg(ctx, folder, pause)
+  local done = process.await(
+    { 'rg', '--no-config', '--files', '--null', '--hidden', '--glob=!.git', '--sort=path', '--', '.' },
+    { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT, env = { PATH = process.search_path() } }
+  )
+  if done.cut or not (done.ok or done.quiet) then
+    return nil
+  end
+  local list = names_of(done.stdout, pause)
+  for i, name in ipairs(list) do
+    list[i] = name:gsub('^%./', '')
+  end
+  return list
+end
+
+--- Entries of a folder; links are not followed.
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@return { name: string, type: string }[]
+local function entries_of(ctx, folder)
+  local list = {}
+  local dir = ctx:await(function(done)
+    uv.fs_opendir(
+      folder,
+      vim.schedule_wrap(function(_, dir)
+        done(dir)
+      end),
+      BATCH
+    )
+  end)
+  while dir do
+    local some = ctx:await(function(done)
+      uv.fs_readdir(
+        dir,
+        vim.schedule_wrap(function(_, some)
+          done(some)
+        end)
+      )
+    end)
+    if not some then
+      uv.fs_closedir(dir)
+      break
+    end
+    vim.list_extend(list, some)
+  end
+  return list
+end
+
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@param pause fun()
+---@return string[] list
+---@return boolean cut
+local function by_walk(ctx, folder, pause)
+  local list, todo = {}, { '' }
+  while #todo > 0 do
+    local below = table.remove(todo)
+    for _, entry in ipairs(entries_of(ctx, folder .. '/' .. below)) do
+      if entry.type == 'directory' then
+        if entry.name ~= '.git' then
+          table.insert(todo, below .. entry.name .. '/')
+        end
+      elseif #list >= MAX_WALKED then
+        return list, true
+      else
+        table.insert(list, below .. entry.name)
+      end
+    end
+    pause()
+  end
+  table.sort(list)
+  return list, false
+end
+
+--- The names of the files. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param folder string resolved
+---@param opts { ignored: boolean? } also those that git ignores
+---@return string[] names relative to the folder, sorted by their bytes
+---@return 'git'|'rg'|'walk' source
+---@return boolean cut there are more
+function M.list(ctx, folder, opts)
+  local pause = turns.of(ctx)
+  if not opts.ignored then
+    local list = by_git(ctx, folder, pause)
+    if list then
+      return sorted(list, pause), 'git', false
+    end
+    list = by_rg(ctx, folder, pause)
+    if list then
+      return sorted(list, pause), 'rg', false
+    end
+  end
+  local list, cut = by_walk(ctx, folder, pause)
+  return list, 'walk', cut
+end
+
+return M

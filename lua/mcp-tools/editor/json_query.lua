@@ -1,0 +1,142 @@
+--- A value of a JSON text by its dotted path, found in a thread of its own.
+---
+--- Receives: the text, a path such as `scripts.test` or `items[0].name`.
+--- Sends: the value; of one that is too large, what it is made of; or what is wrong.
+--- Does not know about: files, tools.
+---
+--- Texts of some megabytes take longer than a keystroke should wait, so they are not taken apart on the main thread.
+
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+---@class mcp-tools.JsonAnswer
+---@field type 'object'|'array'|'string'|'number'|'boolean'|'null'
+---@field value any?
+---@field keys string[]? of an object that is too large
+---@field total integer? keys or items of a value that is too large
+
+--- Names and numbers of the path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.
+---@param path string
+---@return (string|integer)[]?
+---@return string? fault
+function M.steps(path)
+  local steps, at = {}, 1
+  while at <= #path do
+    local index, after = path:match('^%[(%d+)%]()', at)
+    local quoted
+    if not index then
+      quoted, after = path:match('^%["([^"]*)"%]()', at)
+    end
+    if index then
+      steps[#steps + 1], at = tonumber(index), after
+    elseif quoted then
+      steps[#steps + 1], at = quoted, after
+    else
+      local name
+      name, after = path:match((at == 1 and '^' or '^%.') .. '([^.%[%]]+)()', at)
+      if not name then
+        return nil, ('it cannot be read from character %d on'):format(at)
+      end
+      steps[#steps + 1], at = name, after
+    end
+  end
+  return steps
+end
+
+--- Runs in a thread: it knows nothing of this file.
+local function work(text, steps, max)
+  local function answer(t)
+    return vim.mpack.encode(t)
+  end
+  local function kind_of(value)
+    if value == nil or value == vim.NIL then
+      return 'null'
+    elseif type(value) ~= 'table' then
+      return type(value)
+    end
+    local list = vim.islist or vim.tbl_islist
+    return (getmetatable(value) == nil and list(value)) and 'array' or 'object'
+  end
+  local ok, value = pcall(vim.json.decode, text)
+  if not ok then
+    return answer({ fault = tostring(value):gsub('^.-:%d+: ', '') })
+  end
+  local done = ''
+  for _, step in ipairs(vim.mpack.decode(steps)) do
+    local kind = kind_of(value)
+    local there
+    if kind == 'array' and tonumber(step) then
+      there = value[tonumber(step) + 1]
+    elseif kind == 'object' then
+      there = value[tostring(step)]
+    end
+    if there == nil then
+      local names = {}
+      if kind == 'object' then
+        for name in pairs(value) do
+          names[#names + 1] = name
+        end
+        table.sort(names)
+      end
+      return answer({
+        missing = tostring(step),
+        at = done,
+        kind = kind,
+        keys = names,
+        total = kind == 'array' and #value,
+      })
+    end
+    value, done = there, done .. (done ~= '' and '.' or '') .. tostring(step)
+  end
+  local kind = kind_of(value)
+  if kind == 'null' then
+    return answer({ type = kind })
+  end
+  local bytes = vim.mpack.encode(value)
+  if #bytes <= max then
+    return answer({ type = kind, value = value })
+  elseif type(value) ~= 'table' then
+    return answer({ type = kind, value = value:sub(1, max), cut = #value })
+  end
+  local names, total = {}, 0
+  for name in pairs(value) do
+    total = total + 1
+    if kind == 'object' and #names < 200 then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return answer({ type = kind, keys = kind == 'object' and names or nil, total = total })
+end
+
+--- Finds the value. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@param path string
+---@param max integer bytes of the value
+---@return mcp-tools.JsonAnswer?
+---@return mcp-tools.Error? err
+function M.find(ctx, text, path, max)
+  local steps, fault = M.steps(path)
+  if not steps then
+    return nil, errors.new('validation_error', 'query: ' .. fault)
+  end
+  local packed = ctx:await(function(done)
+    local thread = vim.uv.new_work(work, vim.schedule_wrap(done))
+    thread:queue(text, vim.mpack.encode(steps), max)
+  end)
+  local found = vim.mpack.decode(packed)
+  if found.fault then
+    return nil, errors.new('tool_error', ('it is not JSON: %s'):format(found.fault))
+  elseif found.missing then
+    local what = found.kind == 'array' and ('an array of %d'):format(found.total)
+      or found.kind == 'object' and 'an object with ' .. table.concat(vim.list_slice(found.keys, 1, 20), ', ')
+      or 'a ' .. found.kind
+    local where = found.at ~= '' and found.at or 'the top'
+    return nil, errors.new('not_found', ('query: there is no %s; %s is %s'):format(found.missing, where, what))
+  end
+  return found
+end
+
+return M

@@ -1,0 +1,35 @@
+--- The checksum of a file on the disk.
+
+local checksum = require('mcp-tools.editor.checksum')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'file_checksum',
+  description = 'The SHA-256 of a file on the disk and its size in bytes. unsaved says that the editor has changes that'
+    .. ' are not in it. file_write wants the sum of the file that it replaces.',
+  args = {
+    path = {
+      type = 'string',
+      description = 'Path of the file; relative ones count from the working directory',
+      required = true,
+    },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local found, err = target.await(ctx, { path = args.path }, {})
+    if not found then
+      return ctx(nil, err)
+    end
+    local sum, size = checksum.file(ctx, found.path)
+    if not sum then
+      return ctx(nil, size)
+    end
+    return {
+      path = (utf8.repair(found.shown)),
+      sha256 = sum,
+      bytes = size,
+      unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
+    }
+  end,
+}

@@ -1,0 +1,64 @@
+--- One value of a JSON file.
+
+local errors = require('mcp-tools.errors')
+local json_query = require('mcp-tools.editor.json_query')
+local read = require('mcp-tools.files.read')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+local MAX_FILE = 16 * 1024 * 1024
+
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.Target
+---@return string? text
+---@return mcp-tools.Error? err
+local function text_of(ctx, found)
+  if found.bufnr then
+    return table.concat(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false), '\n')
+  end
+  return ctx:await(function(done)
+    read.read(found.path, MAX_FILE, done)
+  end)
+end
+
+return {
+  name = 'file_json',
+  description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
+    .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    query = { type = 'string', description = 'Path of the value; indices count from 0', default = '' },
+    max_bytes = {
+      type = 'integer',
+      description = 'Size of a value that is given as a whole',
+      default = 16384,
+      minimum = 100,
+      maximum = 1048576,
+    },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local found, err = target.await(ctx, args, {})
+    if not found then
+      return ctx(nil, err)
+    end
+    local text
+    text, err = text_of(ctx, found)
+    if not text then
+      return ctx(nil, err)
+    elseif utf8.invalid_at(text) then
+      return ctx(nil, errors.new('tool_error', ('%s is not JSON: it is not UTF-8'):format(found.shown)))
+    end
+    local answer
+    answer, err = json_query.find(ctx, text, args.query, args.max_bytes)
+    if not answer then
+      return ctx(nil, err)
+    end
+    answer.path = (utf8.repair(found.shown))
+    if answer.value == nil and answer.type ~= 'null' then
+      answer.narrowed = 'the value is too large; ask for one below it, or give max_bytes'
+    end
+    return answer
+  end,
+}

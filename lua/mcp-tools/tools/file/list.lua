@@ -1,0 +1,118 @@
+--- The names of the project's files.
+
+local access = require('mcp-tools.files.access')
+local errors = require('mcp-tools.errors')
+local file_names = require('mcp-tools.editor.file_names')
+local glob = require('mcp-tools.files.glob')
+local paths = require('mcp-tools.files.paths')
+local target = require('mcp-tools.editor.target')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Folders that are counted, where not all files are named.
+local MAX_FOLDERS = 50
+
+---@param pattern string?
+---@return fun(name: string): boolean
+local function matcher(pattern)
+  if not pattern then
+    return function()
+      return true
+    end
+  end
+  pattern = pattern:gsub('^%./', '')
+  return glob.compile(pattern:find('/', 1, true) and pattern:gsub('^/', '') or '**/' .. pattern)
+end
+
+--- How many files each folder at the top has.
+---@param counts table<string, integer>
+---@return table<string, integer>?
+local function most(counts)
+  local names = vim.tbl_keys(counts)
+  table.sort(names, function(a, b)
+    return counts[a] == counts[b] and a < b or counts[a] > counts[b]
+  end)
+  local out = vim.empty_dict()
+  for i = 1, math.min(#names, MAX_FOLDERS) do
+    out[(utf8.repair(names[i]))] = counts[names[i]]
+  end
+  return out
+end
+
+---@param ctx mcp-tools.Ctx
+---@param given string?
+---@return string? folder
+---@return mcp-tools.Error? err
+local function folder_of(ctx, given)
+  local folder, bad = paths.resolve(given or ctx.root)
+  if bad then
+    return nil, errors.new('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+  end
+  local _, why = access.path(folder, ctx.root)
+  if given and why == 'outside the project' and not ctx:covers(folder) then
+    return nil, target.path_refusal(ctx, folder)
+  end
+  local stat = ctx:await(function(done)
+    vim.uv.fs_stat(
+      folder,
+      vim.schedule_wrap(function(_, stat)
+        done(stat)
+      end)
+    )
+  end)
+  if not stat or stat.type ~= 'directory' then
+    local text = stat and 'path: %s is a file; file_read reads it' or 'path: there is no folder %s'
+    return nil, errors.new('not_found', text:format(access.shown(folder, ctx.root)))
+  end
+  return folder
+end
+
+return {
+  name = 'file_list',
+  description = 'Names of the files of the project or a folder, without what git ignores, sorted. When there are more'
+    .. ' than limit, folders counts them by the folder at the top, and next_offset tells where it goes on.',
+  args = {
+    path = { type = 'string', description = 'Folder; the project when left out' },
+    glob = { type = 'string', description = 'Only these, such as "*.lua" (anywhere) or "src/**/*.{ts,tsx}"' },
+    ignored = { type = 'boolean', description = 'Also what git ignores', default = false },
+    limit = { type = 'integer', description = 'At most so many names', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Names to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  timeout = 60000,
+  run = function(ctx, args)
+    local folder, err = folder_of(ctx, args.path)
+    if not folder then
+      return ctx(nil, err)
+    end
+    local names, source, cut = file_names.list(ctx, folder, { ignored = args.ignored })
+    local matches, pause = matcher(args.glob), turns.of(ctx)
+    local prefix = folder == paths.real_root(ctx.root) and '' or access.shown(folder, ctx.root) .. '/'
+    local files, counts, total, lossy = {}, {}, 0, false
+    for i, name in ipairs(names) do
+      if matches(name) then
+        total = total + 1
+        local top = name:match('^[^/]*/') or './'
+        counts[top] = (counts[top] or 0) + 1
+        if total > args.offset and #files < args.limit then
+          local shown, repaired = utf8.repair(prefix .. name)
+          files[#files + 1], lossy = shown, lossy or repaired
+        end
+      end
+      if i % 100 == 0 then
+        pause()
+      end
+    end
+    local rest = total - args.offset - #files
+    return {
+      files = files,
+      total = total,
+      next_offset = rest > 0 and args.offset + #files or nil,
+      folders = total > args.limit and most(counts) or nil,
+      source = source,
+      truncated = cut or nil,
+      lossy = lossy or nil,
+    }
+  end,
+}

@@ -1,0 +1,47 @@
+--- The text of a file as it is on the disk.
+
+local open = require('mcp-tools.editor.open')
+local read = require('mcp-tools.files.read')
+local target = require('mcp-tools.editor.target')
+local text_answer = require('mcp-tools.editor.text_answer')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'file_read',
+  description = 'Reads a file as it is on the disk, whatever the editor has of it (buffer_read reads that; unsaved says'
+    .. ' that there are changes). Lines count from 1. When the answer has next_line there is more: read on from there.',
+  args = {
+    path = {
+      type = 'string',
+      description = 'Path of the file; relative ones count from the working directory',
+      required = true,
+    },
+    start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
+    end_line = { type = 'integer', description = 'Last line', minimum = 1 },
+    limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local found, err = target.await(ctx, { path = args.path }, {})
+    if not found then
+      return ctx(nil, err)
+    end
+    local range = {
+      first = args.start_line,
+      last = text_answer.last_line(args, math.huge),
+      max_bytes = text_answer.MAX_BYTES,
+    }
+    local lines, total = ctx:await(function(done)
+      read.lines(found.path, open.MAX_BYTES, range, done)
+    end)
+    err = not lines and total or text_answer.range_fault(args, total)
+    if err then
+      return ctx(nil, err)
+    end
+    local about = {
+      path = (utf8.repair(found.shown)),
+      unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
+    }
+    return text_answer.of(lines, about, args.start_line, total)
+  end,
+}

@@ -1,0 +1,139 @@
+--- Writes a whole file: a new one, or over one whose state is known.
+
+local buffer_change = require('mcp-tools.editor.buffer_change')
+local checksum = require('mcp-tools.editor.checksum')
+local create_file = require('mcp-tools.editor.create_file')
+local disk = require('mcp-tools.editor.disk')
+local edit = require('mcp-tools.editor.edit')
+local edit_preview = require('mcp-tools.editor.edit_preview')
+local errors = require('mcp-tools.errors')
+local target = require('mcp-tools.editor.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- FileChangeType of the protocol.
+local CREATED = 1
+
+---@param text string
+---@return string[] lines
+local function lines_of(text)
+  return vim.split((text:gsub('\n$', '')), '\n', { plain = true })
+end
+
+--- All of a text.
+---@param count integer lines of the text before
+---@param text string
+---@return mcp-tools.Edit[]
+local function whole(count, text)
+  return { { start_line = 0, start_col = 0, end_line = count, end_col = 0, text = text } }
+end
+
+--- Is the file still what the client thinks that it is?
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target
+---@return mcp-tools.Error?
+local function unexpected(ctx, args, found)
+  if found.bufnr and args.changedtick then
+    return edit.refusal(found.bufnr, args.changedtick)
+  elseif found.bufnr and vim.bo[found.bufnr].modified then
+    local text = '%s is open with unsaved changes; give the changedtick of buffer_read, or use buffer_edit'
+    return errors.new('stale', text:format(found.shown))
+  elseif not args.expected_sha256 then
+    local text = '%s exists; give expected_sha256 (file_checksum) to replace all of it, or use buffer_edit'
+    return errors.new('stale', text:format(found.shown))
+  end
+  local sum, err = checksum.file(ctx, found.path)
+  if not sum then
+    return err --[[@as mcp-tools.Error]]
+  elseif sum ~= args.expected_sha256:lower() then
+    return errors.new('stale', ('%s has changed since (sha256 %s); read it again'):format(found.shown, sum))
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target
+local function replace(ctx, args, found)
+  local err = unexpected(ctx, args, found)
+  if err then
+    return ctx(nil, err)
+  end
+  local loaded
+  loaded, err = target.await(ctx, { path = found.path }, { load = true })
+  if not loaded then
+    return ctx(nil, err)
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(loaded.bufnr)
+  local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), args.text)
+  local files
+  files, err = ctx:await(function(done)
+    local items = { { bufnr = loaded.bufnr, edits = edits, changedtick = args.changedtick or tick } }
+    edit.apply_all(items, { ctx = ctx, write = true }, done)
+  end)
+  if not files then
+    target.drop(loaded)
+    return ctx(nil, err)
+  end
+  return {
+    path = (utf8.repair(found.shown)),
+    created = false,
+    written = files[1].written,
+    bufnr = loaded.bufnr,
+    changedtick = files[1].changedtick,
+    hunks = files[1].hunks,
+  }
+end
+
+return {
+  name = 'file_write',
+  description = 'Writes a whole file. A new one is made, with its folders inside of the project. One that exists is'
+    .. ' replaced only with its expected_sha256, or the changedtick of its buffer; the change is one undo step there.',
+  args = {
+    path = {
+      type = 'string',
+      description = 'Path of the file; relative ones count from the working directory',
+      required = true,
+    },
+    text = { type = 'string', description = 'All of its text', required = true },
+    expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
+    changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = false },
+  needs_approval = 'it writes a file',
+  preview = function(args)
+    return edit_preview.of_file(args, lines_of(args.text), function(lines)
+      return whole(#lines, args.text)
+    end)
+  end,
+  run = function(ctx, args)
+    local found, err = target.await(ctx, { path = args.path }, {})
+    if not found then
+      return ctx(nil, err)
+    end
+    local stat = ctx:await(function(done)
+      vim.uv.fs_lstat(
+        found.path,
+        vim.schedule_wrap(function(_, stat)
+          done(stat)
+        end)
+      )
+    end)
+    if stat and stat.type ~= 'file' then
+      return ctx(nil, errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type)))
+    elseif stat or found.bufnr then
+      return replace(ctx, args, found)
+    elseif args.expected_sha256 or args.changedtick then
+      return ctx(nil, errors.new('stale', ('%s does not exist any more, or is not open'):format(found.shown)))
+    elseif ctx:cancelled() then
+      return
+    end
+    err = create_file.make(ctx, found.path, args.text, ctx.root)
+    if err then
+      return ctx(nil, err)
+    end
+    disk.tell_servers(found.path, CREATED)
+    local count = args.text == '' and 0 or #lines_of(args.text)
+    buffer_change.announce(found.path, nil, { { line = 1, removed = 0, added = count } }, ctx)
+    return { path = (utf8.repair(found.shown)), created = true, written = true, bytes = #args.text }
+  end,
+}

@@ -1,0 +1,242 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local files = require('mcp-tools.files.project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function call(name, args)
+  local outcome = project.run('tool', name, args)
+  return outcome.value, outcome.error
+end
+
+local function refused(name, code, pattern, args)
+  local value, err = call(name, args)
+  t.eq({ nil, code }, { value, err and err.code })
+  t.matches(pattern, err.message)
+end
+
+local function disk(path)
+  local file = assert(io.open(path, 'rb'))
+  local bytes = file:read('*a')
+  file:close()
+  return bytes
+end
+
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'file' }, approval = { groups = { file = 'allow' } } })
+  core.get()
+  files.fix(project.root)
+end)
+after_each(function()
+  files.fix(nil)
+  project.close()
+  core.get()
+end)
+
+describe('file_read', function()
+  it('gives what is on the disk, whatever the editor has', function()
+    local path = project.write('a.txt', 'one\ntwo\nthree\n')
+    local value = call('file_read', { path = 'a.txt', start_line = 2, limit = 1 })
+    t.eq({ 'a.txt', 'two', 3, 3, nil }, { value.path, value.text, value.lines, value.next_line, value.unsaved })
+    vim.cmd('silent edit ' .. path)
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+    value = call('file_read', { path = path })
+    t.eq({ 'one\ntwo\nthree', true }, { value.text, value.unsaved })
+    refused('file_read', 'validation_error', 'beyond the end', { path = path, start_line = 9 })
+    refused('file_read', 'not_found', 'no file', { path = 'none.txt' })
+    refused('file_read', 'validation_error', 'path', {})
+  end)
+
+  it('gives nothing of sensitive files', function()
+    project.write('.env', 'SECRET=1')
+    for _, name in ipairs({ 'file_read', 'file_checksum', 'file_json' }) do
+      refused(name, 'access_denied', 'sensitive', { path = '.env' })
+    end
+  end)
+end)
+
+describe('file_checksum', function()
+  it('is that of sha256', function()
+    local bytes = ('x\0é\n'):rep(30000)
+    project.write('a.bin', bytes)
+    project.write('b.txt', 'text\n')
+    project.write('empty', '')
+    local function theirs(name)
+      return vim.system({ 'sha256sum', name }, { cwd = project.root }):wait().stdout:match('^%x+')
+    end
+    for name, size in pairs({ ['a.bin'] = #bytes, ['b.txt'] = 5, empty = 0 }) do
+      local value = call('file_checksum', { path = name })
+      t.eq({ theirs(name), size }, { value.sha256, value.bytes })
+    end
+    for length = 54, 66 do
+      local sum = require('mcp-tools.util.sha256').new()
+      sum:add(('a'):rep(length))
+      t.eq(vim.fn.sha256(('a'):rep(length)), sum:finish())
+    end
+    refused('file_checksum', 'not_found', 'no file', { path = 'none' })
+  end)
+end)
+
+describe('file_write', function()
+  it('makes a file and its folders', function()
+    local told
+    local id = api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      callback = function(args)
+        told = args.data
+      end,
+    })
+    local value = call('file_write', { path = 'new/deep/a.txt', text = 'one\ntwo' })
+    api.nvim_del_autocmd(id)
+    t.eq({ 'new/deep/a.txt', true, 7 }, { value.path, value.created, value.bytes })
+    t.eq('one\ntwo', disk(project.root .. '/new/deep/a.txt'))
+    t.eq({ project.root .. '/new/deep/a.txt', 'file_write', 2 }, { told.path, told.tool, told.hunks[1].added })
+    refused('file_write', 'stale', 'exists; give expected_sha256', { path = 'new/deep/a.txt', text = '' })
+  end)
+
+  it('makes folders inside of the project only, and leaves none behind', function()
+    refused('file_write', 'not_found', 'inside of the project only', {
+      path = project.base .. '/elsewhere/a.txt',
+      text = '',
+    })
+    project.write('file', 'x')
+    refused('file_write', 'tool_error', 'cannot be made', { path = 'new/' .. ('x'):rep(300), text = '' })
+    t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
+    refused('file_write', 'tool_error', 'is a directory', { path = project.root, text = '' })
+    assert(vim.uv.fs_symlink(project.base .. '/nowhere', project.root .. '/link'))
+    call('file_write', { path = 'link', text = 'x' })
+    t.eq('link', vim.uv.fs_lstat(project.root .. '/link').type)
+  end)
+
+  it('replaces a file whose sum is known, in one undo step of its buffer', function()
+    local path = project.write('a.txt', 'one\ntwo\n')
+    local sum = call('file_checksum', { path = path }).sha256
+    local value = call('file_write', { path = path, text = 'one\n2\nthree\n', expected_sha256 = sum:upper() })
+    t.eq({ false, true, 'one\n2\nthree\n' }, { value.created, value.written, disk(path) })
+    t.eq({ { line = 2, removed = 1, added = 2 } }, value.hunks)
+    refused('file_write', 'stale', 'has changed since', { path = path, text = 'x', expected_sha256 = sum })
+    api.nvim_buf_call(value.bufnr, function()
+      vim.cmd('silent undo')
+    end)
+    t.eq({ 'one', 'two' }, api.nvim_buf_get_lines(value.bufnr, 0, -1, false))
+  end)
+
+  it('does not lose unsaved changes', function()
+    local path = project.write('a.txt', 'one\n')
+    vim.cmd('silent edit ' .. path)
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+    local sum = call('file_checksum', { path = path }).sha256
+    refused('file_write', 'stale', 'unsaved changes', { path = path, text = 'x', expected_sha256 = sum })
+    local tick = api.nvim_buf_get_changedtick(0)
+    t.eq(true, call('file_write', { path = path, text = 'x\n', changedtick = tick }).written)
+    t.eq('x\n', disk(path))
+    refused('file_write', 'stale', 'changedtick', { path = path, text = 'y\n', changedtick = tick })
+    refused('file_write', 'stale', 'not exist any more', { path = 'b.txt', text = '', changedtick = 1 })
+  end)
+
+  it('shows the difference to whoever is asked', function()
+    local preview = require('mcp-tools.tools.file.write').preview
+    t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
+    project.write('a.txt', 'one\n')
+    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n', preview({ path = 'a.txt', text = 'two\n' }))
+  end)
+end)
+
+describe('file_list', function()
+  local function git(...)
+    local done = vim.system({ 'git', ... }, { cwd = project.root, env = { PATH = vim.env.PATH } }):wait()
+    assert(done.code == 0, done.stderr)
+  end
+
+  local function tree()
+    for _, name in ipairs({ 'b.lua', 'a.txt', 'src/x.lua', 'src/deep/y.lua', 'out/z.lua', '.hidden' }) do
+      project.write(name, 'x')
+    end
+    project.write('.gitignore', 'out/\n')
+  end
+
+  it('names what git does not ignore', function()
+    vim.fn.delete(project.root .. '/.git', 'rf')
+    git('init', '-q')
+    tree()
+    git('add', 'b.lua', 'src/x.lua', 'a.txt')
+    os.remove(project.root .. '/a.txt')
+    local value = call('file_list', {})
+    t.eq('git', value.source)
+    t.eq({ '.gitignore', '.hidden', 'b.lua', 'src/deep/y.lua', 'src/x.lua' }, value.files)
+    t.eq({ 'src/deep/y.lua' }, call('file_list', { path = 'src/deep' }).files)
+    value = call('file_list', { glob = '*.lua', ignored = true })
+    t.eq({ 'walk', { 'b.lua', 'out/z.lua', 'src/deep/y.lua', 'src/x.lua' } }, { value.source, value.files })
+  end)
+
+  it('names them without git, by pattern and in pages', function()
+    tree()
+    local all = call('file_list', { ignored = true })
+    t.eq({ 7, nil }, { all.total, all.next_offset })
+    t.eq({ 'src/x.lua' }, call('file_list', { glob = 'src/*.lua' }).files)
+    t.eq({ 'src/deep/y.lua', 'src/x.lua' }, call('file_list', { glob = 'src/**/*.lua' }).files)
+    local page = call('file_list', { ignored = true, limit = 2, offset = 2 })
+    t.eq({ { 'a.txt', 'b.lua' }, 4 }, { page.files, page.next_offset })
+    t.eq({ ['./'] = 4, ['src/'] = 2, ['out/'] = 1 }, page.folders)
+  end)
+
+  it('says what is wrong', function()
+    project.write('a.txt', '')
+    refused('file_list', 'not_found', 'is a file', { path = 'a.txt' })
+    refused('file_list', 'not_found', 'no folder', { path = 'none' })
+    refused('file_list', 'validation_error', 'limit', { limit = 0 })
+  end)
+end)
+
+describe('file_json', function()
+  it('gives values by their path, exactly', function()
+    project.write('a.json', '{"a":{"b":[1,2.5,{"c":null}],"":0,"x.y":true},"n":3.141592653589793,"e":[],"o":{}}')
+    for query, expected in pairs({
+      ['a.b[1]'] = { 'number', 2.5 },
+      ['a.b.0'] = { 'number', 1 },
+      ['a.b[2].c'] = { 'null', nil },
+      ['a["x.y"]'] = { 'boolean', true },
+      n = { 'number', 3.141592653589793 },
+      e = { 'array', {} },
+      o = { 'object', {} },
+    }) do
+      local value = call('file_json', { path = 'a.json', query = query })
+      t.eq({ query, expected[1], expected[2] }, { query, value.type, value.value })
+    end
+    local text = project.run('tool', 'file_json', { path = 'a.json', query = 'a' }).payload.text
+    t.matches('"b":%[1,2.5,{"c":null}%]', text)
+    t.eq('object', call('file_json', { path = 'a.json' }).type)
+  end)
+
+  it('says what there is instead, and what is wrong', function()
+    project.write('a.json', '{"a":{"b":[1]},"c":2}')
+    refused('file_json', 'not_found', 'no x; a is an object with b', { path = 'a.json', query = 'a.x' })
+    refused('file_json', 'not_found', 'no 5; a.b is an array of 1', { path = 'a.json', query = 'a.b[5]' })
+    refused('file_json', 'not_found', 'no x; c is a number', { path = 'a.json', query = 'c.x' })
+    refused('file_json', 'validation_error', 'from character 2 on', { path = 'a.json', query = 'a..b' })
+    project.write('b.json', '{"a":')
+    refused('file_json', 'tool_error', 'not JSON', { path = 'b.json' })
+    vim.cmd('silent edit ' .. project.root .. '/b.json')
+    api.nvim_buf_set_lines(0, 0, 1, false, { '{"a":7}' })
+    t.eq(7, call('file_json', { bufnr = 0, query = 'a' }).value)
+  end)
+
+  it('gives of a large value what it is made of', function()
+    local items = {}
+    for i = 1, 5000 do
+      items['key' .. i] = { i, 'some text' }
+    end
+    project.write('a.json', vim.json.encode({ items = items, list = vim.tbl_values(items), text = ('x'):rep(99999) }))
+    local value = call('file_json', { path = 'a.json', query = 'items' })
+    t.eq({ 'object', 200, 5000, nil }, { value.type, #value.keys, value.total, value.value })
+    t.matches('too large', value.narrowed)
+    t.eq({ 5000, nil }, { call('file_json', { path = 'a.json', query = 'list' }).total, value.value })
+    t.eq({ 16384, 99999 }, {
+      #call('file_json', { path = 'a.json', query = 'text' }).value,
+      call('file_json', { path = 'a.json', query = 'text' }).cut,
+    })
+  end)
+end)

@@ -214,6 +214,18 @@ function M.tell(done, ctx)
   end
 end
 
+--- Remembers and tells a change that was made in another way.
+---@param bufnr integer loaded
+---@param before string[] its lines before
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.EditHunk[]
+function M.record(bufnr, before, ctx)
+  local done = { bufnr = bufnr, before = before, seq = 0, modified = true, hunks = {} }
+  done.hunks = hunks_of(done, { { row = 0, col = 0, end_row = #before - 1, end_col = 0, lines = {} } })
+  M.tell(done, ctx)
+  return done.hunks
+end
+
 ---@param done mcp-tools.EditDone
 ---@return mcp-tools.Edited
 function M.result_of(done)

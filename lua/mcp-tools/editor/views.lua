@@ -1,7 +1,7 @@
 --- What the person sees of a buffer, kept while something is done to it.
 ---
 --- Receives: a buffer, and what is to be done.
---- Sends: cursor and scroll position of every window that shows it, as they were.
+--- Sends: cursor and scroll position of every window that shows it, as they were or where their text has gone.
 --- Does not know about: what is done.
 
 local api = vim.api
@@ -26,6 +26,39 @@ function M.keep(bufnr, fn)
       end)
     end
   end
+  return result
+end
+
+--- Does something, after which every window shows the text that it showed before, wherever that is now.
+---@generic T
+---@param bufnr integer
+---@param fn fun(): T
+---@return T
+function M.follow(bufnr, fn)
+  local space = api.nvim_create_namespace('mcp-tools.views')
+  local function mark(lnum, col)
+    local line = api.nvim_buf_get_lines(bufnr, lnum - 1, lnum, false)[1] or ''
+    return api.nvim_buf_set_extmark(bufnr, space, lnum - 1, math.min(col, #line), {})
+  end
+  local saved = {}
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
+    local view = api.nvim_win_call(win, vim.fn.winsaveview)
+    saved[win] = { view = view, cursor = mark(view.lnum, view.col), top = mark(view.topline, 0) }
+  end
+  local result = fn()
+  for win, each in pairs(saved) do
+    if api.nvim_win_is_valid(win) and api.nvim_win_get_buf(win) == bufnr then
+      local cursor = api.nvim_buf_get_extmark_by_id(bufnr, space, each.cursor, {})
+      local top = api.nvim_buf_get_extmark_by_id(bufnr, space, each.top, {})
+      if cursor[1] and top[1] then
+        each.view.lnum, each.view.col, each.view.topline = cursor[1] + 1, cursor[2], top[1] + 1
+      end
+      api.nvim_win_call(win, function()
+        vim.fn.winrestview(each.view)
+      end)
+    end
+  end
+  api.nvim_buf_clear_namespace(bufnr, space, 0, -1)
   return result
 end
 

@@ -1,0 +1,46 @@
+--- What differs between two states of a buffer's undo tree.
+
+local diff_answer = require('mcp-tools.editor.diff_answer')
+local errors = require('mcp-tools.errors')
+local target = require('mcp-tools.editor.target')
+local turns = require('mcp-tools.util.turns')
+local undo = require('mcp-tools.editor.undo')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'undo_diff',
+  description = 'What differs between two states of the undo tree of a buffer, as a unified diff with counts of lines.'
+    .. ' Nothing that the person sees changes. States are the seq of undo_tree; 0 is the text that was read.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    from = { type = 'integer', description = 'The older state; the last written one when left out', minimum = 0 },
+    to = { type = 'integer', description = 'The other state; the current one when left out', minimum = 0 },
+    context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local found, err = target.await(ctx, args, {})
+    if not found then
+      return ctx(nil, err)
+    elseif not found.bufnr then
+      return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
+    end
+    local tree = vim.fn.undotree(found.bufnr)
+    local from, to = args.from or undo.saved(found.bufnr), args.to or tree.seq_cur
+    local texts
+    texts, err = undo.texts(found.bufnr, { from, to }, turns.of(ctx))
+    if not texts then
+      return ctx(nil, err)
+    end
+    local shown = (utf8.repair(found.shown))
+    local names = {
+      old = ('a/%s (state %d)'):format(shown, from),
+      new = ('b/%s (state %d)'):format(shown, to),
+      context = args.context,
+    }
+    local about = { path = shown, bufnr = found.bufnr, from = from, to = to, seq_cur = tree.seq_cur }
+    return diff_answer.of(texts[1], texts[2], names, about)
+  end,
+}

@@ -1,0 +1,56 @@
+--- Brings a buffer back to a state of its undo tree.
+
+local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
+local target = require('mcp-tools.editor.target')
+local undo = require('mcp-tools.editor.undo')
+local unified = require('mcp-tools.editor.unified')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'undo_restore',
+  description = 'Brings a buffer to a state of its undo tree (seq of undo_tree; 0 is the text that was read). Nothing'
+    .. ' is lost: from in the answer is the state before, to which it can be brought back. The file is not written.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    seq = { type = 'integer', description = 'The state', required = true, minimum = 0 },
+    changedtick = { type = 'integer', description = 'Refuse it if the buffer is not at this any more' },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = 'it changes text',
+  preview = function(args)
+    local found, err = buffers.find(args)
+    local texts
+    if found and found.bufnr then
+      texts, err = undo.texts(found.bufnr, { vim.fn.undotree(found.bufnr).seq_cur, args.seq })
+    end
+    if not texts then
+      return ('This is going to fail: %s'):format(err and err.message or 'the file is not open')
+    end
+    local text = unified.of(texts[1], texts[2], { old = 'now', new = ('state %d'):format(args.seq) })
+    return text ~= '' and text or 'Nothing would change.'
+  end,
+  run = function(ctx, args)
+    local found, err = target.await(ctx, args, {})
+    if not found then
+      return ctx(nil, err)
+    elseif not found.bufnr then
+      return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
+    end
+    local done
+    done, err = undo.restore(found.bufnr, args.seq, { changedtick = args.changedtick, ctx = ctx })
+    if not done then
+      return ctx(nil, err)
+    end
+    return {
+      path = (utf8.repair(found.shown)),
+      bufnr = found.bufnr,
+      from = done.from,
+      seq_cur = vim.fn.undotree(found.bufnr).seq_cur,
+      changedtick = done.changedtick,
+      hunks = done.hunks,
+      modified = vim.bo[found.bufnr].modified,
+    }
+  end,
+}

@@ -1,0 +1,76 @@
+--- The undo tree of a buffer.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- The newest entries, branches included.
+---@param entries table[]
+---@param left { count: integer } how many more may be given
+---@return table[]
+local function newest(entries, left)
+  local out = {}
+  for i = #entries, 1, -1 do
+    if left.count <= 0 then
+      break
+    end
+    left.count = left.count - 1
+    local entry = vim.tbl_extend('force', {}, entries[i])
+    entry.alt = entry.alt and newest(entry.alt, left) or nil
+    table.insert(out, 1, entry)
+  end
+  return out
+end
+
+---@param entries table[]
+---@return integer
+local function count(entries)
+  local sum = #entries
+  for _, entry in ipairs(entries) do
+    sum = sum + (entry.alt and count(entry.alt) or 0)
+  end
+  return sum
+end
+
+return {
+  name = 'undo_tree',
+  description = 'The undo tree of a buffer as undotree() gives it: seq_cur, seq_last, save_cur, save_last and entries'
+    .. ' with seq, time and branches (alt). Without path and bufnr: the current file. undo_diff compares two states.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'At most so many entries, the newest',
+      default = 200,
+      minimum = 1,
+      maximum = 10000,
+    },
+  },
+  annotations = { read_only = true, idempotent = true },
+  execute = function(ctx, args)
+    local neither = args.path == nil and args.bufnr == nil
+    local found, err = buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+    if not found then
+      return ctx(nil, err)
+    elseif not found.bufnr then
+      return ctx(nil, errors.new('not_found', 'the file is not open, so it has no undo tree; buffer_list names those'))
+    end
+    local tree = vim.fn.undotree(found.bufnr)
+    local total = count(tree.entries)
+    local name = vim.api.nvim_buf_get_name(found.bufnr)
+    ctx({
+      bufnr = found.bufnr,
+      path = name ~= '' and utf8.repair(access.shown(name, ctx.root)) or nil,
+      changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr),
+      seq_cur = tree.seq_cur,
+      seq_last = tree.seq_last,
+      save_cur = tree.save_cur,
+      save_last = tree.save_last,
+      entries = newest(tree.entries, { count = args.limit }),
+      total = total,
+      truncated = total > args.limit or nil,
+    })
+  end,
+}

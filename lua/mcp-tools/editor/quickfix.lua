@@ -1,0 +1,172 @@
+--- Quickfix and location lists: entries as they may be told, and new lists.
+---
+--- Receives: which list, which of its entries; or entries for a new one.
+--- Sends: entries without the text of what may not be read; a list on the stack.
+--- Does not know about: tools, resources, windows that show the lists.
+
+local access = require('mcp-tools.files.access')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.files.redact')
+local sanitize = require('mcp-tools.util.sanitize')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- Bytes of the text of an entry.
+local MAX_TEXT = 1000
+
+--- Type of an entry → what it is called.
+M.KINDS = { E = 'error', W = 'warning', I = 'info', N = 'note' }
+
+---@class mcp-tools.QuickfixList
+---@field window integer? of a location list; nil: the quickfix list
+---@field nr integer? place on the stack, 0 or nil the current one
+
+---@class mcp-tools.QuickfixEntry
+---@field path string?
+---@field line integer?
+---@field column integer? in characters, where the file is loaded
+---@field end_line integer?
+---@field end_column integer?
+---@field kind string?
+---@field text string?
+---@field withheld string? why there is no text
+
+--- Asks for fields of a list.
+---@param list mcp-tools.QuickfixList
+---@param what table
+---@return table
+function M.get(list, what)
+  what = vim.tbl_extend('keep', what, not what.id and { nr = list.nr or 0 } or {})
+  if list.window then
+    return vim.fn.getloclist(list.window, what)
+  end
+  return vim.fn.getqflist(what)
+end
+
+--- Some entries of a list, as Neovim has them; a long list is not taken whole.
+---@param list mcp-tools.QuickfixList
+---@param id integer
+---@param first integer from 1
+---@param last integer
+---@param pause fun() called between pieces of work
+---@return table[] items
+function M.items(list, id, first, last, pause)
+  local items = {}
+  for i = first, last do
+    items[#items + 1] = M.get(list, { id = id, idx = i, items = 0 }).items[1]
+    pause()
+  end
+  return items
+end
+
+--- What may be said of the file of an entry. One without a file is a note; one whose buffer is gone had a file of which
+--- nothing is known any more.
+---@param item table
+---@param root string
+---@return { ok: boolean, why: string?, path: string? }
+local function verdict_of(item, root)
+  if item.bufnr == 0 then
+    local is_note = item.lnum == 0 and item.valid == 0
+    return { ok = is_note, why = not is_note and 'not a plain file' or nil }
+  end
+  if not vim.api.nvim_buf_is_valid(item.bufnr) then -- it went during a pause
+    return { ok = false, why = 'not a plain file' }
+  end
+  local ok, why = access.buffer(item.bufnr, root)
+  local path = utf8.repair(access.shown(vim.api.nvim_buf_get_name(item.bufnr), root))
+  return { ok = ok, why = why, path = path }
+end
+
+---@param item table
+---@param line integer
+---@param column integer byte, from 1; 0 for none
+---@return integer?
+local function column_of(item, line, column)
+  if column <= 0 then
+    return nil
+  elseif item.bufnr == 0 or item.vcol == 1 or line <= 0 then
+    return column
+  end
+  return position.column(item.bufnr, line - 1, column - 1)
+end
+
+--- Entries as they may be told.
+---@param items table[]
+---@param root string
+---@param pause fun() called between pieces of work
+---@return mcp-tools.QuickfixEntry[]
+function M.entries(items, root, pause)
+  local entries, verdicts = {}, {}
+  redact.refresh(pause)
+  for i, item in ipairs(items) do
+    local verdict = verdicts[item.bufnr]
+    if not verdict then
+      verdict = verdict_of(item, root)
+      verdicts[item.bufnr] = item.bufnr > 0 and verdict or nil
+    end
+    local text = verdict.ok and (verdict.path and redact.quoted or redact.line)(item.text, pause) or nil
+    entries[i] = {
+      path = verdict.path,
+      line = item.lnum > 0 and item.lnum or nil,
+      column = column_of(item, item.lnum, item.col),
+      end_line = item.end_lnum > 0 and item.end_lnum or nil,
+      end_column = column_of(item, item.end_lnum, item.end_col),
+      kind = M.KINDS[item.type:upper()],
+      text = text and utf8.cut((utf8.repair(text)), MAX_TEXT),
+      withheld = verdict.why,
+    }
+    pause()
+  end
+  return entries
+end
+
+local TYPES = {}
+for type, kind in pairs(M.KINDS) do
+  TYPES[kind] = type
+end
+
+--- The byte of a column that is counted in characters; where the file is not loaded the same number.
+---@param bufnr integer?
+---@param line integer?
+---@param column integer?
+---@return integer?
+local function byte_of(bufnr, line, column)
+  local text = bufnr and line and column and vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
+  local byte = text and vim.fn.byteidx((text:gsub('%z', '\n')), column - 1) -- which takes no NUL
+  return byte and (byte >= 0 and byte + 1 or #text + 1) or column
+end
+
+---@class mcp-tools.NewQuickfixEntry: mcp-tools.QuickfixEntry
+---@field bufnr integer?
+
+--- Makes an entry for `setqflist()`. Line breaks and what hides in text is shown as what it is.
+---@param entry mcp-tools.NewQuickfixEntry
+---@param loaded integer? buffer of its path
+---@return table
+function M.item(entry, loaded)
+  return {
+    bufnr = entry.bufnr or loaded,
+    filename = not (entry.bufnr or loaded) and entry.path or nil,
+    lnum = entry.line,
+    col = byte_of(entry.bufnr or loaded, entry.line, entry.column),
+    end_lnum = entry.end_line,
+    end_col = byte_of(entry.bufnr or loaded, entry.end_line, entry.end_column),
+    type = entry.kind and TYPES[entry.kind] or nil,
+    text = sanitize.line((entry.text or ''):gsub('[\r\n]+', ' ')),
+  }
+end
+
+--- Puts entries into a list. No window opens, and nobody's cursor moves.
+---@param list mcp-tools.QuickfixList
+---@param action ' '|'a'|'r' a new list on the stack, more entries for the current one, others in it
+---@param what { title: string?, items: table[] }
+---@return boolean ok
+function M.set(list, action, what)
+  if list.window then
+    return vim.fn.setloclist(list.window, {}, action, what) == 0
+  end
+  return vim.fn.setqflist({}, action, what) == 0
+end
+
+return M

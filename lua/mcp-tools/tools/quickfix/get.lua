@@ -1,0 +1,49 @@
+--- Entries of a quickfix or location list.
+
+local errors = require('mcp-tools.errors')
+local quickfix = require('mcp-tools.editor.quickfix')
+local quickfix_target = require('mcp-tools.editor.quickfix_target')
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'quickfix_get',
+  description = 'Entries of the quickfix list, or of a location list: path, line, column (in characters), kind, text. '
+    .. 'current is the entry that the person is at, lists how many lists there are; older ones have another nr.',
+  args = {
+    list = { type = 'string', enum = { 'quickfix', 'location' }, description = 'Which list', default = 'quickfix' },
+    window = { type = 'integer', description = 'Window of the location list; the current one when left out' },
+    nr = {
+      type = 'integer',
+      description = 'Place on the stack of lists; 0 = the current one',
+      default = 0,
+      minimum = 0,
+    },
+    limit = { type = 'integer', description = 'At most so many entries', default = 100, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Entries to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local list, err = quickfix_target.find(args)
+    if not list then
+      return ctx(nil, err)
+    end
+    local about = quickfix.get(list, { id = 0, nr = args.nr, title = 0, idx = 0, size = 0 })
+    local stack = quickfix.get({ window = list.window, nr = '$' }, {}).nr
+    if args.nr > stack then
+      return ctx(nil, errors.new('not_found', ('nr: there is no list %d, there are %d'):format(args.nr, stack)))
+    end
+    local pause = turns.of(ctx)
+    local last = math.min(about.size, args.offset + args.limit)
+    local items = quickfix.items(list, about.id, args.offset + 1, last, pause)
+    return {
+      title = (about.title or '') ~= '' and redact.line(about.title, pause) or nil,
+      nr = about.nr,
+      lists = stack,
+      entries = quickfix.entries(items, ctx.root, pause),
+      total = about.size,
+      current = about.size > 0 and about.idx or nil,
+      next_offset = last < about.size and last or nil,
+    }
+  end,
+}

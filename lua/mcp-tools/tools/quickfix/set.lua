@@ -1,0 +1,94 @@
+--- Makes a quickfix or location list, for the person to go through.
+
+local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
+local quickfix = require('mcp-tools.editor.quickfix')
+local quickfix_target = require('mcp-tools.editor.quickfix_target')
+local sanitize = require('mcp-tools.util.sanitize')
+
+local ACTIONS = { new = ' ', append = 'a', replace = 'r' }
+
+--- An entry of the arguments as Neovim takes it.
+---@param entry table
+---@param i integer
+---@return table?
+---@return mcp-tools.Error? err
+local function item_of(entry, i)
+  local function fault(code, text)
+    return nil, errors.new(code, ('entries[%d]: %s'):format(i - 1, text))
+  end
+  if entry.path and entry.bufnr then
+    return fault('validation_error', 'give path or bufnr, not both')
+  elseif (entry.path or entry.bufnr) and not entry.line then
+    return fault('validation_error', 'line: needed beside path and bufnr')
+  elseif entry.bufnr and not vim.api.nvim_buf_is_valid(entry.bufnr) then
+    return fault('not_found', ('there is no buffer %d; buffer_list names them'):format(entry.bufnr))
+  elseif not entry.path then
+    return quickfix.item(entry)
+  end
+  local path, bad = paths.resolve(entry.path)
+  if bad then
+    return fault('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+  end
+  return quickfix.item(vim.tbl_extend('force', entry, { path = path }), buffers.of_path(path))
+end
+
+return {
+  name = 'quickfix_set',
+  description = 'Puts entries into the quickfix list or a location list, so that the person can go through them. A new'
+    .. ' list lies over the others, which stay. No window opens and no cursor moves.',
+  args = {
+    list = { type = 'string', enum = { 'quickfix', 'location' }, description = 'Which list', default = 'quickfix' },
+    window = { type = 'integer', description = 'Window of the location list; the current one when left out' },
+    title = { type = 'string', description = 'Title of the list', maxLength = 200 },
+    action = {
+      type = 'string',
+      enum = { 'new', 'append', 'replace' },
+      description = 'A new list, or what happens to the current one',
+      default = 'new',
+    },
+    entries = {
+      type = 'array',
+      description = 'The entries; one with text alone is a heading',
+      required = true,
+      maxItems = 1000,
+      items = {
+        type = 'object',
+        properties = {
+          path = { type = 'string', description = 'Path of the file' },
+          bufnr = { type = 'integer', description = 'Or its buffer', minimum = 1 },
+          line = { type = 'integer', description = 'Line, from 1', minimum = 1 },
+          column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
+          end_line = { type = 'integer', description = 'Last line', minimum = 1 },
+          end_column = { type = 'integer', description = 'Column behind the last character', minimum = 1 },
+          kind = { type = 'string', enum = { 'error', 'warning', 'info', 'note' }, description = 'What it is' },
+          text = { type = 'string', description = 'What is said of the place', maxLength = 2000 },
+        },
+      },
+    },
+  },
+  annotations = { read_only = false, destructive = false, idempotent = false },
+  needs_approval = function(args)
+    return args.action == 'replace' and 'it replaces the entries of a list' or false
+  end,
+  execute = function(ctx, args)
+    local list, err = quickfix_target.find(args)
+    if not list then
+      return ctx(nil, err)
+    end
+    local items = {}
+    for i, entry in ipairs(args.entries) do
+      items[i], err = item_of(entry, i)
+      if err then
+        return ctx(nil, err)
+      end
+    end
+    local title = args.title and sanitize.line(args.title) or args.action == 'new' and 'From an assistant' or nil
+    if not quickfix.set(list, ACTIONS[args.action], { title = title, items = items }) then
+      return ctx(nil, errors.new('busy', 'the list cannot be changed now; try again'))
+    end
+    local about = quickfix.get({ window = list.window }, { nr = 0, size = 0, title = 0 })
+    ctx({ nr = about.nr, total = about.size, title = about.title, action = args.action })
+  end,
+}

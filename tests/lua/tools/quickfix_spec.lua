@@ -1,0 +1,119 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local files = require('mcp-tools.files.project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function call(name, args)
+  local outcome = project.run('tool', name, args)
+  return outcome.value, outcome.error
+end
+
+local function refused(name, code, pattern, args)
+  local value, err = call(name, args)
+  t.eq({ nil, code }, { value, err and err.code })
+  t.matches(pattern, err.message)
+end
+
+before_each(function()
+  project.open()
+  config.setup({ tools = { 'quickfix' }, approval = { groups = { quickfix = 'allow' } } })
+  core.get()
+  files.fix(project.root)
+end)
+after_each(function()
+  files.fix(nil)
+  vim.fn.setqflist({}, 'f')
+  vim.cmd('silent! only!')
+  project.close()
+  core.get()
+end)
+
+describe('quickfix_set', function()
+  it('makes a list over the others, and the person sees nothing move', function()
+    vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'x' } } })
+    vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\nline\n'))
+    local before = { api.nvim_get_current_win(), vim.fn.winsaveview(), #api.nvim_list_wins() }
+    local value = call('quickfix_set', {
+      title = 'to do',
+      entries = {
+        { text = 'a\nheading\27[31m' },
+        { path = 'a.txt', line = 1, column = 5, end_line = 1, end_column = 6, text = 'here', kind = 'warning' },
+        { path = 'b.txt', line = 2, column = 3 },
+      },
+    })
+    t.eq({ 2, 3, 'to do' }, { value.nr, value.total, value.title })
+    local items = vim.fn.getqflist()
+    t.eq({ 'a heading<U+001B>[31m', 0 }, { items[1].text, items[1].valid })
+    t.eq({ 8, 9, 'W', 'here' }, { items[2].col, items[2].end_col, items[2].type, items[2].text })
+    t.eq(project.root .. '/b.txt', api.nvim_buf_get_name(items[3].bufnr))
+    t.eq(before, { api.nvim_get_current_win(), vim.fn.winsaveview(), #api.nvim_list_wins() })
+    t.eq('mine', vim.fn.getqflist({ nr = 1, title = 0 }).title)
+    t.eq(4, call('quickfix_set', { action = 'append', entries = { { text = 'more' } } }).total)
+    t.eq({ 1, 2 }, { call('quickfix_set', { action = 'replace', entries = { { text = 'x' } } }).total, value.nr })
+  end)
+
+  it('makes location lists', function()
+    local window = api.nvim_get_current_win()
+    vim.cmd.split()
+    call('quickfix_set', { list = 'location', window = window, entries = { { text = 'there' } } })
+    call('quickfix_set', { list = 'location', entries = { { text = 'here' } } })
+    t.eq({ 'there', 'here' }, { vim.fn.getloclist(window)[1].text, vim.fn.getloclist(0)[1].text })
+    t.eq('there', call('quickfix_get', { list = 'location', window = window }).entries[1].text)
+    t.eq({ 0, {} }, { call('quickfix_get', {}).total, call('quickfix_get', {}).entries })
+  end)
+
+  it('says what is wrong, and makes no list then', function()
+    for pattern, entry in pairs({
+      ['entries%[1%]: line: needed'] = { path = 'a.txt' },
+      ['not both'] = { path = 'a.txt', bufnr = 1, line = 1 },
+    }) do
+      refused('quickfix_set', 'validation_error', pattern, { entries = { { text = 'x' }, entry } })
+    end
+    refused('quickfix_set', 'not_found', 'no buffer 999', { entries = { { bufnr = 999, line = 1 } } })
+    refused('quickfix_set', 'not_found', 'no window 999', { list = 'location', window = 999, entries = {} })
+    refused('quickfix_set', 'validation_error', 'only location lists', { window = 1, entries = {} })
+    refused('quickfix_set', 'validation_error', 'kind', { entries = { { text = 'x', kind = 'odd' } } })
+    t.eq(0, vim.fn.getqflist({ nr = '$' }).nr)
+  end)
+
+  it('asks only before entries of others go', function()
+    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
+    t.eq({ false, false }, { needs({ action = 'new' }), needs({ action = 'append' }) })
+    t.matches('replaces', needs({ action = 'replace' }))
+  end)
+end)
+
+describe('quickfix_get', function()
+  it('gives entries in pages, columns in characters, and says where the person is', function()
+    vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\n'))
+    local items = {}
+    for i = 1, 250 do
+      items[i] = { bufnr = api.nvim_get_current_buf(), lnum = 1, col = 8, text = 'entry ' .. i, type = 'E' }
+    end
+    vim.fn.setqflist({}, ' ', { title = 'found', items = items, idx = 7 })
+    local value = call('quickfix_get', { limit = 2, offset = 3 })
+    t.eq({ 'found', 250, 7, 5, 1 }, { value.title, value.total, value.current, value.next_offset, value.lists })
+    t.eq({ path = 'a.txt', line = 1, column = 5, kind = 'error', text = 'entry 4' }, value.entries[1])
+    t.eq({ 50, nil }, {
+      #call('quickfix_get', { offset = 200 }).entries,
+      call('quickfix_get', { offset = 200 }).next_offset,
+    })
+    vim.fn.setqflist({}, ' ', { title = 'newer', items = {} })
+    value = call('quickfix_get', { nr = 1 })
+    t.eq({ 'found', 2, 100 }, { value.title, value.lists, #value.entries })
+    refused('quickfix_get', 'not_found', 'no list 5, there are 2', { nr = 5 })
+  end)
+
+  it('gives no text of what may not be read, and says so', function()
+    vim.fn.setqflist({
+      { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },
+      { filename = project.write(project.base .. '/outside.txt', 'x'), lnum = 1, text = 'outside' },
+    })
+    local entries = call('quickfix_get', {}).entries
+    t.eq({ path = '.env', line = 1, withheld = 'sensitive' }, entries[1])
+    t.eq({ nil, 'outside the project' }, { entries[2].text, entries[2].withheld })
+  end)
+end)

@@ -5,6 +5,7 @@
 --- Does not know about: who may write there.
 
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
 
 local uv = vim.uv
@@ -14,20 +15,22 @@ local M = {}
 --- rwxr-xr-x and rw-r--r--, less what the umask takes.
 local FOLDER, FILE = 511, 438
 
----@param ctx mcp-tools.Ctx
----@param name string a function of libuv
+--- Waits for a function of libuv, in the coroutine of `M.make`.
+---@param name string
 ---@param ... any
 ---@return any result
 ---@return string? problem
-local function async(ctx, name, ...)
-  local args = vim.F.pack_len(...)
-  return ctx:await(function(done)
-    args.n = args.n + 1
-    args[args.n] = vim.schedule_wrap(function(problem, result)
-      done(result, problem)
-    end)
-    uv[name](vim.F.unpack_len(args))
+local function async(name, ...)
+  local co, args = coroutine.running(), vim.F.pack_len(...)
+  args.n = args.n + 1
+  args[args.n] = vim.schedule_wrap(function(problem, result)
+    local ok, thrown = coroutine.resume(co, result, problem)
+    if not ok then
+      log.error('a file could not be made: %s', debug.traceback(co, tostring(thrown)))
+    end
   end)
+  uv[name](vim.F.unpack_len(args))
+  return coroutine.yield()
 end
 
 ---@param path string
@@ -40,14 +43,13 @@ local function fault(path, problem)
 end
 
 --- Makes the folders of a path that are not there, from the top.
----@param ctx mcp-tools.Ctx
 ---@param folder string
 ---@param root string
 ---@param made string[] those that were, for the way back
 ---@return mcp-tools.Error?
-local function make_folders(ctx, folder, root, made)
+local function make_folders(folder, root, made)
   local missing = {}
-  while not async(ctx, 'fs_stat', folder) do
+  while not async('fs_stat', folder) do
     table.insert(missing, 1, folder)
     folder = vim.fs.dirname(folder)
   end
@@ -56,7 +58,7 @@ local function make_folders(ctx, folder, root, made)
     return errors.new('not_found', text:format(missing[1]))
   end
   for _, each in ipairs(missing) do
-    local ok, problem = async(ctx, 'fs_mkdir', each, FOLDER)
+    local ok, problem = async('fs_mkdir', each, FOLDER)
     if not ok then
       return fault(each, problem)
     end
@@ -64,48 +66,49 @@ local function make_folders(ctx, folder, root, made)
   end
 end
 
----@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param text string
 ---@return mcp-tools.Error?
-local function write(ctx, path, text)
-  local fd, problem = async(ctx, 'fs_open', path, 'wx', FILE)
+local function write(path, text)
+  local fd, problem = async('fs_open', path, 'wx', FILE)
   if not fd then
     return fault(path, problem)
   end
   local at = 0
   while at < #text and not problem do
     local count
-    count, problem = async(ctx, 'fs_write', fd, text:sub(at + 1), at)
+    count, problem = async('fs_write', fd, text:sub(at + 1), at)
     at = at + (count or 0)
   end
-  async(ctx, 'fs_close', fd)
+  async('fs_close', fd)
   -- A folder may have become a link meanwhile.
-  if not problem and async(ctx, 'fs_realpath', path) ~= path then
+  if not problem and async('fs_realpath', path) ~= path then
     problem = 'it is not the place any more that was decided on'
   end
   if problem then
-    async(ctx, 'fs_unlink', path)
+    async('fs_unlink', path)
     return fault(path, problem)
   end
 end
 
---- Makes the file. In a coroutine.
----@param ctx mcp-tools.Ctx
+--- Makes the file. Once begun it is not given up half way, whoever waits for it. The callback runs on the main loop.
 ---@param path string resolved
 ---@param text string
 ---@param root string
----@return mcp-tools.Error? err
-function M.make(ctx, path, text, root)
-  local made = {}
-  local err = make_folders(ctx, vim.fs.dirname(path), root, made)
-  err = err or write(ctx, path, text)
-  for i = #made, 1, -1 do
-    if err then
-      async(ctx, 'fs_rmdir', made[i])
+---@param cb fun(err: mcp-tools.Error?)
+function M.make(path, text, root, cb)
+  local co = coroutine.create(function()
+    local made = {}
+    local err = make_folders(vim.fs.dirname(path), root, made)
+    err = err or write(path, text)
+    for i = #made, 1, -1 do
+      if err then
+        async('fs_rmdir', made[i])
+      end
     end
-  end
-  return err
+    cb(err)
+  end)
+  assert(coroutine.resume(co))
 end
 
 return M

@@ -1,7 +1,7 @@
---- The lines of a file on the disk, as a buffer of it would have them.
+--- The text of a file on the disk, as a buffer of it would have it.
 ---
 --- Receives: a path that was judged.
---- Sends: lines, or an error value.
+--- Sends: text or lines, or an error value.
 --- Does not know about: what they are compared with.
 
 local open = require('mcp-tools.editor.open')
@@ -27,27 +27,24 @@ local function in_utf8(bytes, bufnr)
   return type(converted) == 'string' and converted or bytes
 end
 
---- Lines of a file's bytes.
+--- A file's bytes as the text of its buffer: line breaks as Neovim has them, one at the end.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file, whose encoding and form of line breaks count
----@return string[] at least one
-function M.of(bytes, bufnr)
+---@return string
+local function text_of(bytes, bufnr)
   local text = in_utf8(bytes, bufnr)
-  local lines = vim.split((text:gsub('\n$', '')), '\n', { plain = true })
   local dos = bufnr and vim.bo[bufnr].fileformat == 'dos'
-  if dos or not bufnr and lines[1]:sub(-1) == '\r' then
-    for i, line in ipairs(lines) do
-      lines[i] = line:gsub('\r$', '')
-    end
+  if dos or not bufnr and text:match('^[^\n]*'):sub(-1) == '\r' then
+    text = text:gsub('\r\n', '\n')
   end
-  return lines
+  return text:sub(-1) == '\n' and text or text .. '\n'
 end
 
---- Reads them for a call. In a coroutine.
+--- Reads the text for a call. In a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@param bufnr? integer
----@return string[]?
+---@return string? text every line ends with a line break; an empty file is one empty line, as in a buffer
 ---@return mcp-tools.Error? err
 function M.await(ctx, path, bufnr)
   local bytes, err = ctx:await(function(done)
@@ -56,10 +53,10 @@ function M.await(ctx, path, bufnr)
   if not bytes then
     return nil, err
   end
-  return M.of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil)
+  return text_of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil)
 end
 
---- Reads them at once, for a question to the person.
+--- Reads its lines at once, for a question to the person.
 ---@param path string
 ---@param bufnr? integer
 ---@return string[]? lines
@@ -72,7 +69,7 @@ function M.now(path, bufnr)
   elseif #bytes > MAX_NOW then
     return nil, ('%s has more than %d bytes'):format(path, MAX_NOW)
   end
-  return M.of(bytes, bufnr)
+  return vim.split(text_of(bytes, bufnr):sub(1, -2), '\n', { plain = true })
 end
 
 return M

@@ -126,6 +126,9 @@ function M.find(ctx, text, path, max)
     local thread = vim.uv.new_work(work, vim.schedule_wrap(done))
     thread:queue(text, vim.mpack.encode(steps), max)
   end)
+  if not packed then
+    return nil, errors.new('tool_error', 'the text could not be taken apart')
+  end
   local found = vim.mpack.decode(packed)
   if found.fault then
     return nil, errors.new('tool_error', ('it is not JSON: %s'):format(found.fault))

@@ -73,13 +73,16 @@ end
 --- Writes a buffer. A file that others changed since it was read is `stale`.
 ---@param bufnr integer loaded
 ---@param cb fun(err: mcp-tools.Error?)
----@param opts? { overwrite: boolean? } also what others wrote since
+---@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: also what others wrote since; a call that has
+---  ended writes nothing
 function M.write(bufnr, cb, opts)
   disk.refresh(bufnr, function(state)
     if not api.nvim_buf_is_loaded(bufnr) then
       return cb(errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
     elseif state == 'conflict' and not (opts and opts.overwrite) then
       return cb(M.conflict(bufnr))
+    elseif opts and opts.ctx and opts.ctx:cancelled() then
+      return cb(errors.new('cancelled', 'cancelled before anything was written'))
     end
     cb(M.now(bufnr))
   end)

@@ -3,7 +3,9 @@
 local baseline = require('mcp-tools.editor.baseline')
 local diff_answer = require('mcp-tools.editor.diff_answer')
 local disk_lines = require('mcp-tools.editor.disk_lines')
+local errors = require('mcp-tools.errors')
 local target = require('mcp-tools.editor.target')
+local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -35,9 +37,11 @@ return {
         '', 0, 0, 'the file is not open, so nothing in it has changed'
       return about
     end
+    local pause = turns.of(ctx)
     local before
     if args.against == 'session' then
-      before = baseline.of(ctx.session, found.bufnr)
+      local lines = baseline.of(ctx.session, found.bufnr)
+      before = lines and diff_answer.text(lines)
       about.note = not before and 'this session has not changed the buffer' or nil
     elseif found.path then
       before, err = disk_lines.await(ctx, found.path, found.bufnr)
@@ -45,18 +49,20 @@ return {
         return ctx(nil, err)
       end
       about.note = not before and 'there is no such file on the disk' or nil
-      before = before or {}
+      before = before or ''
     else
       about.note = 'the buffer has no file'
     end
+    pause()
+    if not vim.api.nvim_buf_is_loaded(found.bufnr) then
+      return ctx(nil, errors.new('not_found', 'the buffer was closed meanwhile'))
+    end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
-    local now = vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
-    return diff_answer.of(
-      before or now,
-      now,
-      { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context },
-      about
-    )
+    local now = diff_answer.text(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false))
+    local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
+    local answer
+    answer, err = diff_answer.await(ctx, before or now, now, names, about)
+    return answer or ctx(nil, err)
   end,
 }

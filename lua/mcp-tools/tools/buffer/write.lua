@@ -38,7 +38,7 @@ return {
       or (found.path and not vim.uv.fs_stat(found.path))
     if wanted then
       err = ctx:await(function(done)
-        save.write(found.bufnr, done, { overwrite = args.overwrite })
+        save.write(found.bufnr, done, { overwrite = args.overwrite, ctx = ctx })
       end)
       if err then
         return ctx(nil, err)

@@ -124,10 +124,10 @@ return {
       return replace(ctx, args, found)
     elseif args.expected_sha256 or args.changedtick then
       return ctx(nil, errors.new('stale', ('%s does not exist any more, or is not open'):format(found.shown)))
-    elseif ctx:cancelled() then
-      return
     end
-    err = create_file.make(ctx, found.path, args.text, ctx.root)
+    err = ctx:await(function(done)
+      create_file.make(found.path, args.text, ctx.root, done)
+    end)
     if err then
       return ctx(nil, err)
     end

@@ -41,6 +41,11 @@ return {
       context = args.context,
     }
     local about = { path = shown, bufnr = found.bufnr, from = from, to = to, seq_cur = tree.seq_cur }
-    return diff_answer.of(texts[1], texts[2], names, about)
+    local pause = turns.of(ctx)
+    local old = diff_answer.text(texts[1])
+    pause()
+    local answer
+    answer, err = diff_answer.await(ctx, old, diff_answer.text(texts[2]), names, about)
+    return answer or ctx(nil, err)
   end,
 }

@@ -1,5 +1,6 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
+local buffers = require('mcp-tools.editor.buffers')
 local errors = require('mcp-tools.errors')
 local read = require('mcp-tools.files.read')
 local symbols = require('mcp-tools.editor.symbols')
@@ -17,14 +18,17 @@ local function read_buffer(ctx, args, found)
   if err then
     return ctx(nil, err)
   end
-  local lines = vim.api.nvim_buf_get_lines(bufnr, args.start_line - 1, text_answer.last_line(args, total), false)
-  ctx(text_answer.of(lines, {
+  local wanted = text_answer.last_line(args, total) - args.start_line + 1
+  local lines = buffers.some_lines(bufnr, args.start_line, wanted, text_answer.MAX_BYTES + 1)
+  local answer = text_answer.of(lines, {
     path = vim.api.nvim_buf_get_name(bufnr) ~= '' and utf8.repair(found.shown) or nil,
     bufnr = bufnr,
     modified = vim.bo[bufnr].modified,
     changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
     disk = (found.state == 'conflict' and 'changed by others') or (found.state == 'gone' and 'deleted') or nil,
-  }, args.start_line, total))
+  }, args.start_line, total)
+  answer.truncated = answer.truncated or #lines < wanted or nil
+  ctx(answer)
 end
 
 local function read_file(ctx, args, found)

@@ -145,6 +145,46 @@ describe('file_write', function()
   end)
 end)
 
+--- Calls a tool and cancels it at once; it must not have ended before.
+local function cancelled(name, args)
+  local call = core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
+  t.eq(false, call:ended())
+  call:cancel('test')
+  t.eq('cancelled', call.outcome.error.code)
+  return call
+end
+
+--- Lets everything that was begun come to its end.
+local function settle()
+  local turns = 0
+  t.wait(function()
+    turns = turns + 1
+    return turns > 20
+  end)
+end
+
+describe('a call that is cancelled', function()
+  it('changes and writes nothing', function()
+    local path = project.write('a.txt', 'one\n')
+    config.setup({ tools = { 'buffer', 'file' }, approval = { groups = { buffer = 'allow', file = 'allow' } } })
+    core.get()
+    local sum = call('file_checksum', { path = path }).sha256
+    vim.cmd('silent edit ' .. path)
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+    local tick = api.nvim_buf_get_changedtick(0)
+    cancelled('buffer_write', { bufnr = 0 })
+    cancelled('buffer_edit', { bufnr = 0, write = true, edits = { { search = 'mine', replace = 'x' } } })
+    cancelled('file_write', { path = path, text = 'x', changedtick = tick })
+    cancelled('file_write', { path = path, text = 'x', expected_sha256 = sum })
+    cancelled('file_write', { path = 'new/a.txt', text = 'x' })
+    cancelled('file_list', { ignored = true })
+    cancelled('file_json', { path = path })
+    settle()
+    t.eq({ 'mine', tick, 'one\n' }, { api.nvim_get_current_line(), api.nvim_buf_get_changedtick(0), disk(path) })
+    t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
+  end)
+end)
+
 describe('file_list', function()
   local function git(...)
     local done = vim.system({ 'git', ... }, { cwd = project.root, env = { PATH = vim.env.PATH } }):wait()

@@ -16,6 +16,17 @@ return {
     changedtick = { type = 'integer', description = 'Do not write if the buffer is not at this any more' },
     overwrite = { type = 'boolean', description = 'Also over what others wrote since it was read', default = false },
   },
+  output_schema = {
+    type = 'object',
+    properties = {
+      path = { type = 'string' },
+      bufnr = { type = 'integer' },
+      written = { type = 'boolean' },
+      changedtick = { type = 'integer' },
+      lines = { type = 'integer' },
+    },
+    required = { 'path', 'bufnr', 'written', 'changedtick', 'lines' },
+  },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
     return args.overwrite and 'it writes over what others wrote' or 'it writes a file'

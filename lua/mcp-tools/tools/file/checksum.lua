@@ -15,6 +15,16 @@ return {
       required = true,
     },
   },
+  output_schema = {
+    type = 'object',
+    properties = {
+      path = { type = 'string' },
+      sha256 = { type = 'string', description = '64 hexadecimal digits' },
+      bytes = { type = 'integer' },
+      unsaved = { type = 'boolean' },
+    },
+    required = { 'path', 'sha256', 'bytes' },
+  },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})

@@ -147,11 +147,11 @@ end)
 
 --- Calls a tool and cancels it at once; it must not have ended before.
 local function cancelled(name, args)
-  local call = core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
-  t.eq(false, call:ended())
-  call:cancel('test')
-  t.eq('cancelled', call.outcome.error.code)
-  return call
+  local running = core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
+  t.eq(false, running:ended())
+  running:cancel('test')
+  t.eq('cancelled', running.outcome.error.code)
+  return running
 end
 
 --- Lets everything that was begun come to its end.

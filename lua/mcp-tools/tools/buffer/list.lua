@@ -29,7 +29,7 @@ return {
       if wanted then
         total = total + 1
         if total > args.offset and #list < args.limit then
-          local path, repaired = utf8.repair(access.name(info.name))
+          local path, repaired = utf8.repair(access.shown(info.name, ctx.root))
           lossy = lossy or repaired
           table.insert(list, {
             bufnr = info.bufnr,

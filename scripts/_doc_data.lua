@@ -33,36 +33,17 @@ local function commands()
   return list
 end
 
---- What a definition says, without its functions. Properties have no order in Lua: required ones first, then by name.
+--- What a definition says, without its functions.
 local function tool(file)
   local def = require(file.module)
-  local schema = def.input_schema or { properties = def.args or {} }
-  local args = {}
-  for name, arg in pairs(schema.properties or {}) do
-    local required = arg.required == true or vim.list_contains(schema.required or {}, name)
-    table.insert(args, {
-      name = name,
-      type = arg.type,
-      required = required,
-      default = arg.default ~= nil and vim.json.encode(arg.default) or nil,
-      enum = arg.enum,
-      description = arg.description,
-    })
-  end
-  table.sort(args, function(a, b)
-    if a.required ~= b.required then
-      return a.required
-    end
-    return a.name < b.name
-  end)
   return {
     name = def.name,
     group = file.group,
     description = def.description,
-    args = args,
     recommended = def.recommended == true,
+    explicit = def.explicit == true,
+    asks = def.needs_approval ~= nil and def.needs_approval ~= false,
     annotations = def.annotations,
-    timeout = def.timeout,
   }
 end
 

@@ -1,4 +1,4 @@
--- Every bundled tool, and arguments for it made from its schema, for specs that hold for tools nobody has thought of yet.
+-- Every bundled tool, and arguments for it made from its schema, for specs that hold for tools still to come.
 -- Receives: schemas; a project to point at. Sends: arguments, and calls that have ended.
 -- Does not know about: what is tested.
 
@@ -29,10 +29,10 @@ function M.offer()
   })
   core.get()
   -- The person looks away: menus and prompts are dismissed.
-  vim.ui.select = function(_, _, on_choice)
+  vim.ui.select = function(_, _, on_choice) -- luacheck: ignore
     on_choice(nil)
   end
-  vim.ui.input = function(_, on_confirm)
+  vim.ui.input = function(_, on_confirm) -- luacheck: ignore
     on_confirm(nil)
   end
 end
@@ -113,7 +113,7 @@ function M.arguments(schema, world, also)
   return args
 end
 
---- Arguments that point at a place in every way that the schema has: by path, by number of a buffer, by both ways' lack.
+--- Arguments that point at a place in every way that the schema has: by path, by number of a buffer, by neither.
 ---@param schema table
 ---@param world table<string, any>
 ---@return table[]

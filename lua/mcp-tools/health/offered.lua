@@ -4,9 +4,11 @@
 --- Sends: it by group and kind, what was found and what could not be loaded.
 --- Does not know about: how anything is loaded.
 
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
 local kinds = require('mcp-tools.registry.kinds')
+local listing = require('mcp-tools.registry.listing')
 local mistyped = require('mcp-tools.discovery.mistyped')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
@@ -15,6 +17,9 @@ local source = require('mcp-tools.registry.source')
 local health = vim.health
 
 local M = {}
+
+--- Of JSON, in the tokenizers of today's models.
+local BYTES_PER_TOKEN = 4
 
 ---@param tool table normalised definition
 ---@return string[] notes
@@ -40,20 +45,38 @@ local function report_typos(what, entry)
   end
 end
 
---- Tools by group, and what is to be noted of their definitions.
+--- What a model pays for definitions that it is sent with every request: bytes, and tokens as far as those can be told
+--- without knowing the model.
+---@param bytes integer
+---@return string
+local function cost(bytes)
+  return ('%.1f kB, ~%d tokens'):format(bytes / 1000, math.ceil(bytes / BYTES_PER_TOKEN))
+end
+
+--- Tools by group with what they cost, and what is to be noted of their definitions.
 function M.tools()
-  local groups, notes, count = {}, {}, 0
+  local groups, sizes, notes, count, total = {}, {}, {}, 0, 0
   for _, tool in ipairs(core.get().registry:list('tools')) do
-    local group = source.group(tool)
+    local group, size = source.group(tool), listing.size(tool, config.get().tool_prefix)
     groups[group] = groups[group] or {}
+    sizes[group] = (sizes[group] or 0) + size
     table.insert(groups[group], tool.name)
-    count = count + 1
+    count, total = count + 1, total + size
     for _, note in ipairs(notes_of(tool)) do
       table.insert(notes, ('tool %s: %s'):format(tool.name, note))
     end
   end
   for group, names in vim.spairs(groups) do
     health.ok(('%s (%d): %s'):format(group, #names, table.concat(names, ', ')))
+  end
+  if count > 0 then
+    local each = {}
+    for group in vim.spairs(groups) do
+      table.insert(each, ('%s %s'):format(group, cost(sizes[group])))
+    end
+    health.info('what their definitions cost a model that sees all of them: ' .. cost(total))
+    health.info('by group: ' .. table.concat(each, '; '))
+    health.info('less of them for a client: :h mcp-tools-scopes')
   end
   if selection.is_unset('tools') then
     health[count == 0 and 'warn' or 'info'](

@@ -63,7 +63,7 @@ return {
   name = 'analyze_python',
   description = 'Analyses the structure of a Python file, with its unsaved changes: imports, classes, functions with'
     .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
-    .. ' path or bufnr. The code is not run. When the answer has next_offset there are more functions.',
+    .. ' path or bufnr. The code is not run. With next_offset there are more functions.',
   args = {
     path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },

@@ -1,5 +1,5 @@
--- Holds for every bundled tool: what does not fit its schema is a `validation_error`, and a state of the editor in which
--- nothing can be had is an error that is told, or an empty answer; it never throws.
+-- Holds for every bundled tool: what does not fit its schema is a `validation_error`, and where nothing is to be had the
+-- answer is an error that is told, or empty; it never throws.
 
 local editor = require('editor_project')
 local every = require('every_tool')

@@ -1,0 +1,85 @@
+-- Holds for every bundled tool: what a model pays for its definition, and what it learns by it.
+
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local every = require('every_tool')
+local t = require('helpers')
+local wire = require('mcp-tools.wire')
+
+--- Characters of a description, of an argument too, that nobody has to read more than.
+local MAX_DESCRIPTION, MAX_ARGUMENT = 300, 200
+
+after_each(function()
+  config.reset()
+  core.get().registry:clear('tools')
+end)
+
+--- Arguments without a description, at every level.
+local function mute(schema, path, list)
+  for name, property in pairs(schema.properties or {}) do
+    local place = path .. '.' .. name
+    if not property.description or #property.description > MAX_ARGUMENT then
+      table.insert(list, place)
+    end
+    mute(property, place, list)
+    if type(property.items) == 'table' then
+      mute(property.items, place .. '[]', list)
+    end
+  end
+  return list
+end
+
+describe('every tool', function()
+  before_each(every.offer)
+
+  it('is described in few words, and so is each of its arguments', function()
+    local wrong = {}
+    for _, tool in ipairs(every.tools()) do
+      if vim.fn.strchars(tool.description) > MAX_DESCRIPTION then
+        table.insert(wrong, ('%s: %d characters'):format(tool.name, vim.fn.strchars(tool.description)))
+      end
+      mute(tool.input_schema, tool.name, wrong)
+    end
+    t.eq({}, wrong)
+  end)
+
+  it('is well formed: nothing mistyped, nothing repaired, nothing to be noted', function()
+    local wrong = {}
+    for _, tool in ipairs(every.tools()) do
+      for _, what in ipairs({ 'typos', 'lint', 'repairs', 'unchecked' }) do
+        if #tool[what] > 0 then
+          table.insert(wrong, ('%s: %s'):format(tool.name, vim.inspect(tool[what])))
+        end
+      end
+    end
+    t.eq({}, wrong)
+  end)
+
+  it('says whether it only reads, and asks when it does not', function()
+    local wrong = {}
+    for _, tool in ipairs(every.tools()) do
+      local annotations = tool.annotations or {}
+      if type(annotations.read_only) ~= 'boolean' then
+        table.insert(wrong, tool.name .. ': annotations.read_only is not said')
+      elseif annotations.read_only and annotations.destructive then
+        table.insert(wrong, tool.name .. ': it only reads and destroys')
+      elseif not annotations.read_only and tool.needs_approval == nil and not annotations.destructive then
+        table.insert(wrong, tool.name .. ': whether it asks is left to approval.default')
+      end
+    end
+    t.eq({}, wrong)
+  end)
+end)
+
+describe('tools = "recommended"', function()
+  it('is at most 25 tools, and 16 kB', function()
+    config.setup({ tools = 'recommended' })
+    core.get()
+    local text = wire.list('tools', nil, { client = 'any' }).json
+    local names = vim.tbl_map(function(tool)
+      return tool.name
+    end, vim.json.decode(text))
+    t.ok(#names > 0 and #names <= 25, ('%d tools: %s'):format(#names, table.concat(names, ' ')))
+    t.ok(#text <= 16000, ('%d bytes'):format(#text))
+  end)
+end)

@@ -1,5 +1,5 @@
--- Holds for every bundled tool: what does not fit its schema is a `validation_error`, and where nothing is to be had the
--- answer is an error that is told, or empty; it never throws.
+-- Holds for every bundled tool: what does not fit its schema is a `validation_error`. Where nothing is to be had the
+-- answer is an error that is told, or empty. It never throws.
 
 local editor = require('editor_project')
 local every = require('every_tool')

@@ -1,5 +1,5 @@
--- Holds for every bundled tool, resource and prompt: no line of a sensitive file gets through, however it is asked for and
--- wherever else in the editor it is quoted.
+-- Holds for every bundled tool, resource and prompt: no line of a sensitive file gets through, however it is asked for,
+-- and wherever else in the editor it is quoted.
 
 local core = require('mcp-tools.core')
 local editor = require('editor_project')

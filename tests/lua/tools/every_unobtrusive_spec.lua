@@ -1,5 +1,5 @@
--- Holds for every bundled tool: the person does not notice that it ran. Window, cursor, view, mode, registers, alternate
--- file, search, jumps and the rest are afterwards what they were.
+-- Holds for every bundled tool: the person does not notice that it ran. Window, cursor, view, mode, registers,
+-- alternate file, search, jumps and the rest are afterwards what they were.
 
 local config = require('mcp-tools.config')
 local editor = require('editor_project')
@@ -152,7 +152,6 @@ describe('every tool', function()
         config.reset()
         sit_down()
         every.offer()
-        fresh = true
       end
       local before = state()
       for _, args in ipairs(ways_of(tool)) do

@@ -141,7 +141,7 @@ function M.restore(bufnr, seq, opts)
   local from = vim.fn.undotree(bufnr).seq_cur
   local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local fault = views.follow(bufnr, function()
-    return run_in(bufnr, ('silent undo %d'):format(seq))
+    return run_in(bufnr, ('silent keepjumps undo %d'):format(seq))
   end)
   if fault then
     return nil, fault:find('E830', 1, true) and missing(bufnr, seq) or errors.new('busy', fault)

@@ -28,8 +28,10 @@ local NAMES = {
   'credential',
 }
 
+--- Does the name of a thing say that its value is a secret?
 ---@param name string
-local function is_secret_name(name)
+---@return boolean
+function M.is_secret_name(name)
   local plain = name:lower():gsub('[_%-%.]', '')
   for _, word in ipairs(NAMES) do
     if plain:find(word, 1, true) then
@@ -50,7 +52,7 @@ local function assignments(line)
   local out, done = nil, 1
   local _, _, name, at = line:find(NAMED)
   while at do
-    for _, value in ipairs(is_secret_name(name) and VALUES or {}) do
+    for _, value in ipairs(M.is_secret_name(name) and VALUES or {}) do
       local from, to = line:match(value, at)
       if from then
         if to > from then

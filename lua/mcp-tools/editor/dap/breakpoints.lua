@@ -1,0 +1,316 @@
+--- Breakpoints, set and taken away by their place: in buffers that nobody has to look at.
+---
+--- Receives: files, lines, conditions.
+--- Sends: nvim-dap's breakpoints to it and to every session; whether each was bound.
+--- Does not know about: cursor and windows.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local client = require('mcp-tools.editor.dap.client')
+local control = require('mcp-tools.editor.dap.control')
+local errors = require('mcp-tools.errors')
+local open = require('mcp-tools.editor.open')
+local place = require('mcp-tools.editor.dap.place')
+local request = require('mcp-tools.editor.dap.request')
+local stop = require('mcp-tools.editor.dap.stop')
+local tracker = require('mcp-tools.editor.dap.tracker')
+local turns = require('mcp-tools.util.turns')
+local values = require('mcp-tools.editor.dap.values')
+
+local api = vim.api
+
+local M = {}
+
+local AROUND, WIDTH = 2, 100
+local MAX_TEXT = 300
+
+--- Arguments that name a file: guill's `filename` is the same as `path`.
+M.FILE_ARGS = {
+  filename = { type = 'string', description = 'Path of the file' },
+  path = { type = 'string', description = 'The same as filename' },
+  bufnr = { type = 'integer', description = 'Or a buffer; 0 = the current file', minimum = 0 },
+}
+
+--- The file that arguments name.
+---@param args { filename: string?, path: string?, bufnr: integer? }
+---@return { bufnr: integer?, path: string? }?
+---@return mcp-tools.Error?
+function M.file(args)
+  if args.filename and args.path then
+    return nil, errors.new('validation_error', 'filename: give one of filename, path and bufnr')
+  end
+  local found, err = buffers.find({ path = args.filename or args.path, bufnr = args.bufnr })
+  if found and found.bufnr and not (found.path or ''):find('^/') then
+    return nil, errors.new('tool_error', ('bufnr: buffer %d shows no file'):format(found.bufnr))
+  end
+  return found, err
+end
+
+--- Hands the breakpoints of buffers to every session, and waits until they have them.
+---@param ctx mcp-tools.Ctx
+---@param bufnrs integer[]
+---@return mcp-tools.Error? err
+local function sync(ctx, bufnrs)
+  local by_buffer = {}
+  for _, bufnr in ipairs(bufnrs) do
+    by_buffer[bufnr] = client.breakpoints(bufnr)[bufnr] or {}
+  end
+  for _, entry in ipairs(tracker.all()) do
+    if not entry.ended and next(by_buffer) and entry.session.initialized ~= false then
+      local _, err = request.await(ctx, entry, 'setBreakpoints', request.TIMEOUT_MS, function(done)
+        entry.session:set_breakpoints(by_buffer, function()
+          done(true)
+        end)
+      end)
+      if err and not entry.ended then
+        return err
+      end
+    end
+  end
+end
+
+--- What adapters have made of one.
+---@param path string of its buffer
+---@param line integer
+---@return mcp-tools.dap.Bound? nil without a session that knows it
+local function bound_of(path, line)
+  local found
+  for _, entry in ipairs(tracker.all()) do
+    local bound = not entry.ended and (entry.bound[path] or {})[line]
+    if bound and not (found and found.verified) then
+      found = bound
+    end
+  end
+  return found
+end
+
+---@class mcp-tools.dap.ListedBreakpoint
+---@field file string
+---@field line integer
+---@field type 'breakpoint'|'conditional'|'logpoint'
+---@field condition string?
+---@field hit_condition string?
+---@field log_message string?
+---@field verified boolean? whether a program has it; nil without a session
+---@field bound_line integer? where it is, if that is another line
+---@field message string? why not, by the adapter
+
+---@param bufnr integer
+---@param point mcp-tools.dap.Breakpoint
+---@param root string
+---@param pause fun()
+---@return mcp-tools.dap.ListedBreakpoint
+local function listed(bufnr, point, root, pause)
+  local path = api.nvim_buf_get_name(bufnr)
+  local bound = bound_of(path, point.line)
+  local function text(value)
+    return value and value ~= '' and values.text(value, MAX_TEXT, pause) or nil
+  end
+  local log_message, condition = text(point.logMessage), text(point.condition)
+  return {
+    file = access.shown(path, root),
+    line = point.line,
+    type = log_message and 'logpoint' or condition and 'conditional' or 'breakpoint',
+    condition = condition,
+    hit_condition = text(point.hitCondition),
+    log_message = log_message,
+    verified = bound and bound.verified,
+    bound_line = bound and bound.line ~= point.line and bound.line or nil,
+    message = text(bound and bound.message),
+  }
+end
+
+--- All breakpoints, the person's too.
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.dap.ListedBreakpoint[]
+function M.list(ctx)
+  local list, pause = {}, turns.of(ctx)
+  values.refresh(pause)
+  for bufnr, points in vim.spairs(client.breakpoints()) do
+    for _, point in ipairs(points) do
+      table.insert(list, listed(bufnr, point, ctx.root, pause))
+    end
+  end
+  return list
+end
+
+--- Sets one.
+---@param ctx mcp-tools.Ctx
+---@param args table a file, `line`, `condition`, `hit_condition`, `log_message`
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.set(ctx, args)
+  local dap, missing = tracker.attach()
+  if not dap then
+    return nil, missing
+  end
+  local bufnr, err = M.load(ctx, args)
+  if not bufnr then
+    return nil, err
+  end
+  client.set_breakpoint(bufnr, args.line, {
+    condition = args.condition,
+    hit_condition = args.hit_condition,
+    log_message = args.log_message,
+  })
+  local fault = sync(ctx, { bufnr })
+  if fault then
+    return nil, fault
+  end
+  local pause = turns.of(ctx)
+  values.refresh(pause)
+  local answer
+  for _, point in ipairs(client.breakpoints(bufnr)[bufnr] or {}) do
+    if point.line == args.line then
+      answer = listed(bufnr, point, ctx.root, pause)
+    end
+  end
+  if not answer then
+    return nil, errors.new('tool_error', ('line: nvim-dap has not taken a breakpoint in line %d'):format(args.line))
+  end
+  if answer.verified == nil then
+    answer.note = 'bound when a program is run'
+  end
+  answer.code = place.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
+  return answer
+end
+
+--- The loaded buffer of a file, with a line that it has.
+---@param ctx mcp-tools.Ctx
+---@param args table a file and `line`
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+function M.load(ctx, args)
+  local found, err = M.file(args)
+  if not found then
+    return nil, err
+  end
+  local bufnr = found.bufnr
+  if not bufnr then
+    bufnr, err = ctx:await(function(done)
+      open.load(found.path, done)
+    end)
+    if not bufnr then
+      return nil, err
+    end
+  end
+  local count = api.nvim_buf_line_count(bufnr)
+  if args.line > count then
+    local text = ('line: line %d is beyond the end (%d lines)'):format(args.line, count)
+    return nil, errors.new('validation_error', text)
+  end
+  return bufnr
+end
+
+--- Takes one away.
+---@param ctx mcp-tools.Ctx
+---@param args table a file and `line`
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.remove(ctx, args)
+  local dap, missing = tracker.attach()
+  if not dap then
+    return nil, missing
+  end
+  local found, err = M.file(args)
+  if not found then
+    return nil, err
+  elseif not found.bufnr or not client.remove_breakpoint(found.bufnr, args.line) then
+    local text = 'line: there is no breakpoint in line %d of that file; dap_breakpoints lists them'
+    return nil, errors.new('not_found', text:format(args.line))
+  end
+  local fault = sync(ctx, { found.bufnr })
+  if fault then
+    return nil, fault
+  end
+  return { success = true, message = ('removed; %d breakpoints are left'):format(#M.list(ctx)) }
+end
+
+--- Takes all away.
+---@param ctx mcp-tools.Ctx
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.clear(ctx)
+  local dap, missing = tracker.attach()
+  if not dap then
+    return nil, missing
+  end
+  local count, bufnrs = 0, {}
+  for bufnr, points in pairs(client.breakpoints()) do
+    count = count + #points
+    table.insert(bufnrs, bufnr)
+  end
+  client.clear_breakpoints()
+  local fault = sync(ctx, bufnrs)
+  if fault then
+    return nil, fault
+  end
+  return { success = true, message = ('%d breakpoints removed'):format(count) }
+end
+
+--- Has a stopped program run to a line. Other breakpoints hold; the one for this is the adapter's alone, and goes with
+--- the next stop.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry stopped
+---@param args table a file, `line`, and those of the wait
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.run_to(ctx, entry, args)
+  local bufnr, err = M.load(ctx, args)
+  if not bufnr then
+    return nil, err
+  end
+  local path = api.nvim_buf_get_name(bufnr)
+  local points = { { line = args.line } }
+  for _, point in ipairs(client.breakpoints(bufnr)[bufnr] or {}) do
+    if point.line ~= args.line then
+      table.insert(points, {
+        line = point.line,
+        condition = point.condition,
+        hitCondition = point.hitCondition,
+        logMessage = point.logMessage,
+      })
+    end
+  end
+  local body, fault = request.send(ctx, entry, 'setBreakpoints', {
+    source = { path = path, name = vim.fs.basename(path) },
+    breakpoints = points,
+    sourceModified = false,
+  })
+  if not body then
+    return nil, fault
+  end
+  local function restore()
+    if not entry.ended and api.nvim_buf_is_valid(bufnr) then
+      entry.session:set_breakpoints({ [bufnr] = client.breakpoints(bufnr)[bufnr] or {} }, function() end)
+    end
+  end
+  local target = (body.breakpoints or {})[1] or {}
+  if target.verified == false then
+    vim.schedule(restore)
+    local why = target.message and ': ' .. target.message or ''
+    return nil, errors.new('tool_error', ('line: the program cannot stop in line %d%s'):format(args.line, why))
+  end
+  local ok, refused = control.resume(ctx, entry, 'continue')
+  if not ok then
+    vim.schedule(restore)
+    return nil, refused
+  end
+  local unwatch
+  unwatch = tracker.on_news(function()
+    if tracker.state(entry) ~= 'running' then
+      unwatch()
+      restore()
+    end
+  end)
+  local answer = control.answer(ctx, entry, args)
+  if answer.status == 'stopped' then
+    local frame = stop.frame(ctx, entry)
+    answer.reached = frame ~= nil
+      and frame.line == (target.line or args.line)
+      and vim.uv.fs_realpath((frame.source or {}).path or '') == vim.uv.fs_realpath(path)
+  end
+  return answer
+end
+
+return M

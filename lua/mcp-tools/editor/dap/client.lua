@@ -1,0 +1,203 @@
+--- nvim-dap, the debug adapter client: the only file that knows its module.
+---
+--- Receives: what is to be run, set or asked; listeners.
+--- Sends: sessions as nvim-dap has them, or an error value that says what is missing.
+--- Does not know about: calls, what has happened in a session (editor/dap/tracker.lua), what of it is told.
+---
+--- What counts of the module is little, so that tests can bring a second one: `run`, `session()`, `sessions()` and
+--- `listeners`, `adapters`, `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`.
+--- Of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. Never called in the coroutine of a tool:
+--- nvim-dap would yield in it.
+
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+--- Names our listeners, and nobody else's.
+M.KEY = 'mcp-tools'
+
+--- nvim-dap, if something has loaded it.
+---@return table? dap
+function M.loaded()
+  local dap = package.loaded.dap
+  return type(dap) == 'table' and dap or nil
+end
+
+--- Would `require` take a file of the working folder for it? What lies in a project is not run.
+---@return boolean
+local function is_of_the_folder()
+  local found = package.searchpath('dap', package.path) or package.searchpath('dap', package.cpath)
+  return found ~= nil and found:sub(1, 1) == '.' and #vim.api.nvim_get_runtime_file('lua/dap.lua', false) == 0
+end
+
+--- nvim-dap, loaded now if it is installed.
+---@return table? dap
+---@return mcp-tools.Error? err
+function M.get()
+  local dap = M.loaded()
+  if not dap and not is_of_the_folder() then
+    local ok, found = pcall(require, 'dap')
+    dap = ok and type(found) == 'table' and found or nil
+  end
+  if dap then
+    return dap
+  end
+  local text = 'nvim-dap is not installed in this editor: the person has to add the plugin mfussenegger/nvim-dap'
+  return nil, errors.new('not_found', text)
+end
+
+---@return table
+local function breakpoints()
+  return require('dap.breakpoints')
+end
+
+--- Every session, those that a session has started included.
+---@return table<integer, table>
+function M.sessions()
+  local dap, list = M.loaded(), {}
+  local function add(session)
+    if not list[session.id] then
+      list[session.id] = session
+      for _, child in pairs(session.children or {}) do
+        add(child)
+      end
+    end
+  end
+  for _, session in pairs(dap and dap.sessions() or {}) do
+    add(session)
+  end
+  local focused = dap and dap.session()
+  if focused then
+    add(focused)
+  end
+  return list
+end
+
+--- The session that the person looks at.
+---@return table?
+function M.focused()
+  local dap = M.loaded()
+  return dap and dap.session()
+end
+
+--- Starts a program. What it has to say is said to the listeners.
+---@param config table
+---@return string? fault
+function M.run(config)
+  local ok, fault = pcall(M.loaded().run, config, { new = true, filetype = config.type })
+  return not ok and tostring(fault):gsub('^[^:]*:%d+: ', '') or nil
+end
+
+--- An answer in words.
+---@param err any as nvim-dap hands it on
+---@return string?
+function M.fault(err)
+  if err == nil then
+    return nil
+  elseif type(err) ~= 'table' then
+    return tostring(err)
+  end
+  local about = type(err.body) == 'table' and err.body.error or {}
+  local text = type(about) == 'table' and about.format
+  if type(text) == 'string' then
+    return (
+      text:gsub('{([%w_]+)}', function(name)
+        return tostring((about.variables or {})[name] or '{' .. name .. '}')
+      end)
+    )
+  end
+  return type(err.message) == 'string' and err.message or vim.inspect(err)
+end
+
+---@param session table
+---@param thread integer
+---@param stopped boolean
+local function mark(session, thread, stopped)
+  session.stopped_thread_id = stopped and thread or nil
+  local known = (session.threads or {})[thread]
+  if known then
+    known.stopped = stopped
+  end
+  if not stopped and session.sign_group then
+    vim.fn.sign_unplace(session.sign_group)
+  end
+end
+
+--- Has a stopped thread go on. nvim-dap's own functions would take a count that the person typed last for theirs, or
+--- open a menu.
+---@param session table
+---@param command 'continue'|'next'|'stepIn'|'stepOut'
+---@param arguments table with its threadId
+---@param cb fun(fault: string?)
+function M.resume(session, command, arguments, cb)
+  local thread = arguments.threadId
+  local type_defaults = M.loaded().defaults[session.config.type] or {}
+  if command ~= 'continue' and (session.capabilities or {}).supportsSteppingGranularity then
+    arguments.granularity = type_defaults.stepping_granularity
+  end
+  mark(session, thread, false)
+  session:request(command, arguments, function(err, body)
+    if err then
+      mark(session, thread, true)
+    elseif command == 'continue' and (body or {}).allThreadsContinued ~= false then
+      for _, other in pairs(session.threads or {}) do
+        other.stopped = false
+      end
+    end
+    cb(M.fault(err))
+  end)
+end
+
+--- Shows the person where it has stopped, if the file is open: nvim-dap's own sign, without its jump.
+---@param session table
+---@param bufnr integer
+---@param line integer
+function M.show_stop(session, bufnr, line)
+  local group = session.sign_group
+  if group and not session.closed and #vim.fn.sign_getdefined('DapStopped') > 0 then
+    vim.fn.sign_unplace(group)
+    pcall(vim.fn.sign_place, 0, group, 'DapStopped', bufnr, { lnum = line, priority = 22 })
+  end
+end
+
+---@class mcp-tools.dap.Breakpoint
+---@field line integer
+---@field condition string?
+---@field hitCondition string?
+---@field logMessage string?
+
+--- Breakpoints by buffer.
+---@param bufnr? integer
+---@return table<integer, mcp-tools.dap.Breakpoint[]>
+function M.breakpoints(bufnr)
+  if not M.loaded() or bufnr and not vim.api.nvim_buf_is_valid(bufnr) then
+    return {}
+  end
+  local by_buffer = breakpoints().get(bufnr)
+  for _, list in pairs(by_buffer) do
+    table.sort(list, function(a, b)
+      return a.line < b.line
+    end)
+  end
+  return by_buffer
+end
+
+---@param bufnr integer loaded
+---@param line integer
+---@param opts { condition: string?, hit_condition: string?, log_message: string? }
+function M.set_breakpoint(bufnr, line, opts)
+  breakpoints().set(vim.deepcopy(opts), bufnr, line)
+end
+
+---@param bufnr integer
+---@param line integer
+---@return boolean was_there
+function M.remove_breakpoint(bufnr, line)
+  return breakpoints().remove(bufnr, line)
+end
+
+function M.clear_breakpoints()
+  breakpoints().clear()
+end
+
+return M

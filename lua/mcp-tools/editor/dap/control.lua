@@ -1,0 +1,222 @@
+--- A program under the debugger going on, stopping and ending.
+---
+--- Receives: the entry of a session, what it is to do, how long to wait.
+--- Sends: what came of it, told as a stop; or an error value.
+--- Does not know about: how a session is started (editor/dap/launch.lua), arguments of tools.
+---
+--- A wait that runs out is no error, and ends nothing.
+
+local client = require('mcp-tools.editor.dap.client')
+local errors = require('mcp-tools.errors')
+local request = require('mcp-tools.editor.dap.request')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+local timer = require('mcp-tools.util.timer')
+local tracker = require('mcp-tools.editor.dap.tracker')
+
+local M = {}
+
+M.DEFAULT_WAIT, M.MAX_WAIT = 30000, 600000
+--- Of tools that wait: the longest wait, and what is asked after it.
+M.TOOL_TIMEOUT = M.MAX_WAIT + 30000
+--- An adapter that does not end a program within this is left.
+local END_MS = 3000
+
+--- Arguments of tools that have a program go on.
+M.WAIT_ARGS = {
+  wait_until_paused = {
+    type = 'boolean',
+    description = 'Answer when it stops or ends; false: at once',
+    default = true,
+  },
+  wait_timeout_ms = {
+    type = 'integer',
+    description = 'Longest wait in ms; then the answer is still_running',
+    default = M.DEFAULT_WAIT,
+    minimum = 0,
+    maximum = M.MAX_WAIT,
+  },
+  session_id = select.ARG,
+}
+
+--- Waits for something to become true of debug sessions.
+---@param ctx mcp-tools.Ctx
+---@param ms integer
+---@param is_true fun(): any
+---@return any value what `is_true` gave; nil when the time ran out
+function M.await(ctx, ms, is_true)
+  return ctx:await(function(done)
+    local limit, unwatch
+    local function finish(value)
+      limit:stop()
+      unwatch()
+      done(value)
+    end
+    limit = timer.after(ms, function()
+      finish(is_true() or nil)
+    end)
+    local function look()
+      local value = is_true()
+      if value then
+        finish(value)
+      end
+    end
+    unwatch = tracker.on_news(look)
+    ctx:on_cancel(function()
+      limit:stop()
+      unwatch()
+    end)
+    look()
+  end)
+end
+
+--- Waits until a session or one that it started has stopped, or until it has ended, and tells it.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param ms integer
+---@return table answer
+function M.wait(ctx, entry, ms)
+  local reached = M.await(ctx, ms, function()
+    return tracker.state(entry) ~= 'running'
+  end)
+  return stop.tell(ctx, entry, not reached and ms or nil)
+end
+
+--- What a tool answers that had a program go on.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args { wait_until_paused: boolean, wait_timeout_ms: integer }
+---@return table
+function M.answer(ctx, entry, args)
+  if not args.wait_until_paused then
+    return { status = 'running', hint = 'dap_wait_until_paused tells the next stop' }
+  end
+  return M.wait(ctx, entry, args.wait_timeout_ms)
+end
+
+--- Has the stopped thread go on.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param command 'continue'|'next'|'stepIn'|'stepOut'
+---@return boolean? ok
+---@return mcp-tools.Error? err
+function M.resume(ctx, entry, command)
+  if not entry.stop.thread_id then
+    return nil, errors.new('tool_error', 'the adapter does not say which thread has stopped; dap_threads lists them')
+  end
+  local arguments = { threadId = entry.stop.thread_id }
+  local undo = tracker.resuming(entry, arguments)
+  local ok, err = request.await(ctx, entry, command, request.TIMEOUT_MS, function(done)
+    client.resume(entry.session, command, arguments, function(fault)
+      if fault then
+        undo()
+        return done(nil, errors.new('tool_error', ('%s failed: %s'):format(command, fault)))
+      end
+      done(true)
+    end)
+  end)
+  -- A program that ends before the adapter has answered went on, too.
+  return ok or entry.ended or nil, err
+end
+
+--- The work of `dap_continue` and the steps.
+---@param command 'continue'|'next'|'stepIn'|'stepOut'
+---@return fun(ctx: mcp-tools.Ctx, args: table): any
+function M.tool(command)
+  return function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local ok, fault = M.resume(ctx, entry, command)
+    if not ok then
+      return ctx(nil, fault)
+    end
+    return M.answer(ctx, entry, args)
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@return integer? thread_id
+---@return mcp-tools.Error? err
+local function some_thread(ctx, entry)
+  local body, err = request.send(ctx, entry, 'threads')
+  local threads = body and body.threads or {}
+  if not threads[1] then
+    return nil, err or errors.new('tool_error', 'the program has no thread that could be paused')
+  end
+  return threads[1].id
+end
+
+--- Stops what runs.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param thread_id integer?
+---@return boolean? ok
+---@return mcp-tools.Error? err
+function M.pause(ctx, entry, thread_id)
+  local err
+  if not thread_id then
+    thread_id, err = some_thread(ctx, entry)
+    if not thread_id then
+      return nil, err
+    end
+  end
+  tracker.pausing(entry)
+  local body, fault = request.send(ctx, entry, 'pause', { threadId = thread_id })
+  return body ~= nil or nil, fault
+end
+
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+local function await_end(ctx, entry)
+  return M.await(ctx, END_MS, function()
+    return entry.ended
+  end)
+end
+
+--- Leaves a session.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param terminate boolean end the program, too
+---@return boolean? ended
+---@return mcp-tools.Error? err
+function M.disconnect(ctx, entry, terminate)
+  ctx:await(function(done)
+    vim.schedule(function()
+      entry.session:disconnect({ terminateDebuggee = terminate }, function() end)
+      done()
+    end)
+  end)
+  if not await_end(ctx, entry) then
+    return nil, errors.new('timeout', 'the debug adapter does not let go of the session')
+  end
+  return true
+end
+
+--- Ends a program with all that it started: by request, so that it can clean up, then by leaving it.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@return boolean? ended
+---@return mcp-tools.Error? err
+function M.terminate(ctx, entry)
+  local root = tracker.get(entry.root) or entry
+  if (root.session.capabilities or {}).supportsTerminateRequest then
+    request.send(ctx, root, 'terminate', vim.empty_dict(), END_MS)
+    if await_end(ctx, root) then
+      return true
+    end
+  end
+  return M.disconnect(ctx, root, true)
+end
+
+--- Ends a session that nobody waits for any more.
+---@param entry mcp-tools.dap.Entry
+function M.abandon(entry)
+  if not entry.ended and not entry.session.closed then
+    entry.session:disconnect({ terminateDebuggee = true }, function() end)
+  end
+end
+
+return M

@@ -1,0 +1,174 @@
+--- Expressions in a stopped program, evaluated, and variables changed.
+---
+--- Receives: the entry of a stopped session, an expression, a name with a value.
+--- Sends: the result, cut and without what is secret by its name.
+--- Does not know about: approval.
+
+local errors = require('mcp-tools.errors')
+local inspect = require('mcp-tools.editor.dap.inspect')
+local redact = require('mcp-tools.files.redact')
+local request = require('mcp-tools.editor.dap.request')
+local tracker = require('mcp-tools.editor.dap.tracker')
+local turns = require('mcp-tools.util.turns')
+local values = require('mcp-tools.editor.dap.values')
+local variables = require('mcp-tools.editor.dap.variables')
+
+local M = {}
+
+local TIMEOUT_MS = 5000
+local MAX_CHARS = 400
+local NUMBER = '^[-+]?%d[%w_.+-]*$'
+
+--- The first thing in an expression that is named like a secret. What comes of it is one, unless it is a number.
+---@param expression string
+---@return string?
+local function secret_in(expression)
+  for name in expression:gmatch('[%w_]+') do
+    if redact.is_secret_name(name) then
+      return name
+    end
+  end
+end
+
+--- A result as it may be given.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param expression string
+---@param body table
+---@param text string
+---@param max integer
+---@return table
+local function given(ctx, entry, expression, body, text, max)
+  local pause = turns.of(ctx)
+  values.refresh(pause)
+  local name = not text:find(NUMBER) and secret_in(expression) or 'result'
+  local value, withheld = values.value(name, text, max, pause)
+  local reference = (body.variablesReference or 0) > 0 and body.variablesReference or nil
+  if reference and withheld then
+    entry.withheld[reference] = true
+    reference = nil
+  end
+  return {
+    result = value,
+    type = body.type ~= '' and body.type or nil,
+    variables_reference = reference,
+    total_chars = #text > max and #text or nil,
+  }
+end
+
+--- Evaluates an expression.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args { expression: string, frame_id: integer?, context: string, timeout_ms: integer, max_chars: integer }
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.run(ctx, entry, args)
+  local frame_id, err
+  if entry.stop then
+    frame_id, err = inspect.frame_id(ctx, entry, args.frame_id)
+    if not frame_id then
+      return nil, err
+    end
+  end
+  local before = entry.output.count
+  local arguments = { expression = args.expression, frameId = frame_id, context = args.context }
+  local body, fault = request.send(ctx, entry, 'evaluate', arguments, args.timeout_ms)
+  if not body then
+    if fault.code == 'tool_error' then
+      local text = values.text(fault.message:gsub('^evaluate failed: ', ''), 1000, turns.of(ctx))
+      fault = errors.new('tool_error', 'Evaluation failed: ' .. text)
+    end
+    return nil, fault
+  end
+  local answer = given(ctx, entry, args.expression, body, tostring(body.result or ''), args.max_chars)
+  if entry.output.count > before and args.context == 'repl' then
+    local lines = vim.tbl_map(function(line)
+      return line.text
+    end, entry.output:after('all', math.max(before, entry.output.told)))
+    entry.output.told = entry.output.count
+    answer.output = values.text(table.concat(lines, '\n'), args.max_chars, turns.of(ctx))
+  end
+  return answer
+end
+
+--- Changes a variable: one that a scope or another variable holds, or by an expression for it.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args { name: string, value: string, variables_reference: integer?, frame_id: integer? }
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.set(ctx, entry, args)
+  local capabilities = entry.session.capabilities or {}
+  local frame_id, err = inspect.frame_id(ctx, entry, args.frame_id)
+  if not frame_id then
+    return nil, err
+  end
+  local reference, known = args.variables_reference, true
+  if not reference then
+    local locals, fault, scope = variables.locals(ctx, entry, frame_id)
+    if not locals then
+      return nil, fault
+    end
+    reference, known = scope, false
+    for _, variable in ipairs(locals) do
+      known = known or variable.name == args.name
+    end
+  end
+  local body, fault
+  if known and capabilities.supportsSetVariable then
+    local arguments = { variablesReference = reference, name = args.name, value = args.value }
+    body, fault = request.send(ctx, entry, 'setVariable', arguments, TIMEOUT_MS)
+  elseif capabilities.supportsSetExpression then
+    local arguments = { expression = args.name, value = args.value, frameId = frame_id }
+    body, fault = request.send(ctx, entry, 'setExpression', arguments, TIMEOUT_MS)
+  else
+    local text = known and 'this debug adapter cannot change variables'
+      or ("name: there is no local variable '%s', and this debug adapter takes no expressions"):format(args.name)
+    return nil, errors.new('tool_error', text)
+  end
+  if not body then
+    return nil, fault
+  end
+  local answer = given(ctx, entry, args.name, body, tostring(body.value or ''), MAX_CHARS)
+  answer.name, answer.value, answer.result = args.name, answer.result, nil
+  return answer
+end
+
+--- The filters for exceptions that an adapter has; sets them when there are some given.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param wanted string[]?
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.exceptions(ctx, entry, wanted)
+  local available = (entry.session.capabilities or {}).exceptionBreakpointFilters or {}
+  local names = vim.tbl_map(function(filter)
+    return filter.filter
+  end, available)
+  for _, name in ipairs(wanted or {}) do
+    if not vim.list_contains(names, name) then
+      local text = "filters: this debug adapter has no '%s' (it has: %s)"
+      return nil, errors.new('validation_error', text:format(name, #names > 0 and table.concat(names, ', ') or 'none'))
+    end
+  end
+  if wanted then
+    local body, err = request.send(ctx, entry, 'setExceptionBreakpoints', { filters = wanted }, TIMEOUT_MS)
+    if not body then
+      return nil, err
+    end
+    for _, each in ipairs(tracker.family(entry.root)) do
+      each.filters = wanted
+    end
+  end
+  return {
+    filters = vim.tbl_map(function(filter)
+      local active = filter.default == true
+      if entry.filters then
+        active = vim.list_contains(entry.filters, filter.filter)
+      end
+      return { filter = filter.filter, label = filter.label, active = active }
+    end, available),
+  }
+end
+
+return M

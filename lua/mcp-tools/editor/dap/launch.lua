@@ -1,0 +1,241 @@
+--- A debug session, started: from arguments or a configuration to the first stop.
+---
+--- Receives: the arguments of `dap_run`.
+--- Sends: the configuration that they make; the first stop, told.
+--- Does not know about: approval, which shows that configuration.
+
+local buffers = require('mcp-tools.editor.buffers')
+local client = require('mcp-tools.editor.dap.client')
+local configurations = require('mcp-tools.editor.dap.configurations')
+local control = require('mcp-tools.editor.dap.control')
+local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
+local suggest = require('mcp-tools.util.suggest')
+local tracker = require('mcp-tools.editor.dap.tracker')
+
+local M = {}
+
+--- A session that has not even begun by then will not.
+local SESSION_MS = 15000
+
+local FIELDS = { 'type', 'request', 'name', 'program', 'args', 'cwd', 'env', 'host', 'port', 'console' }
+
+--- The named configuration.
+---@param args table
+---@param root string
+---@return table? config
+---@return mcp-tools.Error? err
+local function of_name(args, root)
+  local found, withheld = configurations.named(root, args.configuration)
+  if #found == 1 or #found > 1 and not args.type then
+    return vim.deepcopy(found[1].config)
+  end
+  for _, known in ipairs(found) do
+    if known.config.type == args.type then
+      return vim.deepcopy(known.config)
+    end
+  end
+  local text = ("configuration: there is none named '%s'; dap_configurations lists them"):format(args.configuration)
+  if withheld then
+    text = ('%s (%s: %s)'):format(text, configurations.LAUNCH_JSON, withheld)
+  end
+  return nil, errors.new('not_found', text)
+end
+
+--- Puts places where a configuration has their names: the file beside an agent's own terminal, the project's root.
+---@param value any
+---@param known table<string, string>
+---@return any
+local function expanded(value, known)
+  if type(value) == 'table' then
+    local copy = setmetatable({}, getmetatable(value))
+    for key, item in pairs(value) do
+      copy[key] = expanded(item, known)
+    end
+    return copy
+  elseif type(value) ~= 'string' then
+    return value
+  end
+  return (value:gsub('%${(%w+)}', known))
+end
+
+---@param root string
+---@return table<string, string>
+local function known_places(root)
+  local bufnr = buffers.current()
+  local file = bufnr and vim.api.nvim_buf_get_name(bufnr) or ''
+  local known = { workspaceFolder = root, workspaceFolderBasename = vim.fs.basename(root), workspaceRoot = root }
+  if file ~= '' then
+    known.file, known.fileBasename, known.fileDirname = file, vim.fs.basename(file), vim.fs.dirname(file)
+    known.fileBasenameNoExtension = vim.fn.fnamemodify(file, ':t:r')
+    known.relativeFile = vim.startswith(file, root .. '/') and file:sub(#root + 2) or file
+  end
+  return known
+end
+
+--- What nvim-dap is to be given.
+---@param args table
+---@param root string
+---@return table? config
+---@return mcp-tools.Error? err
+function M.configuration(args, root)
+  local config = {}
+  if args.configuration then
+    local named, err = of_name(args, root)
+    if not named then
+      return nil, err
+    end
+    config = named
+    config.console = nil -- a terminal would open a window, and its output could not be told
+  end
+  for _, field in ipairs(FIELDS) do
+    if args[field] ~= nil then
+      config[field] = args[field]
+    end
+  end
+  config = vim.tbl_extend('force', config, args.options or {})
+  config.console = config.console or 'internalConsole'
+  for _, field in ipairs({ 'type', 'request', 'name' }) do
+    if type(config[field]) ~= 'string' then
+      return nil, errors.new('validation_error', ('%s: needed, unless a configuration has it'):format(field))
+    end
+  end
+  local asks = configurations.asks(config)
+  if #asks > 0 then
+    local text = 'options: the configuration would ask the person for %s; give it here'
+    return nil, errors.new('validation_error', text:format(table.concat(asks, ', ')))
+  end
+  config = expanded(config, known_places(root))
+  if type(config.program) == 'string' and not config.program:find('${', 1, true) then
+    config.program = paths.resolve(config.program)
+  end
+  if config.request == 'launch' and config.cwd == nil then
+    config.cwd = root
+  end
+  return config
+end
+
+--- The configuration as text, for who has to agree.
+---@param args table
+---@param root string
+---@return string
+function M.preview(args, root)
+  local config, err = M.configuration(args, root)
+  return config and vim.inspect(config) or err.message
+end
+
+---@param dap table
+---@param config table
+---@return mcp-tools.Error?
+local function missing(dap, config)
+  local adapter = dap.adapters[config.type]
+  if not adapter then
+    local names = vim.tbl_keys(dap.adapters)
+    table.sort(names)
+    local near = suggest(config.type, names)
+    local text = ("type: nvim-dap has no adapter '%s' (there are: %s)%s"):format(
+      config.type,
+      #names > 0 and table.concat(names, ', ') or 'none',
+      near and (", did you mean '%s'?"):format(near) or ''
+    )
+    return errors.new('not_found', text)
+  elseif
+    type(adapter) == 'table'
+    and adapter.type == 'executable'
+    and vim.fn.executable(adapter.command or '') ~= 1
+  then
+    local text = ("type: the program of the adapter '%s' is not there: %s"):format(config.type, adapter.command)
+    return errors.new('not_found', text)
+  elseif config.request == 'launch' and type(config.program) == 'string' and config.program:sub(1, 1) == '/' then
+    if not vim.uv.fs_stat(config.program) then
+      return errors.new('not_found', ('program: there is no file %s'):format(config.program))
+    end
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param config table
+---@param expected mcp-tools.dap.Expected
+---@return mcp-tools.dap.Entry?
+---@return mcp-tools.Error?
+local function begin(ctx, config, expected)
+  ctx:on_cancel(function()
+    tracker.forget(expected)
+    if expected.entry then
+      control.abandon(expected.entry)
+    end
+  end)
+  local fault = ctx:await(function(done)
+    vim.schedule(function() -- not in this coroutine: nvim-dap would yield in it
+      done(client.run(config))
+    end)
+  end)
+  local entry = not fault and control.await(ctx, SESSION_MS, function()
+    return expected.entry
+  end)
+  tracker.forget(expected)
+  if not entry then
+    local text = 'it could not be started: ' .. (fault or 'nvim-dap began no session; its messages say why')
+    return nil, errors.new('tool_error', text)
+  end
+  control.await(ctx, SESSION_MS, function()
+    return entry.fault or entry.started or entry.ended
+  end)
+  if entry.fault then
+    control.abandon(entry)
+    return nil, errors.new('tool_error', ('the debug adapter refused to %s: %s'):format(config.request, entry.fault))
+  elseif entry.ended and not entry.started then
+    return nil, errors.new('tool_error', 'the debug adapter ended before the program began; :DapShowLog has its log')
+  end
+  return entry
+end
+
+--- Starts a configuration, and tells the first stop.
+---@param ctx mcp-tools.Ctx
+---@param config table
+---@param args table those of the wait, and `exception_filters`
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.run(ctx, config, args)
+  local dap, err = tracker.attach()
+  if not dap then
+    return nil, err
+  end
+  local bad = missing(dap, config)
+  if bad then
+    return nil, bad
+  end
+  local entry, fault = begin(ctx, config, tracker.expect(config, args.exception_filters))
+  if not entry then
+    return nil, fault
+  end
+  local answer = control.answer(ctx, entry, args)
+  answer.session_id = entry.id
+  return answer
+end
+
+--- The configuration that a session was started with.
+---@param entry mcp-tools.dap.Entry
+---@return table
+function M.again(entry)
+  return (tracker.get(entry.root) or entry).session.config
+end
+
+--- Ends a session, and starts its configuration again.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param args table those of the wait
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.restart(ctx, entry, args)
+  local config = vim.deepcopy(M.again(entry))
+  if not entry.ended then
+    local ok, err = control.terminate(ctx, entry)
+    if not ok then
+      return nil, err
+    end
+  end
+  return M.run(ctx, config, vim.tbl_extend('keep', { exception_filters = entry.filters }, args))
+end
+
+return M

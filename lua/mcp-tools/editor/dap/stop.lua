@@ -1,0 +1,220 @@
+--- A stop, told in one answer: why, where, the lines around it, who called, what has changed, what was printed.
+---
+--- Receives: the entry of a session, and what a wait for it came to.
+--- Sends: a table of about half a kilobyte.
+--- Does not know about: what had the program go on.
+
+local buffers = require('mcp-tools.editor.buffers')
+local access = require('mcp-tools.files.access')
+local client = require('mcp-tools.editor.dap.client')
+local place = require('mcp-tools.editor.dap.place')
+local request = require('mcp-tools.editor.dap.request')
+local tracker = require('mcp-tools.editor.dap.tracker')
+local turns = require('mcp-tools.util.turns')
+local values = require('mcp-tools.editor.dap.values')
+local variables = require('mcp-tools.editor.dap.variables')
+
+local M = {}
+
+--- Lines before and after the one where it stands; characters of each.
+local AROUND, WIDTH = 2, 80
+local CALLERS = 3
+--- Output in one answer, characters: of a stop, and of the end.
+local OUTPUT, LAST_OUTPUT = 240, 1500
+local MAX_REASON = 300
+
+--- The stack of the stopped thread.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param thread_id integer
+---@param levels integer 0 = all
+---@param ms? integer
+---@return table[]? frames
+---@return integer|mcp-tools.Error total
+function M.stack(ctx, entry, thread_id, levels, ms)
+  local arguments = { threadId = thread_id, startFrame = 0, levels = levels }
+  local body, err = request.send(ctx, entry, 'stackTrace', arguments, ms)
+  if not body then
+    return nil, err --[[@as mcp-tools.Error]]
+  end
+  local frames = body.stackFrames or {}
+  return frames, body.totalFrames or #frames
+end
+
+--- The frame where a session has stopped.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@return table? frame
+---@return mcp-tools.Error? err
+function M.frame(ctx, entry)
+  local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
+  if not stop.frames then
+    local frames, total = M.stack(ctx, entry, stop.thread_id, 20)
+    if not frames then
+      return nil, total --[[@as mcp-tools.Error]]
+    end
+    stop.frames, stop.total_frames = frames, total --[[@as integer]]
+  end
+  return stop.frames[1]
+end
+
+---@param frame table
+---@param root string
+---@return string
+function M.place_of(frame, root)
+  local source = frame.source or {}
+  local path = source.path and access.shown(source.path, root) or source.name or '?'
+  return ('%s:%d'):format(path, frame.line or 0)
+end
+
+---@param frame table
+---@param root string
+---@return string
+local function named(frame, root)
+  return ('%s (%s)'):format(frame.name or '?', M.place_of(frame, root))
+end
+
+--- Output that no answer had yet, the end of it.
+---@param entry mcp-tools.dap.Entry
+---@param max integer
+---@param pause fun()
+---@return string? text
+---@return integer? left_out lines
+local function news(entry, max, pause)
+  local lines = entry.output:after('all', entry.output.told)
+  entry.output.told = entry.output.count
+  if #lines == 0 then
+    return nil
+  end
+  local first, size = #lines + 1, 0
+  while first > 1 and size + #lines[first - 1].text < max do
+    first = first - 1
+    size = size + #lines[first].text + 1
+  end
+  first = math.min(first, #lines)
+  local texts = {}
+  for i = first, #lines do
+    table.insert(texts, lines[i].text)
+  end
+  return values.text(table.concat(texts, '\n'), max, pause), first > 1 and first - 1 or nil
+end
+
+--- Breakpoints that no adapter of a family could bind.
+---@param entry mcp-tools.dap.Entry
+---@param root string
+---@return string[]?
+function M.unbound(entry, root)
+  local bad, good = {}, {}
+  for _, each in ipairs(tracker.family(entry.root)) do
+    for path, lines in pairs(each.bound) do
+      for line, bound in pairs(lines) do
+        local key = ('%s:%d'):format(access.shown(path, root), line)
+        if bound.verified then
+          good[key] = true
+        else
+          bad[key] = key .. (bound.message and ': ' .. bound.message or '')
+        end
+      end
+    end
+  end
+  local list = {}
+  for key, text in vim.spairs(bad) do
+    if not good[key] then
+      table.insert(list, text)
+    end
+  end
+  return #list > 0 and list or nil
+end
+
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param pause fun()
+---@return table?
+local function exception(ctx, entry, pause)
+  local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
+  local info = (entry.session.capabilities or {}).supportsExceptionInfoRequest
+      and request.send(ctx, entry, 'exceptionInfo', { threadId = stop.thread_id })
+    or {}
+  local text = info.description or stop.text or stop.description
+  return {
+    type = info.exceptionId or (info.details or {}).typeName,
+    message = text and values.text(text, MAX_REASON, pause),
+  }
+end
+
+--- Shows the person where it stands, if the file is open.
+---@param entry mcp-tools.dap.Entry
+---@param frame table
+local function show(entry, frame)
+  local path = (frame.source or {}).path
+  local bufnr = path and path:sub(1, 1) == '/' and buffers.of_path(vim.uv.fs_realpath(path) or path)
+  if bufnr and entry.resumed_by == 'tool' then
+    client.show_stop(entry.session, bufnr, frame.line)
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param answer table
+---@param pause fun()
+local function tell_place(ctx, entry, answer, pause)
+  local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
+  answer.thread_id = stop.thread_id
+  if stop.reason == 'exception' then
+    answer.exception = exception(ctx, entry, pause)
+  end
+  local frame, err = M.frame(ctx, entry)
+  if not frame or not entry.stop then
+    answer.at = err and err.message or 'nowhere that the adapter tells'
+    return
+  end
+  show(entry, frame)
+  answer.at = named(frame, ctx.root)
+  local path = (frame.source or {}).path
+  if path then
+    answer.code, answer.code_withheld = place.code(ctx, path, frame.line, AROUND, WIDTH)
+  end
+  local callers = {}
+  for i = 2, math.min(#stop.frames, CALLERS + 1) do
+    table.insert(callers, named(stop.frames[i], ctx.root))
+  end
+  answer.callers = #callers > 0 and callers or nil
+  local left = (stop.total_frames or 0) - 1 - #callers
+  answer.more_callers = left > 0 and left or nil
+  for key, value in pairs(variables.changes(ctx, entry, frame)) do
+    answer[key == 'more' and 'more_locals' or key] = value
+  end
+end
+
+--- What a wait came to.
+---@param ctx mcp-tools.Ctx
+---@param entry mcp-tools.dap.Entry
+---@param waited integer? ms, when it ran out
+---@return table
+function M.tell(ctx, entry, waited)
+  local state, which = tracker.state(entry)
+  local pause = turns.of(ctx)
+  values.refresh(pause)
+  local answer = { status = state }
+  if #tracker.all() > 1 then
+    answer.session_id = which.id
+  end
+  if state == 'stopped' then
+    answer.reason = which.stop.reason
+    tell_place(ctx, which, answer, pause)
+  elseif state == 'ended' then
+    answer.exit_code = which.exit_code
+    answer.unbound = M.unbound(which, ctx.root)
+  else
+    answer.status = 'still_running'
+    answer.waited_ms = waited
+    answer.unbound = M.unbound(which, ctx.root)
+    answer.hint = 'dap_wait_until_paused waits on, dap_pause stops it'
+  end
+  local left_out
+  answer.output, left_out = news(which, state == 'ended' and LAST_OUTPUT or OUTPUT, pause)
+  answer.output_left_out = left_out and ('%d lines before: dap_program_output'):format(left_out)
+  return answer
+end
+
+return M

@@ -1,0 +1,396 @@
+--- What happens in debug sessions: where they stop, what they print, which breakpoints are bound, how they end.
+---
+--- Receives: nvim-dap's listeners; word of who has a program go on.
+--- Sends: an entry for each session, kept for a while after its end; news to who waits for some.
+--- Does not know about: calls and their answers.
+---
+--- A stop in a session that a tool has going keeps nvim-dap from moving the person's cursor: the event gets DAP's own
+--- `preserveFocusHint`. One after the person's own step moves it as ever.
+
+local Output = require('mcp-tools.editor.dap.output')
+local client = require('mcp-tools.editor.dap.client')
+local log = require('mcp-tools.log')
+
+local M = {}
+
+--- Ended sessions whose output is kept.
+local MAX_ENDED = 5
+--- What adapters send for their makers.
+local NOT_OUTPUT = { telemetry = true }
+
+---@class mcp-tools.dap.Stop
+---@field thread_id integer?
+---@field reason string
+---@field description string?
+---@field text string?
+---@field frames table[]? once they have been asked for
+---@field total_frames integer?
+
+---@class mcp-tools.dap.Bound what an adapter has made of a breakpoint
+---@field verified boolean
+---@field message string?
+---@field line integer where it is
+---@field id integer?
+
+---@class mcp-tools.dap.Entry
+---@field id integer
+---@field session table
+---@field root integer id of the session that all came of; its own when nobody else's
+---@field name string
+---@field type string
+---@field output mcp-tools.dap.Output of the root, for all of them
+---@field stop mcp-tools.dap.Stop? nil while it runs
+---@field resumed_by 'tool'|'person'
+---@field ended boolean
+---@field exit_code integer?
+---@field fault string? why it could not be started
+---@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → line that was asked for
+---@field seen { place: string, values: table<string, string> }? locals that were told last
+---@field withheld table<integer, true> references of variables that are not given
+---@field filters string[]? of exceptions, that a tool has set
+---@field filters_sent boolean?
+---@field started boolean? its program runs
+
+---@type table<integer, mcp-tools.dap.Entry>, integer[]
+local entries, order = {}, {}
+---@type table?
+local attached
+---@type table<fun(), true>
+local watchers = {}
+---@type table<table, true> arguments of requests that are the tools'
+local ours = setmetatable({}, { __mode = 'k' })
+
+---@class mcp-tools.dap.Expected a session that a tool is about to start
+---@field name string
+---@field type string
+---@field known table<integer, table>
+---@field filters string[]?
+---@field entry mcp-tools.dap.Entry?
+
+---@type mcp-tools.dap.Expected[]
+local expected = {}
+
+local function tell()
+  vim.schedule(function()
+    for _, fn in ipairs(vim.tbl_keys(watchers)) do
+      if watchers[fn] then
+        log.guard('news of a debug session', fn)
+      end
+    end
+  end)
+end
+
+--- Calls `fn` after whatever has happened.
+---@param fn fun()
+---@return fun() stop
+function M.on_news(fn)
+  watchers[fn] = true
+  return function()
+    watchers[fn] = nil
+  end
+end
+
+---@param entry mcp-tools.dap.Entry
+local function finish(entry)
+  if entry.ended then
+    return
+  end
+  entry.ended, entry.stop, entry.withheld = true, nil, {}
+  local ended = vim.tbl_filter(function(id)
+    return entries[id].ended
+  end, order)
+  for i = 1, #ended - MAX_ENDED do
+    entries[ended[i]] = nil
+  end
+  order = vim.tbl_filter(function(id)
+    return entries[id] ~= nil
+  end, order)
+  tell()
+end
+
+---@param session table
+---@return table
+local function root_of(session)
+  while session.parent do
+    session = session.parent
+  end
+  return session
+end
+
+---@param entry mcp-tools.dap.Entry
+local function claim(entry)
+  for i, each in ipairs(expected) do
+    if each.name == entry.name and each.type == entry.type and not each.known[entry.id] then
+      table.remove(expected, i)
+      each.entry = entry
+      entry.resumed_by, entry.filters = 'tool', each.filters
+      return
+    end
+  end
+end
+
+--- The entry of a session.
+---@param session table
+---@return mcp-tools.dap.Entry
+local function track(session)
+  local entry = entries[session.id]
+  if entry then
+    return entry
+  end
+  local root = root_of(session)
+  local above = root ~= session and track(root) or nil
+  entry = {
+    id = session.id,
+    session = session,
+    root = root.id,
+    name = tostring(session.config.name),
+    type = tostring(session.config.type),
+    output = above and above.output or Output.new(),
+    resumed_by = above and above.resumed_by or 'person',
+    ended = session.closed == true,
+    bound = {},
+    withheld = {},
+    filters = above and above.filters,
+  }
+  entries[session.id] = entry
+  table.insert(order, session.id)
+  if session.on_close then
+    session.on_close[client.KEY] = vim.schedule_wrap(function()
+      finish(entry)
+    end)
+  end
+  if session.stopped_thread_id then
+    entry.stop = { thread_id = session.stopped_thread_id, reason = 'stopped before' }
+    entry.started = true
+  end
+  if not above then
+    claim(entry)
+  end
+  tell()
+  return entry
+end
+
+---@param entry mcp-tools.dap.Entry
+local function running(entry)
+  entry.stop, entry.withheld, entry.started = nil, {}, true
+end
+
+--- A tool has a stopped thread go on: from now on it runs, whatever comes first.
+---@param entry mcp-tools.dap.Entry
+---@param arguments table of its request
+---@return fun() undo
+function M.resuming(entry, arguments)
+  local stop, withheld = entry.stop, entry.withheld
+  ours[arguments] = true
+  entry.resumed_by = 'tool'
+  if entries[entry.root] then
+    entries[entry.root].resumed_by = 'tool'
+  end
+  running(entry)
+  return function()
+    entry.stop, entry.withheld = stop, withheld
+  end
+end
+
+--- A tool is about to stop what runs.
+---@param entry mcp-tools.dap.Entry
+function M.pausing(entry)
+  entry.resumed_by = 'tool'
+end
+
+local EVENTS = {
+  stopped = function(entry, body)
+    -- nvim-dap lets further threads that stop on their own go on at once.
+    if entry.stop and entry.stop.thread_id and entry.stop.thread_id ~= body.threadId then
+      return
+    end
+    entry.started = true
+    entry.stop = {
+      thread_id = body.threadId,
+      reason = tostring(body.reason),
+      description = body.description,
+      text = body.text,
+    }
+    if entry.resumed_by == 'tool' then
+      body.preserveFocusHint = true
+    end
+    tell()
+  end,
+  continued = function(entry, body)
+    if entry.stop and (body.allThreadsContinued ~= false or body.threadId == entry.stop.thread_id) then
+      running(entry)
+      tell()
+    end
+  end,
+  output = function(entry, body)
+    if type(body.output) == 'string' and not NOT_OUTPUT[body.category] then
+      entry.output:add(body.category or 'console', body.output)
+    end
+  end,
+  exited = function(entry, body)
+    entry.exit_code = body.exitCode
+  end,
+  terminated = finish,
+  process = function(entry)
+    entry.started = true
+  end,
+  breakpoint = function(entry, body)
+    local changed = body.breakpoint or {}
+    for _, lines in pairs(entry.bound) do
+      for _, bound in pairs(lines) do
+        if bound.id and bound.id == changed.id then
+          bound.verified, bound.message = changed.verified == true, changed.message
+          bound.line = changed.line or bound.line
+        end
+      end
+    end
+    tell()
+  end,
+}
+
+--- Someone has a program go on; `session.request` hands the arguments on as they were given.
+local function resumed(entry, err, _, arguments)
+  if not err and type(arguments) == 'table' and not ours[arguments] then
+    entry.resumed_by = 'person'
+  end
+end
+
+local function refused(entry, err)
+  if err then
+    entry.fault = client.fault(err)
+    tell()
+  else
+    entry.started = true
+    tell()
+  end
+end
+
+local RESPONSES = {
+  ['continue'] = resumed,
+  next = resumed,
+  stepIn = resumed,
+  stepOut = resumed,
+  stepBack = resumed,
+  reverseContinue = resumed,
+  initialize = function(entry, err)
+    if err then
+      refused(entry, err)
+    end
+  end,
+  launch = refused,
+  attach = refused,
+  setBreakpoints = function(entry, err, body, arguments)
+    local path = ((arguments or {}).source or {}).path
+    if err or not path or not body then
+      return
+    end
+    local lines = {}
+    for i, asked in ipairs(arguments.breakpoints or {}) do
+      local bound = (body.breakpoints or {})[i] or {}
+      lines[asked.line] = {
+        verified = bound.verified == true,
+        message = bound.message,
+        line = bound.line or asked.line,
+        id = bound.id,
+      }
+    end
+    entry.bound[path] = lines
+    tell()
+  end,
+  -- nvim-dap sets those of its defaults before the program runs; now those that the call asked for.
+  setExceptionBreakpoints = function(entry, err)
+    if not err and entry.filters and not entry.filters_sent then
+      entry.filters_sent = true
+      entry.session:request('setExceptionBreakpoints', { filters = entry.filters }, function() end)
+    end
+  end,
+}
+
+--- Listens to nvim-dap from now on. What is there already is taken as it is.
+---@return table? dap
+---@return mcp-tools.Error? err
+function M.attach()
+  local dap, err = client.get()
+  if not dap then
+    return nil, err
+  elseif dap == attached then
+    return dap
+  end
+  attached, entries, order, expected = dap, {}, {}, {}
+  for name, handler in pairs(EVENTS) do
+    dap.listeners.before['event_' .. name][client.KEY] = function(session, body)
+      handler(track(session), body or {})
+    end
+  end
+  for name, handler in pairs(RESPONSES) do
+    dap.listeners.before[name][client.KEY] = function(session, ...)
+      handler(track(session), ...)
+    end
+  end
+  dap.listeners.on_session = dap.listeners.on_session or {}
+  dap.listeners.on_session[client.KEY] = function(_, session)
+    if session then
+      track(session)
+    end
+  end
+  for _, session in pairs(client.sessions()) do
+    track(session)
+  end
+  return dap
+end
+
+--- The next new session of this name and type is a tool's.
+---@param config table
+---@param filters string[]? of exceptions
+---@return mcp-tools.dap.Expected
+function M.expect(config, filters)
+  local each = { name = config.name, type = config.type, known = client.sessions(), filters = filters }
+  table.insert(expected, each)
+  return each
+end
+
+---@param each mcp-tools.dap.Expected
+function M.forget(each)
+  expected = vim.tbl_filter(function(other)
+    return other ~= each
+  end, expected)
+end
+
+--- All that are known, the oldest first.
+---@return mcp-tools.dap.Entry[]
+function M.all()
+  return vim.tbl_map(function(id)
+    return entries[id]
+  end, order)
+end
+
+---@param id integer
+---@return mcp-tools.dap.Entry?
+function M.get(id)
+  return entries[id]
+end
+
+--- A session with those that it started.
+---@param root integer
+---@return mcp-tools.dap.Entry[]
+function M.family(root)
+  return vim.tbl_filter(function(entry)
+    return entry.root == root
+  end, M.all())
+end
+
+--- How it is with a session, the one that started it, and all that came of that.
+---@param entry mcp-tools.dap.Entry
+---@return 'stopped'|'running'|'ended' state
+---@return mcp-tools.dap.Entry entry the one that has stopped, else the first
+function M.state(entry)
+  for _, each in ipairs(M.family(entry.root)) do
+    if each.stop and not each.ended then
+      return 'stopped', each
+    end
+  end
+  local root = entries[entry.root] or entry
+  return root.ended and 'ended' or 'running', root
+end
+
+return M

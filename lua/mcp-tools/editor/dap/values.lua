@@ -1,0 +1,68 @@
+--- Values and output of a program under the debugger as they may be given: without secrets, and cut.
+---
+--- Receives: names, values and lines as the adapter has them.
+--- Sends: text in UTF-8.
+--- Does not know about: sessions, requests.
+
+local log = require('mcp-tools.log')
+local redact = require('mcp-tools.files.redact')
+local secrets = require('mcp-tools.util.secrets')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+M.SECRET = secrets.MARK
+
+--- What is looked at behind the cut, so that a token that begins before it is known.
+local BEYOND = 300
+--- What a secret is when there is none.
+local NOTHING =
+  { [''] = true, None = true, ['nil'] = true, null = true, undefined = true, ["''"] = true, ['""'] = true }
+
+---@param text string
+---@param max integer characters
+---@return string
+local function cut(text, max)
+  text = utf8.repair(text)
+  if #text <= max or vim.fn.strchars(text) <= max then
+    return text
+  end
+  return vim.fn.strcharpart(text, 0, max) .. '…'
+end
+
+--- Several lines without what is secret in them.
+---@param text string
+---@param max integer characters
+---@param pause? fun()
+---@return string
+function M.text(text, max, pause)
+  text = log.strip(text:sub(1, 4 * max + BEYOND), M.SECRET)
+  local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
+  for i, line in ipairs(lines) do
+    lines[i] = redact.line(line, pause)
+  end
+  return cut(table.concat(lines, '\n'), max)
+end
+
+--- The value of what has a name. Call `refresh` before the first of an answer.
+---@param name string
+---@param value any
+---@param max integer characters
+---@param pause? fun()
+---@return string text
+---@return boolean withheld
+function M.value(name, value, max, pause)
+  local text = type(value) == 'string' and value or vim.inspect(value)
+  if redact.is_secret_name(name) then
+    return NOTHING[text] and text or M.SECRET, not NOTHING[text]
+  end
+  return M.text(text, max, pause), false
+end
+
+--- Learns what is sensitive now.
+---@param pause fun()
+function M.refresh(pause)
+  redact.refresh(pause)
+end
+
+return M

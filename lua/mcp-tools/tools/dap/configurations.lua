@@ -1,0 +1,55 @@
+--- What can be run under the debugger.
+
+local client = require('mcp-tools.editor.dap.client')
+local configurations = require('mcp-tools.editor.dap.configurations')
+local turns = require('mcp-tools.util.turns')
+local values = require('mcp-tools.editor.dap.values')
+
+--- Characters of a value.
+local MAX = 200
+
+return {
+  name = 'dap_configurations',
+  description = "Lists launch configurations for dap_run: those of the editor and of the project's .vscode/launch.json,"
+    .. ' if the person trusts that file. asks names fields that dap_run has to be given.',
+  args = {
+    limit = { type = 'integer', description = 'At most so many', default = 50, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Configurations to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local dap, err = client.get()
+    if not dap then
+      return ctx(nil, err)
+    end
+    local all, withheld = configurations.all(ctx.root)
+    local list, pause = {}, turns.of(ctx)
+    values.refresh(pause)
+    local function text(value)
+      return type(value) == 'string' and values.text(value, MAX, pause) or nil
+    end
+    for i = args.offset + 1, math.min(args.offset + args.limit, #all) do
+      local config = all[i].config
+      local asks = configurations.asks(config)
+      table.insert(list, {
+        name = text(config.name),
+        type = text(config.type),
+        request = text(config.request),
+        program = text(config.program) or text(config.module),
+        source = all[i].source,
+        asks = #asks > 0 and asks or nil,
+        no_adapter = dap.adapters[config.type] == nil or nil,
+      })
+    end
+    local adapters = vim.tbl_keys(dap.adapters)
+    table.sort(adapters)
+    local last = args.offset + #list
+    return {
+      configurations = list,
+      total = #all,
+      next_offset = last < #all and last or nil,
+      adapters = adapters,
+      withheld = withheld and { { path = configurations.LAUNCH_JSON, why = withheld } } or nil,
+    }
+  end,
+}

@@ -1,0 +1,17 @@
+--- The stopped program goes on to its next stop.
+
+local control = require('mcp-tools.editor.dap.control')
+
+return {
+  name = 'dap_continue',
+  description = 'Lets the stopped program run on, and tells the next stop: place, five lines around it, callers,'
+    .. ' locals that changed, new output; or still_running, or the end with its exit code.',
+  args = control.WAIT_ARGS,
+  annotations = { read_only = false, destructive = false, open_world = true },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = 'it lets the program under the debugger run on',
+  preview = function()
+    return 'The stopped program goes on.'
+  end,
+  run = control.tool('continue'),
+}

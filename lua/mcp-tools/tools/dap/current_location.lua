@@ -1,0 +1,41 @@
+--- Where the program stands.
+
+local place = require('mcp-tools.editor.dap.place')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+local access = require('mcp-tools.files.access')
+
+return {
+  name = 'dap_current_location',
+  description = 'Where the stopped program stands: file, line, column, function_name, and the lines around it.',
+  args = {
+    context_lines = { type = 'integer', description = 'Before and after it', default = 5, minimum = 0, maximum = 200 },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local frame, fault = stop.frame(ctx, entry)
+    if not frame then
+      return ctx(nil, fault or 'the stopped thread has no frame')
+    end
+    local source = frame.source or {}
+    local code, withheld
+    if source.path then
+      code, withheld = place.code(ctx, source.path, frame.line, args.context_lines)
+    end
+    return {
+      location = {
+        file = source.path and access.shown(source.path, ctx.root) or source.name,
+        line = frame.line,
+        column = frame.column,
+        function_name = frame.name,
+      },
+      code_context = code,
+      withheld = withheld,
+    }
+  end,
+}

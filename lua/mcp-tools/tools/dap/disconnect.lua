@@ -1,0 +1,34 @@
+--- Leaves a debug session, with or without ending its program.
+
+local control = require('mcp-tools.editor.dap.control')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+
+return {
+  name = 'dap_disconnect',
+  description = 'Leaves the debug session. The program ends with it, unless terminate_debuggee is false: then it runs'
+    .. ' on without the debugger.',
+  args = {
+    terminate_debuggee = { type = 'boolean', description = 'End the program, too', default = true },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = function(args)
+    return args.terminate_debuggee and 'it ends the program under the debugger'
+      or 'it lets the program go on without the debugger'
+  end,
+  preview = function(args)
+    return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
+  end,
+  run = function(ctx, args)
+    local entry, err = select.active(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local ok, fault = control.disconnect(ctx, entry, args.terminate_debuggee)
+    if not ok then
+      return ctx(nil, fault)
+    end
+    return vim.tbl_extend('force', { success = true }, stop.tell(ctx, entry))
+  end,
+}

@@ -1,0 +1,42 @@
+--- Stops a program that runs.
+
+local control = require('mcp-tools.editor.dap.control')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+local tracker = require('mcp-tools.editor.dap.tracker')
+
+return {
+  name = 'dap_pause',
+  description = 'Stops a running program where it is, and tells the stop as dap_continue does. One that has stopped'
+    .. ' already is told at once.',
+  args = {
+    thread_id = { type = 'integer', description = 'Default: the first thread' },
+    wait_timeout_ms = {
+      type = 'integer',
+      description = 'Longest wait in ms',
+      default = 5000,
+      minimum = 0,
+      maximum = control.MAX_WAIT,
+    },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = false, destructive = false },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = 'it stops the program under the debugger',
+  preview = function()
+    return 'The program is paused where it is.'
+  end,
+  run = function(ctx, args)
+    local entry, err = select.active(args)
+    if not entry then
+      return ctx(nil, err)
+    elseif tracker.state(entry) ~= 'stopped' then
+      local ok, fault = control.pause(ctx, entry, args.thread_id)
+      if not ok then
+        return ctx(nil, fault)
+      end
+      return control.wait(ctx, entry, args.wait_timeout_ms)
+    end
+    return stop.tell(ctx, entry)
+  end,
+}

@@ -1,0 +1,65 @@
+--- What the program has printed.
+
+local output = require('mcp-tools.editor.dap.output')
+local select = require('mcp-tools.editor.dap.select')
+local turns = require('mcp-tools.util.turns')
+local values = require('mcp-tools.editor.dap.values')
+
+--- Characters of all lines, and of one.
+local MAX, MAX_LINE = 32 * 1024, 2000
+
+return {
+  name = 'dap_program_output',
+  description = 'What the program under the debugger has printed, the last lines; also after its end. Kept from the'
+    .. ' first dap call on, 1000 lines a session. Read on with since = next.',
+  args = {
+    category = {
+      type = 'string',
+      enum = { 'all', 'stdout', 'stderr', 'console' },
+      description = 'Of the output',
+      default = 'all',
+    },
+    lines = {
+      type = 'integer',
+      description = 'At most so many',
+      default = 50,
+      minimum = 1,
+      maximum = output.MAX_LINES,
+    },
+    since = { type = 'integer', description = 'Only lines after this number', default = 0, minimum = 0 },
+    include_metadata = { type = 'boolean', description = 'Number and category of each line', default = false },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  run = function(ctx, args)
+    local entry, err = select.any(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local found = entry.output:after(args.category, args.since)
+    local pause, list, bytes = turns.of(ctx), {}, 0
+    values.refresh(pause)
+    local first = args.since > 0 and 1 or math.max(#found - args.lines, 0) + 1
+    local last
+    for i = first, math.min(first + args.lines - 1, #found) do
+      local text = values.text(found[i].text, MAX_LINE, pause)
+      bytes = bytes + #text
+      if bytes > MAX and #list > 0 then
+        break
+      end
+      last = found[i].seq
+      table.insert(list, args.include_metadata and { seq = last, category = found[i].category, text = text } or text)
+      pause()
+    end
+    entry.output.told = math.max(entry.output.told, last or 0)
+    return {
+      category = args.category,
+      line_count = #list,
+      lines = list,
+      next = last or args.since,
+      total = #found,
+      ended = entry.ended or nil,
+      exit_code = entry.exit_code,
+    }
+  end,
+}

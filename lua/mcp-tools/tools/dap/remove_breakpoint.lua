@@ -1,0 +1,23 @@
+--- Takes a breakpoint away.
+
+local breakpoints = require('mcp-tools.editor.dap.breakpoints')
+
+return {
+  name = 'dap_remove_breakpoint',
+  description = 'Removes the breakpoint of a line, also from the running program; not_found when there is none.',
+  args = vim.tbl_extend('error', {
+    line = { type = 'integer', description = 'Line from 1', required = true, minimum = 1 },
+  }, breakpoints.FILE_ARGS),
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = 'it removes a breakpoint',
+  preview = function(args)
+    return ('The breakpoint in line %d is removed.'):format(args.line)
+  end,
+  run = function(ctx, args)
+    local answer, err = breakpoints.remove(ctx, args)
+    if not answer then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,30 @@
+--- Starts the program of a session again.
+
+local control = require('mcp-tools.editor.dap.control')
+local launch = require('mcp-tools.editor.dap.launch')
+local select = require('mcp-tools.editor.dap.select')
+
+return {
+  name = 'dap_restart',
+  description = 'Ends the program of the debug session, if it still runs, and starts it again with the same'
+    .. ' configuration. Tells the first stop as dap_run does.',
+  args = control.WAIT_ARGS,
+  annotations = { read_only = false, destructive = true, open_world = true },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = 'it ends the program under the debugger and runs it again',
+  preview = function(args)
+    local entry = select.any(args)
+    return entry and vim.inspect(launch.again(entry)) or 'There is no debug session.'
+  end,
+  run = function(ctx, args)
+    local entry, err = select.any(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local answer, fault = launch.restart(ctx, entry, args)
+    if not answer then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,59 @@
+--- Starts a program under the debugger, and tells its first stop.
+
+local control = require('mcp-tools.editor.dap.control')
+local launch = require('mcp-tools.editor.dap.launch')
+local project = require('mcp-tools.files.project')
+
+--- Those of a wait, and what makes a configuration.
+local ARGS = {
+  configuration = { type = 'string', description = 'Name of one of dap_configurations; the others change it' },
+  type = { type = 'string', description = 'Adapter, such as python; needed without configuration' },
+  request = { type = 'string', enum = { 'launch', 'attach' }, description = 'Needed without configuration' },
+  name = { type = 'string', description = 'Any name for the session; needed without configuration' },
+  program = { type = 'string', description = 'File to run; may hold ${file}, ${workspaceFolder}' },
+  args = { type = 'array', items = { type = 'string' }, description = 'Arguments of the program' },
+  cwd = { type = 'string', description = 'Working directory; default: the project' },
+  env = { type = 'object', additionalProperties = { type = 'string' }, description = 'Environment variables to add' },
+  host = { type = 'string', description = 'To attach to' },
+  port = { type = 'integer', description = 'To attach to', minimum = 1, maximum = 65535 },
+  console = {
+    type = 'string',
+    enum = { 'internalConsole', 'integratedTerminal', 'externalTerminal' },
+    description = 'Default internalConsole; others open a window, and their output is not told',
+  },
+  options = { type = 'object', description = 'Other fields of the adapter, such as {"stopOnEntry": true}' },
+  exception_filters = {
+    type = 'array',
+    items = { type = 'string' },
+    description = 'Stop at exceptions from the beginning: filters of the adapter, such as raised',
+  },
+  wait_until_paused = control.WAIT_ARGS.wait_until_paused,
+  wait_timeout_ms = control.WAIT_ARGS.wait_timeout_ms,
+}
+
+return {
+  name = 'dap_run',
+  description = 'Starts a program under the debugger and tells its first stop: reason, place, five lines, callers,'
+    .. ' locals, output; or its end. Set breakpoints first (dap_set_breakpoint). Give type, request and name, or'
+    .. ' configuration.',
+  args = ARGS,
+  annotations = { read_only = false, destructive = false, open_world = true },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = function(args)
+    return ('it runs %s under the debugger'):format(args.program or args.configuration or args.name or 'a program')
+  end,
+  preview = function(args)
+    return launch.preview(args, project.root())
+  end,
+  run = function(ctx, args)
+    local config, err = launch.configuration(args, ctx.root)
+    if not config then
+      return ctx(nil, err)
+    end
+    local answer, fault = launch.run(ctx, config, args)
+    if not answer then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

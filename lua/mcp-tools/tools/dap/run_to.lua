@@ -1,0 +1,31 @@
+--- The stopped program runs to a line.
+
+local breakpoints = require('mcp-tools.editor.dap.breakpoints')
+local control = require('mcp-tools.editor.dap.control')
+local select = require('mcp-tools.editor.dap.select')
+
+return {
+  name = 'dap_run_to',
+  description = 'Runs the stopped program to a line and tells the stop, as dap_continue does. Other breakpoints hold;'
+    .. ' reached says whether it came to that line. No breakpoint is left.',
+  args = vim.tbl_extend('error', {
+    line = { type = 'integer', description = 'Line from 1', required = true, minimum = 1 },
+  }, breakpoints.FILE_ARGS, control.WAIT_ARGS),
+  annotations = { read_only = false, destructive = false, open_world = true },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = 'it lets the program under the debugger run on',
+  preview = function(args)
+    return ('The stopped program runs to line %d.'):format(args.line)
+  end,
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local answer, fault = breakpoints.run_to(ctx, entry, args)
+    if not answer then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

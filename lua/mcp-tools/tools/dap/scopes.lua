@@ -1,0 +1,41 @@
+--- The scopes of a frame.
+
+local inspect = require('mcp-tools.editor.dap.inspect')
+local select = require('mcp-tools.editor.dap.select')
+local variables = require('mcp-tools.editor.dap.variables')
+
+return {
+  name = 'dap_scopes',
+  description = 'The scopes of a frame, such as Locals and Globals: name, variables_reference for dap_variables,'
+    .. ' whether it is expensive to read.',
+  args = {
+    frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
+    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local id, fault = inspect.frame_id(ctx, entry, args.frame_id)
+    if not id then
+      return ctx(nil, fault)
+    end
+    local scopes, refused = variables.scopes(ctx, entry, id, args.timeout_ms)
+    if not scopes then
+      return ctx(nil, refused)
+    end
+    return {
+      scopes = vim.tbl_map(function(scope)
+        return {
+          name = scope.name,
+          variables_reference = scope.variablesReference,
+          expensive = scope.expensive or nil,
+          hint = scope.presentationHint,
+        }
+      end, scopes),
+    }
+  end,
+}

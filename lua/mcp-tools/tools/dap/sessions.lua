@@ -1,0 +1,33 @@
+--- Debug sessions, those that have ended too.
+
+local client = require('mcp-tools.editor.dap.client')
+local stop = require('mcp-tools.editor.dap.stop')
+local tracker = require('mcp-tools.editor.dap.tracker')
+
+return {
+  name = 'dap_sessions',
+  description = 'Lists debug sessions, also those that processes have of their own and the last that ended: id, name,'
+    .. ' status, place, lines of output. focused is the one that tools take without session_id.',
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx)
+    if client.loaded() then
+      tracker.attach()
+    end
+    local focused, list = client.focused(), {}
+    for _, entry in ipairs(tracker.all()) do
+      local frame = entry.stop and stop.frame(ctx, entry)
+      table.insert(list, {
+        id = entry.id,
+        name = entry.name,
+        adapter_type = entry.type,
+        status = entry.ended and 'ended' or entry.stop and 'stopped' or 'running',
+        at = frame and stop.place_of(frame, ctx.root) or nil,
+        parent_id = entry.root ~= entry.id and entry.root or nil,
+        focused = focused ~= nil and focused.id == entry.id or nil,
+        exit_code = entry.exit_code,
+        output_lines = entry.output.count,
+      })
+    end
+    return { sessions = list }
+  end,
+}

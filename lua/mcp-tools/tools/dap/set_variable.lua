@@ -1,0 +1,33 @@
+--- Changes a variable of the stopped program.
+
+local evaluate = require('mcp-tools.editor.dap.evaluate')
+local select = require('mcp-tools.editor.dap.select')
+
+return {
+  name = 'dap_set_variable',
+  description = 'Changes a variable of the stopped program: a local one, one of a variables_reference, or what an'
+    .. ' expression names. Answers with the new value.',
+  args = {
+    name = { type = 'string', description = 'Name, or an expression such as self.x', required = true, minLength = 1 },
+    value = { type = 'string', description = "Expression in the program's language", required = true },
+    variables_reference = { type = 'integer', description = 'Of what holds it; default: the locals', minimum = 1 },
+    frame_id = { type = 'integer', description = 'Of dap_stacktrace; default: where it stands' },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = false, destructive = true, open_world = true },
+  needs_approval = 'it changes a variable of the program under the debugger',
+  preview = function(args)
+    return ('%s = %s'):format(args.name, args.value)
+  end,
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local answer, fault = evaluate.set(ctx, entry, args)
+    if not answer then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,36 @@
+--- The stack of a stopped thread.
+
+local inspect = require('mcp-tools.editor.dap.inspect')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+
+return {
+  name = 'dap_stacktrace',
+  description = 'The call stack of a stopped thread, the innermost frame first: id (for dap_scopes, dap_variables and'
+    .. ' dap_evaluate), name, path, line, column.',
+  args = {
+    thread_id = { type = 'integer', description = 'Default: the thread that has stopped' },
+    levels = { type = 'integer', description = 'At most so many frames', default = 20, minimum = 1, maximum = 500 },
+    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local thread = args.thread_id or entry.stop.thread_id
+    local frames, total = stop.stack(ctx, entry, thread, args.levels, args.timeout_ms)
+    if not frames then
+      return ctx(nil, total)
+    end
+    return {
+      thread_id = thread,
+      total_frames = total,
+      stack_frames = vim.tbl_map(function(frame)
+        return inspect.frame(frame, ctx.root)
+      end, vim.list_slice(frames, 1, args.levels)),
+    }
+  end,
+}

@@ -1,0 +1,51 @@
+--- The debug session in short.
+
+local place = require('mcp-tools.editor.dap.stop')
+local select = require('mcp-tools.editor.dap.select')
+local tracker = require('mcp-tools.editor.dap.tracker')
+
+--- What an adapter can do, by name.
+---@param session table
+---@return string[]
+local function capabilities(session)
+  local names = {}
+  for name, value in pairs(session.capabilities or {}) do
+    if value == true then
+      table.insert(names, (name:gsub('^supports', ''):gsub('Request$', '')))
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+return {
+  name = 'dap_status',
+  description = 'The debug session in short: active or not, id, name, status (stopped or running), place, adapter.',
+  args = {
+    capabilities = { type = 'boolean', description = 'Also what the adapter can do', default = false },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local entry, err = select.active(args)
+    if not entry then
+      if args.session_id then
+        return ctx(nil, err)
+      end
+      return { active = false, message = err.message }
+    end
+    local state, which = tracker.state(entry)
+    local frame = which.stop and place.frame(ctx, which)
+    return {
+      active = true,
+      id = which.id,
+      name = which.name,
+      status = state,
+      reason = which.stop and which.stop.reason or nil,
+      stopped_thread_id = which.stop and which.stop.thread_id or nil,
+      at = frame and place.place_of(frame, ctx.root) or nil,
+      adapter_type = which.type,
+      capabilities = args.capabilities and capabilities(which.session) or nil,
+    }
+  end,
+}

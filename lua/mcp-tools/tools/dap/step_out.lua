@@ -1,0 +1,17 @@
+--- On until the function returns.
+
+local control = require('mcp-tools.editor.dap.control')
+
+return {
+  name = 'dap_step_out',
+  description = 'Runs the stopped program until its function returns, and tells where it stands: five lines, callers,'
+    .. ' locals that changed, new output; or still_running, or the end with its exit code.',
+  args = control.WAIT_ARGS,
+  annotations = { read_only = false, destructive = false, open_world = true },
+  timeout = control.TOOL_TIMEOUT,
+  needs_approval = 'it lets the program under the debugger run until its function returns',
+  preview = function()
+    return 'The stopped program returns from its function.'
+  end,
+  run = control.tool('stepOut'),
+}

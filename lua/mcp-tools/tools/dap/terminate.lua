@@ -1,0 +1,28 @@
+--- Ends the program of a debug session.
+
+local control = require('mcp-tools.editor.dap.control')
+local select = require('mcp-tools.editor.dap.select')
+local stop = require('mcp-tools.editor.dap.stop')
+
+return {
+  name = 'dap_terminate',
+  description = 'Ends the program under the debugger and the session. Answers with its last output;'
+    .. ' dap_program_output keeps it.',
+  args = { session_id = select.ARG },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  needs_approval = 'it ends the program under the debugger',
+  preview = function()
+    return 'The program and the debug session end.'
+  end,
+  run = function(ctx, args)
+    local entry, err = select.active(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local ok, fault = control.terminate(ctx, entry)
+    if not ok then
+      return ctx(nil, fault)
+    end
+    return vim.tbl_extend('force', { success = true }, stop.tell(ctx, entry))
+  end,
+}

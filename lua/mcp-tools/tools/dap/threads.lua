@@ -1,0 +1,35 @@
+--- The threads of a program.
+
+local request = require('mcp-tools.editor.dap.request')
+local select = require('mcp-tools.editor.dap.select')
+
+--- More in one answer is no help.
+local MAX = 200
+
+return {
+  name = 'dap_threads',
+  description = 'The threads of the program under the debugger: id, name, whether it is the one that has stopped.',
+  args = {
+    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  run = function(ctx, args)
+    local entry, err = select.active(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local body, fault = request.send(ctx, entry, 'threads', nil, args.timeout_ms)
+    if not body then
+      return ctx(nil, fault)
+    end
+    local all = body.threads or {}
+    return {
+      threads = vim.tbl_map(function(thread)
+        local stopped = entry.stop ~= nil and entry.stop.thread_id == thread.id
+        return { id = thread.id, name = thread.name, stopped = stopped or nil }
+      end, vim.list_slice(all, 1, MAX)),
+      total = #all,
+    }
+  end,
+}

@@ -1,0 +1,40 @@
+--- Variables of a stopped program.
+
+local inspect = require('mcp-tools.editor.dap.inspect')
+local select = require('mcp-tools.editor.dap.select')
+
+return {
+  name = 'dap_variables',
+  description = 'Variables of a scope or of another variable; without a reference the locals. Names alone (names_only),'
+    .. ' or just the given names. Values are cut at max_chars, secrets are withheld.',
+  args = {
+    variables_reference = { type = 'integer', description = 'Of dap_scopes or a variable', minimum = 1 },
+    frame_id = { type = 'integer', description = 'Locals of this frame; default: where it stands' },
+    names = { type = 'array', items = { type = 'string' }, description = 'Only these' },
+    names_only = { type = 'boolean', description = 'Without values', default = false },
+    filter = { type = 'string', enum = { 'indexed', 'named' }, description = 'Only elements, or only fields' },
+    start = { type = 'integer', description = 'Variables to pass over', default = 0, minimum = 0 },
+    count = {
+      type = 'integer',
+      description = 'At most so many',
+      default = inspect.MAX_COUNT,
+      minimum = 1,
+      maximum = 5000,
+    },
+    max_chars = { type = 'integer', description = 'Of each value', default = 200, minimum = 1, maximum = 20000 },
+    timeout_ms = { type = 'integer', description = 'ms', default = 5000, minimum = 1, maximum = 60000 },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  run = function(ctx, args)
+    local entry, err = select.stopped(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    local answer, fault = inspect.variables(ctx, entry, args)
+    if not answer then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,30 @@
+--- Waits for the next stop, and tells it.
+
+local control = require('mcp-tools.editor.dap.control')
+local select = require('mcp-tools.editor.dap.select')
+
+return {
+  name = 'dap_wait_until_paused',
+  description = 'Waits until the program stops or ends and tells it, as dap_continue does; one that has stopped already'
+    .. ' is told at once. When the time runs out the answer is still_running.',
+  args = {
+    timeout_ms = {
+      type = 'integer',
+      description = 'Longest wait in ms',
+      default = control.DEFAULT_WAIT,
+      minimum = 0,
+      maximum = control.MAX_WAIT,
+    },
+    check_interval_ms = { type = 'integer', description = 'Not needed any more: the stop itself ends the wait' },
+    session_id = select.ARG,
+  },
+  annotations = { read_only = true },
+  timeout = control.TOOL_TIMEOUT,
+  run = function(ctx, args)
+    local entry, err = select.any(args)
+    if not entry then
+      return ctx(nil, err)
+    end
+    return control.wait(ctx, entry, args.timeout_ms)
+  end,
+}

@@ -152,7 +152,7 @@ function M.snapshot(ctx, entry, args)
     return answer
   end
   local frame = frames[1]
-  answer.at = ('%s (%s)'):format(frame.name, stop.place_of(frame, ctx.root))
+  answer.at = stop.named(frame, ctx.root)
   local path = (frame.source or {}).path
   if path then
     answer.code, answer.code_withheld = place.code(ctx, path, frame.line, args.context_lines)

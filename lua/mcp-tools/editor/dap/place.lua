@@ -6,6 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffers')
+local redact = require('mcp-tools.files.redact')
 local read = require('mcp-tools.files.read')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -29,7 +30,7 @@ local function numbered(lines, first, mark, width)
     end
     out[i] = ('%s%' .. digits .. 'd %s'):format(number == mark and '>' or ' ', number, line)
   end
-  return (utf8.repair(table.concat(out, '\n')))
+  return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
 end
 
 --- The lines around one, as the person has them. In a coroutine.
@@ -42,7 +43,7 @@ end
 ---@return string? withheld why it is not given
 function M.code(ctx, path, line, around, width)
   local place, why = access.path(path, ctx.root)
-  if not place then
+  if not place or line < 1 then -- 0: before the first one
     return nil, why
   end
   local first = math.max(line - around, 1)

@@ -61,17 +61,18 @@ end
 ---@param frame table
 ---@param root string
 ---@return string
-function M.place_of(frame, root)
+local function place_of(frame, root)
   local source = frame.source or {}
   local path = source.path and access.shown(source.path, root) or source.name or '?'
   return ('%s:%d'):format(path, frame.line or 0)
 end
 
+--- A frame in a line: `function (path:line)`.
 ---@param frame table
 ---@param root string
 ---@return string
-local function named(frame, root)
-  return ('%s (%s)'):format(frame.name or '?', M.place_of(frame, root))
+function M.named(frame, root)
+  return ('%s (%s)'):format(frame.name or '?', place_of(frame, root))
 end
 
 --- Output that no answer had yet, the end of it.
@@ -169,14 +170,14 @@ local function tell_place(ctx, entry, answer, pause)
     return
   end
   show(entry, frame)
-  answer.at = named(frame, ctx.root)
+  answer.at = M.named(frame, ctx.root)
   local path = (frame.source or {}).path
   if path then
     answer.code, answer.code_withheld = place.code(ctx, path, frame.line, AROUND, WIDTH)
   end
   local callers = {}
   for i = 2, math.min(#stop.frames, CALLERS + 1) do
-    table.insert(callers, named(stop.frames[i], ctx.root))
+    table.insert(callers, M.named(stop.frames[i], ctx.root))
   end
   answer.callers = #callers > 0 and callers or nil
   local left = (stop.total_frames or 0) - 1 - #callers

@@ -30,13 +30,35 @@ local function cut(text, max)
   return vim.fn.strcharpart(text, 0, max) .. '…'
 end
 
+--- Lists and maps that are named like a secret, whole: what is in them has no such name.
+---@param text string
+---@return string
+local function without_nested(text)
+  local out, done, at = {}, 1, 1
+  while true do
+    local from, _, name, open = text:find('%f[%w_]([%w_]+)["\']?%s*[:=]%s*()[%[{(]', at)
+    if not from then
+      break
+    end
+    at = open
+    if redact.is_secret_name(name) then
+      local char = text:sub(open, open)
+      local _, last = text:find(({ ['['] = '^%b[]', ['{'] = '^%b{}', ['('] = '^%b()' })[char], open)
+      last = last or #text -- its end was cut off
+      table.insert(out, text:sub(done, open - 1) .. M.SECRET)
+      done, at = last + 1, last + 1
+    end
+  end
+  return table.concat(out) .. text:sub(done)
+end
+
 --- Several lines without what is secret in them.
 ---@param text string
 ---@param max integer characters
 ---@param pause? fun()
 ---@return string
 function M.text(text, max, pause)
-  text = log.strip(text:sub(1, 4 * max + BEYOND), M.SECRET)
+  text = without_nested(log.strip(text:sub(1, 4 * max + BEYOND), M.SECRET))
   local lines = secrets.without_keys(vim.split(text, '\n', { plain = true }))
   for i, line in ipairs(lines) do
     lines[i] = redact.line(line, pause)

@@ -44,7 +44,7 @@ local function is_group(variable)
   return variable.value == '' and (variable.type or '') == ''
 end
 
---- Variables of a reference, as the adapter has them.
+--- Variables of a reference, as the adapter has them; groups come last.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param arguments table
@@ -53,10 +53,17 @@ end
 ---@return mcp-tools.Error?
 function M.of(ctx, entry, arguments, ms)
   local body, err = request.send(ctx, entry, 'variables', arguments, ms)
-  return body and (body.variables or {}), err
+  if not body then
+    return nil, err
+  end
+  local list, groups = {}, {}
+  for _, variable in ipairs(body.variables or {}) do
+    table.insert(is_group(variable) and groups or list, variable)
+  end
+  return vim.list_extend(list, groups)
 end
 
---- What is local in a frame.
+--- What is local in a frame, groups included.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame_id integer
@@ -76,12 +83,7 @@ function M.locals(ctx, entry, frame_id, ms)
     if not variables then
       return nil, fault
     end
-    vim.list_extend(
-      list,
-      vim.tbl_filter(function(variable)
-        return not is_group(variable)
-      end, variables)
-    )
+    vim.list_extend(list, variables)
   end
   return list, nil, first
 end
@@ -135,6 +137,9 @@ function M.changes(ctx, entry, frame)
   local place = ('%s\n%s'):format((frame.source or {}).path or '', frame.name or '')
   local before = entry.seen and entry.seen.place == place and entry.seen.values or nil
   local now, lines, bytes, more = {}, {}, 0, 0
+  variables = vim.tbl_filter(function(variable)
+    return not is_group(variable)
+  end, variables)
   for i, variable in ipairs(variables) do
     if i > MAX_COMPARED then
       more = more + #variables - MAX_COMPARED

@@ -21,7 +21,7 @@ return {
         name = entry.name,
         adapter_type = entry.type,
         status = entry.ended and 'ended' or entry.stop and 'stopped' or 'running',
-        at = frame and stop.place_of(frame, ctx.root) or nil,
+        at = frame and stop.named(frame, ctx.root) or nil,
         parent_id = entry.root ~= entry.id and entry.root or nil,
         focused = focused ~= nil and focused.id == entry.id or nil,
         exit_code = entry.exit_code,

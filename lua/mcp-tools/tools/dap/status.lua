@@ -1,6 +1,6 @@
 --- The debug session in short.
 
-local place = require('mcp-tools.editor.dap.stop')
+local stop = require('mcp-tools.editor.dap.stop')
 local select = require('mcp-tools.editor.dap.select')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
@@ -35,7 +35,7 @@ return {
       return { active = false, message = err.message }
     end
     local state, which = tracker.state(entry)
-    local frame = which.stop and place.frame(ctx, which)
+    local frame = which.stop and stop.frame(ctx, which)
     return {
       active = true,
       id = which.id,
@@ -43,7 +43,7 @@ return {
       status = state,
       reason = which.stop and which.stop.reason or nil,
       stopped_thread_id = which.stop and which.stop.thread_id or nil,
-      at = frame and place.place_of(frame, ctx.root) or nil,
+      at = frame and stop.named(frame, ctx.root) or nil,
       adapter_type = which.type,
       capabilities = args.capabilities and capabilities(which.session) or nil,
     }

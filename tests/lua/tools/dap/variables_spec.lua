@@ -1,0 +1,197 @@
+-- What is told of variables: names and values apart, bounded, without secrets.
+
+local dap = require('dap_project')
+local t = require('helpers')
+
+local PROGRAM = table.concat({
+  'class Box:', -- 1
+  '    def __init__(self):',
+  '        self.size = 4', -- 3
+  '        self.label = "box"',
+  '', -- 5
+  'def work(count):',
+  '    box = Box()', -- 7
+  '    api_key = "k3y-k3y-k3y-k3y"',
+  '    secrets = {"first": "pa55-pa55", "second": "w0rd-w0rd"}', -- 9
+  '    settings = {"db_password": "pa55w0rd-pa55w0rd", "host": "localhost"}',
+  '    bearer = "ghp_0123456789abcdefghij0123456789"', -- 11
+  '    no_token = None',
+  '    long = "x" * 5000', -- 13
+  '    numbers = [str(i) + " and " + "y" * 300 for i in range(3000)]',
+  '    umlaut = "äöü"', -- 15
+  '    return box, settings',
+  '', -- 17
+  'work(2)',
+  '',
+}, '\n')
+
+local path
+before_each(function()
+  dap.open()
+  path = dap.write('vars.py', PROGRAM)
+end)
+after_each(dap.close)
+
+local SECRETS = { 'k3y', 'pa55', 'w0rd', 'ghp_' }
+
+local function without_secrets(answer)
+  local text = vim.json.encode(answer)
+  for _, secret in ipairs(SECRETS) do
+    t.ok(not text:find(secret, 1, true), secret .. ' is in ' .. text)
+  end
+  return answer
+end
+
+---@return table<string, table>
+local function by_name(answer)
+  local map = {}
+  for _, variable in ipairs(answer.variables or answer.locals) do
+    map[variable.name] = variable
+  end
+  return map
+end
+
+describe('a stopped program', function()
+  it('shows names, values and what is in them, secrets withheld', function()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
+    local stop = without_secrets(dap.run(path))
+    t.ok(#vim.json.encode(stop) < 800, 'a stop with large values is ' .. #vim.json.encode(stop))
+    local answer = without_secrets(dap.ok('dap_variables'))
+    local map = by_name(answer)
+    t.eq({ '2', 'int' }, { map.count.value, map.count.type })
+    t.eq({ '[secret]', nil }, { map.secrets.value, map.secrets.variables_reference })
+    t.eq({ '[secret]', 'None' }, { map.api_key.value, map.no_token.value })
+    t.eq("'äöü'", map.umlaut.value)
+    t.matches("'localhost'", map.settings.value)
+    t.ok(vim.fn.strchars(map.long.value) <= 201)
+
+    local names = without_secrets(dap.ok('dap_variables', { names_only = true }))
+    t.eq(answer.total, #names.variables)
+    t.eq(nil, by_name(names).count.value)
+    local some = dap.ok('dap_variables', { names = { 'count', 'long' }, max_chars = 10000 })
+    t.eq({ 2, '2' }, { some.total, by_name(some).count.value })
+    t.ok(#by_name(some).long.value >= 5000)
+
+    local fields = by_name(dap.ok('dap_variables', { variables_reference = map.box.variables_reference }))
+    t.eq({ '4', "'box'" }, { fields.size.value, fields.label.value })
+    local settings = dap.ok('dap_variables', { variables_reference = map.settings.variables_reference })
+    without_secrets(settings)
+    t.eq("'localhost'", by_name(settings)["'host'"].value)
+
+    local page = dap.ok('dap_variables', { variables_reference = map.numbers.variables_reference, count = 10 })
+    t.eq({ 10, 10 }, { #page.variables, page.next_start })
+    local next_page = { variables_reference = map.numbers.variables_reference, start = page.next_start, count = 1 }
+    t.matches('^.10 and', dap.ok('dap_variables', next_page).variables[1].value)
+    local all = { variables_reference = map.numbers.variables_reference, max_chars = 1000 }
+    local much = dap.ok('dap_variables', all)
+    t.matches('names, count or max_chars', much.values_left_out)
+    t.ok(#much.variables > 50 and #vim.json.encode(much) < 32 * 1024)
+
+    local evaluated = without_secrets(dap.ok('dap_evaluate', { expression = 'secrets' }))
+    t.eq({ '[secret]', nil }, { evaluated.result, evaluated.variables_reference })
+    without_secrets(dap.ok('dap_evaluate', { expression = 'settings["db_password"]' }))
+    without_secrets(dap.ok('dap_evaluate', { expression = 'bearer' }))
+    without_secrets(dap.ok('dap_evaluate', { expression = 'locals()', max_chars = 20000 }))
+    t.eq('2', dap.ok('dap_evaluate', { expression = 'len(secrets)' }).result)
+    without_secrets(dap.ok('dap_snapshot'))
+    without_secrets(dap.ok('dap_evaluate', { expression = 'print("password:", api_key)' }))
+  end)
+
+  it('is shown whole, by frames and scopes', function()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 7 })
+    dap.run(path)
+    local snapshot = dap.ok('dap_snapshot', { context_lines = 1 })
+    t.eq({ 'stopped', 'breakpoint', 'work (vars.py:7)', 2 }, {
+      snapshot.status,
+      snapshot.reason,
+      snapshot.at,
+      snapshot.total_frames,
+    })
+    t.eq({ 'count', '2' }, { snapshot.locals[1].name, snapshot.locals[1].value })
+    t.eq(3, #vim.split(snapshot.code, '\n'))
+    local stack = dap.ok('dap_stacktrace')
+    t.eq(
+      { 'work', 'vars.py', 7 },
+      { stack.stack_frames[1].name, stack.stack_frames[1].path, stack.stack_frames[1].line }
+    )
+    t.eq(1, #dap.ok('dap_stacktrace', { levels = 1, thread_id = stack.thread_id }).stack_frames)
+    local outer = stack.stack_frames[2].id
+    local scopes = dap.ok('dap_scopes', { frame_id = outer }).scopes
+    t.eq('Locals', scopes[1].name)
+    t.ok(by_name(dap.ok('dap_variables', { frame_id = outer }))['function variables'])
+    t.ok(dap.ok('dap_variables', { variables_reference = scopes[1].variables_reference }).total > 0)
+    t.eq('True', dap.ok('dap_evaluate', { expression = '"Box" in dir()', frame_id = outer }).result)
+    t.eq({ true, 1 }, {
+      dap.ok('dap_threads').threads[1].stopped,
+      dap.ok('dap_threads').total,
+    })
+    local here = dap.ok('dap_current_location', { context_lines = 0 })
+    t.eq({ 'vars.py', 7, 'work' }, { here.location.file, here.location.line, here.location.function_name })
+    t.eq('>7     box = Box()', here.code_context)
+    local status = dap.ok('dap_status', { capabilities = true })
+    t.eq({ true, 'stopped', 'python' }, { status.active, status.status, status.adapter_type })
+    t.ok(vim.list_contains(status.capabilities, 'SetVariable'))
+    local session = dap.ok('dap_sessions').sessions
+    t.eq({ true, 'work (vars.py:7)' }, { session[#session].focused, session[#session].at })
+  end)
+
+  it('is changed: locals, fields, expressions', function()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
+    dap.run(path)
+    local set = dap.ok('dap_set_variable', { name = 'count', value = '3 + 4' })
+    t.eq({ 'count', '7', 'int' }, { set.name, set.value, set.type })
+    t.eq('7', dap.ok('dap_evaluate', { expression = 'count' }).result)
+    local box = by_name(dap.ok('dap_variables')).box.variables_reference
+    t.eq('9', dap.ok('dap_set_variable', { name = 'size', value = '9', variables_reference = box }).value)
+    t.eq('10', dap.ok('dap_set_variable', { name = 'box.size', value = 'box.size + 1' }).value)
+    t.eq('10', dap.ok('dap_evaluate', { expression = 'box.size' }).result)
+    without_secrets(dap.ok('dap_set_variable', { name = 'api_key', value = '"k3y-new"' }))
+    t.eq('7', dap.ok('dap_set_variable', { name = 'count', value = 'nowhere' }).value) -- debugpy leaves it as it was
+    t.eq('tool_error', select(2, dap.call('dap_set_variable', { name = 'nowhere.size', value = '1' })).code)
+  end)
+
+  it('says why an expression failed, and when it takes too long', function()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
+    dap.run(path)
+    local _, err = dap.call('dap_evaluate', { expression = 'nowhere' })
+    t.eq('tool_error', err.code)
+    t.matches("Evaluation failed: .*'nowhere' is not defined", err.message)
+    _, err = dap.call('dap_evaluate', { expression = '__import__("time").sleep(1)', timeout_ms = 100 })
+    t.eq('timeout', err.code)
+    t.matches('within 100 ms', err.message)
+    _, err = dap.call('dap_evaluate', { expression = '' })
+    t.eq('validation_error', err.code)
+    _, err = dap.call('dap_variables', { session_id = 99 })
+    t.matches('no debug session 99; dap_sessions', err.message)
+  end)
+end)
+
+describe('without a session', function()
+  it('every tool that needs one says what to do', function()
+    for _, name in ipairs({
+      'terminate',
+      'disconnect',
+      'continue',
+      'step_over',
+      'step_into',
+      'step_out',
+      'pause',
+      'stacktrace',
+      'scopes',
+      'variables',
+      'threads',
+      'current_location',
+      'snapshot',
+      'exceptions',
+    }) do
+      local result, err = dap.call('dap_' .. name)
+      t.eq(nil, result)
+      t.eq('not_found', err.code)
+      t.matches('no active debug session', err.message)
+    end
+    t.eq('not_found', select(2, dap.call('dap_evaluate', { expression = '1' })).code)
+    t.eq('not_found', select(2, dap.call('dap_set_variable', { name = 'a', value = '1' })).code)
+    t.eq('not_found', select(2, dap.call('dap_run_to', { filename = path, line = 1 })).code)
+    t.eq(false, dap.ok('dap_status').active)
+  end)
+end)

@@ -1,6 +1,6 @@
 --- Prompt: debug the stopped program.
 
-local debugger = require('mcp-tools.editor.debugger')
+local debugger = require('mcp-tools.editor.dap.describe')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -503,7 +503,7 @@ describe('debug_stopped', function()
 
   it('does not wait for an adapter that says nothing', function()
     dap({ stopped_thread_id = 1, request = function() end })
-    t.matches('no answer within 3 s', project.prompt('debug_stopped'))
+    t.matches('has not answered within 3000 ms', project.prompt('debug_stopped'))
   end)
 end)
 

@@ -1,0 +1,229 @@
+-- What can be run, and how a run begins: configurations, trust, approval, adapters that are not there.
+
+local core = require('mcp-tools.core')
+local dap = require('dap_project')
+local t = require('helpers')
+
+before_each(dap.open)
+after_each(dap.close)
+
+local LAUNCH = [[
+{
+  // as VS Code writes it
+  "version": "0.2.0",
+  "configurations": [
+    {
+      "name": "Short", "type": "python", "request": "launch",
+      "program": "${workspaceFolder}/short.py", /* the file */
+      "args": ["a,]", "// no comment"],
+      "console": "integratedTerminal",
+      "windows": { "program": "none.py" },
+    },
+    { "name": "Ask", "type": "python", "request": "launch", "program": "${input:which}" }, // asks
+  ],
+}
+]]
+
+--- The person reads a file and trusts it.
+local function trust(path)
+  vim.cmd.edit(path)
+  vim.secure.trust({ action = 'allow', bufnr = 0 })
+  vim.cmd.enew()
+end
+
+---@param name string
+local function named(name)
+  for _, config in ipairs(dap.ok('dap_configurations').configurations) do
+    if config.name == name then
+      return config
+    end
+  end
+end
+
+describe('dap_configurations', function()
+  it("lists the editor's, and those of launch.json once the person trusts it", function()
+    local path = dap.write('.vscode/launch.json', LAUNCH)
+    dap.dap().configurations.python = {
+      { name = 'File', type = 'python', request = 'launch', program = '${file}' },
+      { name = 'Menu', type = 'nodejs', request = 'launch', program = function() end },
+    }
+    local answer = dap.ok('dap_configurations')
+    t.eq({ 2, { 'python' } }, { answer.total, answer.adapters })
+    t.eq({ 'File', 'python', '${file}' }, {
+      answer.configurations[1].name,
+      answer.configurations[1].source,
+      answer.configurations[1].program,
+    })
+    t.eq({ { 'program' }, true }, { answer.configurations[2].asks, answer.configurations[2].no_adapter })
+    t.eq('.vscode/launch.json', answer.withheld[1].path)
+    t.matches('not trusted.*:trust', answer.withheld[1].why)
+    local _, err = dap.call('dap_run', { configuration = 'Short' })
+    t.eq('not_found', err.code)
+    t.matches("none named 'Short'.*launch.json: .*not trusted", err.message)
+    trust(path)
+    t.eq({ '.vscode/launch.json', '${workspaceFolder}/short.py' }, { named('Short').source, named('Short').program })
+    t.eq({ 'program' }, named('Ask').asks)
+    t.eq(nil, dap.ok('dap_configurations').withheld)
+    local page = dap.ok('dap_configurations', { limit = 1, offset = 1 })
+    t.eq({ 'Menu', 2, 4 }, { page.configurations[1].name, page.next_offset, page.total })
+    dap.write('.vscode/launch.json', LAUNCH .. '\n') -- changed since
+    t.matches('not trusted', dap.ok('dap_configurations').withheld[1].why)
+  end)
+
+  it('says what is wrong with the file', function()
+    trust(dap.write('.vscode/launch.json', '{ "configurations": [ }'))
+    t.matches('no list of configurations', dap.ok('dap_configurations').withheld[1].why)
+  end)
+end)
+
+describe('dap_run', function()
+  it('runs a configuration by its name, without a terminal window, changed by what else is given', function()
+    dap.write('short.py', 'import sys, os\nprint(sys.argv[1:], os.environ.get("EXTRA"), os.getcwd())\n')
+    trust(dap.write('.vscode/launch.json', LAUNCH))
+    local windows = vim.api.nvim_list_wins()
+    local answer = dap.ok('dap_run', { configuration = 'Short', env = { EXTRA = 'more' } })
+    t.eq({ 'ended', 0 }, { answer.status, answer.exit_code })
+    t.eq(("['a,]', '// no comment'] more %s"):format(dap.root), answer.output)
+    t.eq(windows, vim.api.nvim_list_wins())
+    local other = dap.ok('dap_run', { configuration = 'Ask', program = 'short.py', args = { 'x' } })
+    t.matches("%['x'%] None", other.output)
+  end)
+
+  it('takes ${file} for what the person looks at, anywhere in a value', function()
+    vim.cmd.edit(dap.write('short.py', 'import sys\nprint(sys.argv[1])\n'))
+    t.terminal() -- an agent's own
+    local answer = dap.run('${file}', { args = { 'at ${fileBasename} in ${workspaceFolder}' } })
+    t.eq('at short.py in ' .. dap.root, answer.output)
+  end)
+
+  it('answers at once when it need not wait, and the end is told later', function()
+    local path = dap.write('short.py', 'print("over")\n')
+    local answer = dap.run(path, { wait_until_paused = false })
+    t.eq('running', answer.status)
+    t.eq({ 'ended', 'over' }, {
+      dap.ok('dap_wait_until_paused').status,
+      dap.ok('dap_program_output').lines[1],
+    })
+  end)
+
+  it('stops at exceptions from the beginning where that is asked for', function()
+    local path = dap.write('caught.py', 'try:\n    int("x")\nexcept ValueError:\n    pass\n')
+    local answer = dap.run(path, { exception_filters = { 'raised' } })
+    t.eq({ 'exception', '<module> (caught.py:2)' }, { answer.reason, answer.at })
+  end)
+
+  it('says what is wrong, and starts nothing', function()
+    local path = dap.write('short.py', 'print("over")\n')
+    local whole = { type = 'python', request = 'launch', name = 'x', program = path }
+    dap.dap().adapters.gone = { type = 'executable', command = '/nowhere/adapter' }
+    dap.dap().adapters.silent = { type = 'server', port = 1 }
+    for _, case in ipairs({
+      { { type = 'pyhton' }, 'not_found', "no adapter 'pyhton'.*did you mean 'python'" },
+      { { type = 'gone' }, 'not_found', 'not there: /nowhere/adapter' },
+      { { request = 'start' }, 'validation_error', 'request' },
+      { { program = 'none.py' }, 'not_found', 'program: there is no file' },
+      { { options = { args = { '${input:which}' } } }, 'validation_error', 'would ask the person for args' },
+      { { configuration = 'None' }, 'not_found', "none named 'None'; dap_configurations" },
+      { { options = { python = { '/nowhere/python' } } }, 'tool_error', 'refused to launch: ' },
+    }) do
+      local result, err = dap.call('dap_run', vim.tbl_extend('force', whole, case[1]))
+      t.eq({ nil, case[3] }, { result, case[3] })
+      t.eq(case[2], err.code)
+      t.matches(case[3], err.message)
+    end
+    for _, field in ipairs({ 'type', 'request', 'name' }) do
+      local args = vim.deepcopy(whole)
+      args[field] = nil
+      t.matches(field .. ': needed, unless', select(2, dap.call('dap_run', args)).message)
+    end
+    t.wait(function()
+      return next(dap.dap().sessions()) == nil
+    end, 5000, 'the end of what was refused')
+  end)
+
+  it('attaches to a program, and leaves it running', function()
+    local server = assert(vim.uv.new_tcp())
+    server:bind('127.0.0.1', 0)
+    local port = server:getsockname().port
+    server:close()
+    local gate = dap.root .. '/gate'
+    local path =
+      dap.write('waiting.py', ('import os, time\nwhile not os.path.exists(%q):\n    time.sleep(0.02)\n'):format(gate))
+    local out = {}
+    local job = vim.fn.jobstart({ dap.python, '-m', 'debugpy', '--listen', '127.0.0.1:' .. port, path }, {
+      on_exit = function(_, code)
+        out.code = code
+      end,
+    })
+    dap.dap().adapters.attached = { type = 'server', host = '127.0.0.1', port = port }
+    local attach = {
+      type = 'attached',
+      request = 'attach',
+      name = 'attach',
+      host = '127.0.0.1',
+      port = port,
+      wait_timeout_ms = 100,
+    }
+    local answer, err
+    for _ = 1, 20 do -- until it listens
+      answer, err = dap.call('dap_run', attach)
+      if answer or out.code then
+        break
+      end
+      t.matches('ended before the program began', err.message)
+      vim.wait(200)
+    end
+    t.eq(nil, err)
+    t.eq('still_running', answer.status)
+    local point = dap.ok('dap_set_breakpoint', { filename = path, line = 3 })
+    t.eq(true, point.verified)
+    t.eq('<module> (waiting.py:3)', dap.ok('dap_wait_until_paused').at)
+    dap.ok('dap_disconnect', { terminate_debuggee = false })
+    t.eq(nil, out.code)
+    dap.write('gate', '')
+    t.wait(function()
+      return out.code
+    end, 10000, 'the end of the program')
+    t.eq(0, out.code)
+    vim.fn.jobstop(job)
+  end)
+end)
+
+describe('approval', function()
+  it('is asked for by whatever runs or changes, with what it would do; the rest only reads', function()
+    local args = {
+      name = 'x',
+      type = 'python',
+      request = 'launch',
+      program = dap.write('short.py', ''),
+      line = 3,
+      expression = 'danger()',
+      value = '1',
+      filters = { 'raised' },
+      terminate_debuggee = true,
+      condition = 'danger()',
+    }
+    local asked, reads = 0, 0
+    for _, file in ipairs(require('mcp-tools.discovery.bundled_files').of('tools')) do
+      local def = file.group == 'dap' and require(file.module)
+      if def and def.annotations.read_only then
+        reads = reads + 1
+        t.eq(nil, def.needs_approval)
+      elseif def then
+        asked = asked + 1
+        local reason = def.needs_approval
+        reason = type(reason) == 'function' and reason(args) or reason
+        t.eq('string', type(reason))
+        t.eq('string', type(def.preview(args)))
+      end
+      t.ok(not def or #def.description <= 300, file.name)
+    end
+    t.eq({ 16, 12 }, { asked, reads })
+    local run = require('mcp-tools.tools.dap.run')
+    t.matches('runs .*short.py under the debugger', run.needs_approval(args))
+    t.matches('program = ".*/short.py"', run.preview(args))
+    t.matches('request = "launch"', run.preview(args))
+    t.eq(false, require('mcp-tools.tools.dap.exceptions').needs_approval({}))
+    t.eq({}, core.get() and require('mcp-tools').report().failures)
+  end)
+end)

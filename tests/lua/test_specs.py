@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,11 @@ SLOW = (
     "editor/lsp/core_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
+    "tools/dap/breakpoints_spec.lua",
+    "tools/dap/configurations_spec.lua",
+    "tools/dap/person_spec.lua",
+    "tools/dap/running_spec.lua",
+    "tools/dap/variables_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [
@@ -28,15 +34,36 @@ SPECS = [
 ]
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
-    """All tests of the spec pass."""
+DAP_SPECS = [
+    pytest.param(path, id=path.stem)
+    for path in sorted((HERE / "tools" / "dap").glob("*_spec.lua"))
+    if path.stem != "missing_spec"
+]
+"""They debug programs, by the tests' own client of debug adapters (dap_client/) or by nvim-dap."""
+
+
+def run(spec: Path, nvim_program: Path, home: Home, **variables: str) -> None:
+    """Fails with the tests of a spec that have failed."""
     # A `python3` that a version manager put on PATH is a shell script, which costs more than what it starts.
     programs = home.make("bin")
     (programs / "python3").symlink_to(Path(sys.executable).resolve())
-    environment = home.environment()
+    environment = home.environment() | variables
     environment["PATH"] = f"{programs}:{environment['PATH']}"
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", "-n", "-l", HERE / "run.lua", spec]
     done = processes.run(command, cwd=home.make("cwd"), env=environment, timeout=50)
     report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
     assert done.returncode == 0, f"{report}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
+    """All tests of the spec pass."""
+    run(spec, nvim_program, home)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NVIM_DAP_PATH" not in os.environ, reason="NVIM_DAP_PATH names no checkout of nvim-dap")
+@pytest.mark.parametrize("spec", DAP_SPECS)
+def test_with_nvim_dap(spec: Path, nvim_program: Path, home: Home) -> None:
+    """The tools that debug do with nvim-dap what they do with the tests' own client."""
+    run(spec, nvim_program, home, DAP_CLIENT=os.environ["NVIM_DAP_PATH"])

@@ -94,7 +94,9 @@ function M.configuration(args, root)
     end
   end
   config = vim.tbl_extend('force', config, args.options or {})
-  config.console = config.console or 'internalConsole'
+  if config.request == 'launch' then
+    config.console = config.console or 'internalConsole'
+  end
   for _, field in ipairs({ 'type', 'request', 'name' }) do
     if type(config[field]) ~= 'string' then
       return nil, errors.new('validation_error', ('%s: needed, unless a configuration has it'):format(field))

@@ -61,7 +61,6 @@ local watchers = {}
 local ours = setmetatable({}, { __mode = 'k' })
 
 ---@class mcp-tools.dap.Expected a session that a tool is about to start
----@field name string
 ---@field type string
 ---@field known table<integer, table>
 ---@field filters string[]?
@@ -120,7 +119,7 @@ end
 ---@param entry mcp-tools.dap.Entry
 local function claim(entry)
   for i, each in ipairs(expected) do
-    if each.name == entry.name and each.type == entry.type and not each.known[entry.id] then
+    if each.type == entry.type and not each.known[entry.id] then -- names may have held variables
       table.remove(expected, i)
       each.entry = entry
       entry.resumed_by, entry.filters = 'tool', each.filters
@@ -339,12 +338,12 @@ function M.attach()
   return dap
 end
 
---- The next new session of this name and type is a tool's.
+--- The next new session of this type is a tool's.
 ---@param config table
 ---@param filters string[]? of exceptions
 ---@return mcp-tools.dap.Expected
 function M.expect(config, filters)
-  local each = { name = config.name, type = config.type, known = client.sessions(), filters = filters }
+  local each = { type = config.type, known = client.sessions(), filters = filters }
   table.insert(expected, each)
   return each
 end

@@ -1,0 +1,154 @@
+-- What is known of sessions, by the events that a client of debug adapters tells.
+
+local sessions = require('mcp-tools.editor.dap.select')
+local tracker = require('mcp-tools.editor.dap.tracker')
+local t = require('helpers')
+
+local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
+vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'dap_client')
+
+local dap, next_id
+
+--- A session as a client has it, without an adapter.
+local function session(parent)
+  next_id = next_id + 1
+  local made = { id = next_id, config = { name = 'made', type = 'none' }, parent = parent, on_close = {}, threads = {} }
+  function made:request(command, arguments)
+    self.asked = { command, arguments }
+  end
+  return made
+end
+
+--- Tells what happened in one.
+local function event(name, of, body)
+  for _, listener in pairs(dap.listeners.before['event_' .. name]) do
+    listener(of, body)
+  end
+  return body
+end
+
+local function response(name, of, ...)
+  for _, listener in pairs(dap.listeners.before[name]) do
+    listener(of, ...)
+  end
+end
+
+before_each(function()
+  package.loaded.dap = nil
+  dap = require('dap')
+  next_id = 0
+  tracker.attach()
+end)
+
+describe('a session that another one has started', function()
+  it('stops for both, prints for both, and ends alone', function()
+    local parent = session()
+    local child = session(parent)
+    event('process', parent, {})
+    event('output', child, { category = 'stdout', output = 'from the child\n' })
+    event('stopped', child, { threadId = 7, reason = 'breakpoint' })
+    local root = tracker.get(parent.id)
+    local state, which = tracker.state(root)
+    t.eq({ 'stopped', child.id }, { state, which.id })
+    t.eq({ child.id, parent.id }, { sessions.stopped({ session_id = parent.id }).id, which.root })
+    t.eq('from the child', root.output:after('all', 0)[1].text)
+    event('terminated', child, {})
+    t.eq('running', (tracker.state(root)))
+    t.eq('running', (tracker.state(which)))
+    event('terminated', parent)
+    t.eq('ended', (tracker.state(root)))
+  end)
+end)
+
+describe('a stop', function()
+  it('is the first one, when other threads stop meanwhile', function()
+    local one = session()
+    event('stopped', one, { threadId = 1, reason = 'breakpoint' })
+    event('stopped', one, { threadId = 2, reason = 'breakpoint' })
+    event('continued', one, { threadId = 2, allThreadsContinued = false })
+    local entry = tracker.get(one.id)
+    t.eq(1, entry.stop.thread_id)
+    event('continued', one, { threadId = 1, allThreadsContinued = false })
+    t.eq(nil, entry.stop)
+    event('stopped', one, { threadId = 2, reason = 'step' })
+    event('continued', one, {})
+    t.eq('running', (tracker.state(entry)))
+  end)
+
+  it("moves nobody's cursor after a tool's step, and the person's after their own", function()
+    local one = session()
+    t.eq(nil, event('stopped', one, { threadId = 1, reason = 'entry' }).preserveFocusHint)
+    local ours = { threadId = 1 }
+    tracker.resuming(tracker.get(one.id), ours)
+    response('next', one, nil, {}, ours)
+    t.eq(true, event('stopped', one, { threadId = 1, reason = 'step' }).preserveFocusHint)
+    response('next', one, nil, {}, { threadId = 1 })
+    t.eq(nil, event('stopped', one, { threadId = 1, reason = 'step' }).preserveFocusHint)
+  end)
+
+  it('is taken back when the adapter refuses to go on', function()
+    local one = session()
+    event('stopped', one, { threadId = 1, reason = 'entry' })
+    local entry = tracker.get(one.id)
+    local undo = tracker.resuming(entry, { threadId = 1 })
+    t.eq('running', (tracker.state(entry)))
+    undo()
+    t.eq('stopped', (tracker.state(entry)))
+  end)
+
+  it('of before the first tool is known', function()
+    local one = session()
+    one.stopped_thread_id = 3
+    dap.sessions()[one.id] = one
+    package.loaded.dap = setmetatable({}, { __index = dap }) -- loaded anew
+    tracker.attach()
+    t.eq({ 3, 'stopped before' }, { tracker.get(one.id).stop.thread_id, tracker.get(one.id).stop.reason })
+  end)
+end)
+
+describe('a breakpoint', function()
+  it('is known as the adapter has it, also when that changes later', function()
+    local one = session()
+    response(
+      'setBreakpoints',
+      one,
+      nil,
+      { breakpoints = { { verified = false, id = 5, message = 'not yet' }, { verified = true, line = 9 } } },
+      { source = { path = '/a.py' }, breakpoints = { { line = 3 }, { line = 8 } } }
+    )
+    local bound = tracker.get(one.id).bound['/a.py']
+    t.eq({ false, 'not yet', 3 }, { bound[3].verified, bound[3].message, bound[3].line })
+    t.eq({ true, 9 }, { bound[8].verified, bound[8].line })
+    event('breakpoint', one, { reason = 'changed', breakpoint = { id = 5, verified = true, line = 4 } })
+    t.eq({ true, nil, 4 }, { bound[3].verified, bound[3].message, bound[3].line })
+  end)
+end)
+
+describe('sessions that have ended', function()
+  it('are kept, the last five', function()
+    for _ = 1, 9 do
+      local one = session()
+      event('output', one, { output = 'text\n' })
+      event('terminated', one)
+    end
+    t.eq({ 5, 5, 9 }, { #tracker.all(), tracker.all()[1].id, tracker.all()[5].id })
+    t.eq(9, sessions.any({}).id)
+    t.eq('not_found', tracker.get(1) == nil and select(2, sessions.any({ session_id = 1 })).code)
+  end)
+
+  it('end by their closing, too, and tell who waits', function()
+    local one = session()
+    event('process', one, {})
+    local told = 0
+    local stop = tracker.on_news(function()
+      told = told + 1
+    end)
+    for _, on_close in pairs(one.on_close) do
+      on_close(one)
+    end
+    t.wait(function()
+      return told > 0 and tracker.get(one.id).ended
+    end)
+    stop()
+  end)
+end)

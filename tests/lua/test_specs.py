@@ -22,6 +22,7 @@ SLOW = (
     "prompts/prompts_spec.lua",
     "tools/dap/breakpoints_spec.lua",
     "tools/dap/configurations_spec.lua",
+    "tools/dap/end_spec.lua",
     "tools/dap/person_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",

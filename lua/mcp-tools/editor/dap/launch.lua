@@ -212,7 +212,7 @@ function M.run(ctx, config, args)
     return nil, fault
   end
   local answer = control.answer(ctx, entry, args)
-  answer.session_id = entry.id
+  answer.session_id = answer.session_id or entry.id
   return answer
 end
 

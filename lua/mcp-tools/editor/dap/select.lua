@@ -13,6 +13,19 @@ local M = {}
 --- The argument that every tool of a session has.
 M.ARG = { type = 'integer', description = 'Of dap_sessions; default: the focused session', minimum = 1 }
 
+--- The last session that another one has started: the first often only starts others, and has no program.
+---@param entry mcp-tools.dap.Entry
+---@return mcp-tools.dap.Entry
+local function youngest(entry)
+  local family = tracker.family(entry.root)
+  for i = #family, 1, -1 do
+    if entry.id == entry.root and not family[i].ended then
+      return family[i]
+    end
+  end
+  return entry
+end
+
 ---@param id integer?
 ---@return mcp-tools.dap.Entry?
 local function meant(id)
@@ -22,12 +35,12 @@ local function meant(id)
   local focused = client.focused()
   local entry = focused and tracker.get(focused.id)
   if entry and not entry.ended then
-    return entry
+    return youngest(entry)
   end
   local all = tracker.all()
   for i = #all, 1, -1 do
     if not all[i].ended and all[i].root == all[i].id then
-      return all[i]
+      return youngest(all[i])
     end
   end
   return all[#all]

@@ -3,6 +3,7 @@
 local control = require('mcp-tools.editor.dap.control')
 local select = require('mcp-tools.editor.dap.select')
 local stop = require('mcp-tools.editor.dap.stop')
+local tracker = require('mcp-tools.editor.dap.tracker')
 
 return {
   name = 'dap_disconnect',
@@ -25,7 +26,7 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local ok, fault = control.disconnect(ctx, entry, args.terminate_debuggee)
+    local ok, fault = control.disconnect(ctx, tracker.get(entry.root) or entry, args.terminate_debuggee)
     if not ok then
       return ctx(nil, fault)
     end

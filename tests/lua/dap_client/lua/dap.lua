@@ -1,6 +1,6 @@
 -- A small debug adapter client with the face of nvim-dap's module, as far as the tools use it.
 -- Receives: configurations, requests. Sends: sessions over stdin and stdout or TCP; events to listeners.
--- Does not know about: windows. Sessions of sessions and adapters that are functions are nvim-dap's alone.
+-- Does not know about: windows, adapters that are functions.
 
 local uv = vim.uv
 
@@ -67,6 +67,10 @@ function Session:close()
   end
   self.closed = true
   sessions[self.id] = nil
+  if self.parent then
+    self.parent.children[self.id] = nil
+    self.parent = nil
+  end
   for _, fn in pairs(self.on_close) do
     pcall(fn, self)
   end
@@ -132,6 +136,9 @@ local EVENTS = {
   end,
   stopped = function(self, body)
     self.stopped_thread_id = body.threadId
+    if not (focused and focused.stopped_thread_id) then
+      focus(self)
+    end
     if not body.preserveFocusHint then
       self:request('stackTrace', { threadId = body.threadId }, function(_, answer)
         local frame = answer and answer.stackFrames[1]
@@ -165,6 +172,11 @@ function Session:take(message)
       EVENTS[message.event](self, message.body)
     end
     call(M.listeners.after[name], self, message.body)
+  elseif message.command == 'startDebugging' then
+    local config = message.arguments.configuration
+    config.request = message.arguments.request
+    M.run(config, { new = true, parent = self })
+    self:send({ type = 'response', request_seq = message.seq, success = true, command = message.command })
   end
 end
 
@@ -245,6 +257,7 @@ function M.run(config, opts)
     capabilities = {},
     threads = {},
     children = {},
+    parent = opts.parent,
     on_close = {},
     waiting = {},
     unread = '',
@@ -264,8 +277,12 @@ function M.run(config, opts)
       end)
     end)
   end)
-  sessions[self.id] = self
-  focus(self)
+  if self.parent then
+    self.parent.children[self.id] = self
+  else
+    sessions[self.id] = self
+    focus(self)
+  end
 end
 
 return M

@@ -98,7 +98,7 @@ function M.list(kind, revision, seen_by)
     reply.unchanged = true
   else
     reply.json = lists.json(kind, view)
-    if kind == 'tools' then
+    if kind == 'tools' and not is_pending(kind) then
       vim.schedule(tell_mistyped) -- by now everybody has registered their tools, as far as can be known
     end
   end

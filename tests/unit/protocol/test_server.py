@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridge.calls.runner import Calls
 from bridge.errors import Code
-from bridge.model import Kind, Limits, Outcome, Settings, ToolError, View
+from bridge.model import Kind, Limits, Outcome, Scope, Settings, ToolError, View
 from bridge.model import Listing as ListingReply
 from bridge.protocol.definitions import CursorError, Definitions, Listing, ListingError, page
 from bridge.protocol.dispatch import Dispatch
@@ -323,6 +323,26 @@ async def test_a_silent_editor() -> None:
     with pytest.raises(ListingError) as caught:
         await Listing(editor, "resources").refresh()
     assert caught.value.code == Code.EDITOR_GONE
+
+
+async def test_news_of_a_list_that_is_not_all() -> None:
+    """A change that is not in the list is no news; nor is one that was told. Where nobody can know, it is."""
+    editor = MemoryEditor(Settings())
+    editor.add_tool("lsp_hover", fail)
+    listing = Listing(editor, "tools", deadline=0.2, view=View("c", Scope(("lsp",))))
+    await listing.refresh()
+    editor.add_tool("dap_step", fail)
+    listing.change()
+    assert not await listing.is_news()
+    editor.add_tool("lsp_rename", fail)
+    listing.change()
+    assert await listing.is_news()
+    listing.change()
+    assert not await listing.is_news()
+    editor.silent = True
+    listing.change()
+    assert await listing.is_news()
+    editor.close()
 
 
 class Held(MemoryEditor):

@@ -26,6 +26,7 @@ SLOW = (
     "tools/dap/person_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
+    "tools/git_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [

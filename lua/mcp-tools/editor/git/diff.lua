@@ -1,0 +1,130 @@
+--- A diff of git, file by file: each is judged by itself, and only what may be shown is asked for.
+---
+--- Receives: what is compared with what, as a command of git; a file or folder.
+--- Sends: which files differ and by how much; the text of the differences.
+--- Does not know about: what a tool or prompt says of them.
+
+local access = require('mcp-tools.files.access')
+local revision = require('mcp-tools.editor.git.revision')
+
+local M = {}
+
+--- Files that one diff is asked about: a command line has an end, too.
+M.MAX_FILES = 2000
+--- Files that are looked at before the editor has its turn.
+local LOOKS = 50
+
+local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\a'] = '\\a', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n' }
+ESCAPES['\v'], ESCAPES['\f'], ESCAPES['\r'] = '\\v', '\\f', '\\r'
+
+--- A name as git writes it in the head of a diff.
+---@param name string
+---@return string
+local function quoted(name)
+  local escaped, n = name:gsub('[%c"\\]', function(char)
+    return ESCAPES[char] or ('\\%03o'):format(char:byte())
+  end)
+  return n > 0 and '"' .. escaped .. '"' or name
+end
+
+--- The parts of a diff that are about these files; a folder with the name of a file brings along what is in it.
+---@param text string
+---@param files string[]
+---@return string
+local function parts_about(text, files)
+  local heads = {}
+  for _, name in ipairs(files) do
+    heads[('diff --git %s %s'):format(quoted('a/' .. name), quoted('b/' .. name))] = true
+    heads[('diff --cc %s'):format(quoted(name))] = true -- of a merge that is not done
+  end
+  local kept, start = {}, 1
+  local merging = text:find('diff --cc ', 1, true) ~= nil
+  while start <= #text do
+    local stop = text:find('\ndiff --git ', start, true) or #text
+    stop = merging and math.min(stop, text:find('\ndiff --cc ', start, true) or stop) or stop
+    local part = text:sub(start, stop)
+    local head, rest = part:match('^([^\n]*)\n(.*)$')
+    if rest and rest ~= '' and heads[head] then -- no more than a head: touched, but the same
+      kept[#kept + 1] = part
+    end
+    start = stop + 1
+  end
+  return table.concat(kept)
+end
+
+---@class mcp-tools.git.Changed
+---@field path string relative to the project
+---@field added integer? nil: it is no text
+---@field deleted integer?
+
+---@class mcp-tools.git.Files
+---@field files mcp-tools.git.Changed[]
+---@field withheld string[] changed too, but not to be shown
+---@field total integer
+---@field cut boolean there are more than were looked at
+
+--- Which files differ, and which of them may be shown; each is looked up on the disk, so the editor has its turn in
+--- between. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param command string[] `diff` or `show` with what is compared
+---@param path? string resolved; only this file or folder
+---@return mcp-tools.git.Files?
+---@return string? fault
+function M.files(ctx, command, path)
+  local args = vim.list_extend(vim.list_slice(command), { '--no-renames', '--numstat', '-z', '--relative', '--', path })
+  local listed = revision.ask(ctx, args)
+  if not listed.ok then
+    return nil, listed.fault
+  end
+  local all, readable, seen = revision.entries(listed.stdout), access.files(ctx.root), {}
+  local found = { files = {}, withheld = {}, total = 0, cut = listed.cut }
+  for i, entry in ipairs(all) do
+    local added, deleted, name = entry:match('^\n?([%d-]+)\t([%d-]+)\t(.+)$')
+    if name and not seen[name] then -- one that is not merged comes twice
+      seen[name] = true
+      found.total = found.total + 1
+      if found.total > M.MAX_FILES then
+        found.cut = true
+      elseif readable(name) then
+        table.insert(found.files, { path = name, added = tonumber(added), deleted = tonumber(deleted) })
+      else
+        table.insert(found.withheld, name)
+      end
+    end
+    if i % LOOKS == 0 then
+      coroutine.yield()
+    end
+  end
+  return found
+end
+
+--- What differs in these files. Named one by one, so that what is withheld is not asked for in the first place. In a
+--- coroutine.
+---@param ctx mcp-tools.Ctx
+---@param command string[] as for `files`
+---@param files mcp-tools.git.Changed[]
+---@param limit integer bytes
+---@param context? integer lines around each change
+---@return string? text
+---@return boolean|string|nil cut or the fault
+function M.text(ctx, command, files, limit, context)
+  if #files == 0 then
+    return '', false
+  end
+  local names = {}
+  for i, file in ipairs(files) do
+    names[i] = file.path
+  end
+  local args = vim.list_extend(vim.list_slice(command), { '--no-renames', '--relative' })
+  if context then
+    table.insert(args, '--unified=' .. context)
+  end
+  table.insert(args, '--')
+  local done = revision.ask(ctx, vim.list_extend(args, names), limit)
+  if not done.ok then
+    return nil, done.fault
+  end
+  return parts_about(done.stdout, names), done.cut
+end
+
+return M

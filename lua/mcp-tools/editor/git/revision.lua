@@ -1,0 +1,125 @@
+--- Revisions as people write them, and what every question to git about the project needs.
+---
+--- Receives: names of revisions; arguments that name a file; a command of git that only reads.
+--- Sends: commits, places in the project, what git printed; or an error value that says what to give.
+--- Does not know about: diffs, tools, how git is kept from running other programs (editor/git.lua).
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local errors = require('mcp-tools.errors')
+local git = require('mcp-tools.editor.git')
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+--- Is it the name of a revision, and nothing that git would take for an option or a range of files?
+---@param name string
+---@return boolean
+function M.is_name(name)
+  return #name <= 200 and name:find('^[%w_@][%w%._/@{}~^-]*$') ~= nil
+end
+
+--- Asks git about the project. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param args string[]
+---@param limit? integer bytes
+---@param stdin? string
+---@return mcp-tools.process.Result
+function M.ask(ctx, args, limit, stdin)
+  return git.await(args, { ctx = ctx, cwd = ctx.root, limit = limit, stdin = stdin })
+end
+
+--- Whole entries of what was printed with NUL after each, also when it was cut.
+---@param text string
+---@return string[]
+function M.entries(text)
+  local list = {}
+  for entry in text:gmatch('([^%z]*)%z') do
+    list[#list + 1] = entry
+  end
+  return list
+end
+
+--- The commit of a revision, in full. Only a commit: the diff of two blobs has whatever name was asked for. In a
+--- coroutine.
+---@param ctx mcp-tools.Ctx
+---@param name string
+---@return string? commit
+---@return string? fault
+function M.commit(ctx, name)
+  local found = M.ask(ctx, { 'rev-parse', '--verify', '--end-of-options', name .. '^{commit}' })
+  local commit = found.stdout:match('^(%x+)\n$')
+  if commit then
+    return commit
+  end
+  local unknown = found.code and found.stderr:find('single revision', 1, true)
+  return nil, unknown and name .. ' is no commit of this repository' or found.fault
+end
+
+--- The commit that an argument names. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param name string of the argument
+---@return string? commit nil, without an error, when it is not given
+---@return mcp-tools.Error? err
+function M.of_argument(ctx, args, name)
+  local given = args[name]
+  if not given then
+    return nil
+  elseif not M.is_name(given) then
+    local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
+    return nil, errors.new('validation_error', text:format(name, given))
+  end
+  local commit, fault = M.commit(ctx, given)
+  return commit, not commit and M.failed(('%s: %s'):format(name, fault)) or nil
+end
+
+--- What git said, as an error value.
+---@param fault string
+---@return mcp-tools.Error
+function M.failed(fault)
+  local missing = fault:find('not a git repository', 1, true) or fault:find('is no commit', 1, true)
+  return errors.new(missing and 'not_found' or 'tool_error', fault)
+end
+
+--- The file or folder of the project that `path` or `bufnr` names.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? } at most one of them
+---@return { path: string?, bufnr: integer? } place nothing in it when none is named
+---@return mcp-tools.Error? err
+function M.place(ctx, args)
+  if args.path == nil and args.bufnr == nil then
+    return {}
+  end
+  local found, err = buffers.find(args)
+  if not found then
+    return {}, err
+  elseif not found.path or found.path == '' then
+    return {}, errors.new('not_found', ('buffer %d has no file'):format(args.bufnr))
+  end
+  local resolved, why = access.path((paths.resolve(found.path)), ctx.root)
+  if not resolved then
+    return {}, errors.new('access_denied', ('%s: it cannot be looked at, it is %s'):format(args.path or 'bufnr', why))
+  end
+  return { path = resolved, bufnr = found.bufnr }
+end
+
+--- Files of the project with unsaved changes, which git does not see.
+---@param root string
+---@param below? string resolved; only this file, or those in this folder
+---@return string[]? names nil when there are none
+function M.unsaved(root, below)
+  local names = {}
+  for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
+    if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
+      local path = paths.resolve(info.name)
+      local wanted = not below or path == below or vim.startswith(path, below .. '/')
+      if wanted and paths.inside(path, root) then
+        names[#names + 1] = access.shown(path, root)
+      end
+    end
+  end
+  return #names > 0 and names or nil
+end
+
+return M

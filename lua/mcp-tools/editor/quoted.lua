@@ -1,0 +1,49 @@
+--- Text of files and programs as it may be quoted: UTF-8, without secrets, made in pieces.
+---
+--- Receives: text that may be long, the ctx of a `run` function.
+--- Sends: the text for an answer.
+--- Does not know about: whether the text may be given at all (files/access.lua).
+
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- Bytes of whole lines that are looked through in one go: about a millisecond's work.
+local PIECE = 16 * 1024
+
+--- Pieces of whole lines.
+---@param text string
+---@return fun(): string?
+local function pieces(text)
+  local at = 1
+  return function()
+    if at > #text then
+      return nil
+    end
+    local stop = text:find('\n', at + PIECE, true) or #text
+    local piece = text:sub(at, stop)
+    at = stop + 1
+    return piece
+  end
+end
+
+--- What a file says that may be read: names with values are left as they are. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@return string text
+---@return boolean lossy
+function M.file(ctx, text)
+  local pause, parts, lossy = turns.of(ctx), {}, false
+  redact.refresh(pause)
+  for piece in pieces(text) do
+    local whole, bad = utf8.repair(redact.quoted(piece, pause))
+    lossy = lossy or bad
+    parts[#parts + 1] = whole
+    pause()
+  end
+  return table.concat(parts), lossy
+end
+
+return M

@@ -1,0 +1,84 @@
+--- The history of the project, or of a file.
+
+local log = require('mcp-tools.editor.git.log')
+local revision = require('mcp-tools.editor.git.revision')
+
+--- Commits from where to where, and what else narrows them. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@return string[]? list
+---@return mcp-tools.Error? err
+local function arguments(ctx, args)
+  local list = { '--max-count=' .. args.limit + 1, '--skip=' .. args.offset }
+  for _, name in ipairs({ 'author', 'grep', 'since', 'until' }) do
+    if args[name] then
+      table.insert(list, ('--%s=%s'):format(name, args[name]))
+    end
+  end
+  if args.grep then
+    table.insert(list, '--regexp-ignore-case')
+  end
+  local tip, err = revision.of_argument(ctx, args, 'revision')
+  if err then
+    return nil, err
+  end
+  local base, bad = revision.of_argument(ctx, args, 'base')
+  if bad then
+    return nil, bad
+  end
+  table.insert(list, tip or 'HEAD')
+  if base then
+    table.insert(list, '^' .. base)
+  end
+  return list
+end
+
+return {
+  name = 'git_log',
+  description = 'Commits, newest first: id, author, date, subject; with body and files when asked for. Of a file or'
+    .. ' folder, of a range (base..revision), by author, words of the message or time. When the answer has next_offset'
+    .. ' there is more.',
+  args = {
+    path = { type = 'string', description = 'Only commits that touch this file or folder' },
+    bufnr = { type = 'integer', description = 'Only those of the file of this buffer; 0 = the current', minimum = 0 },
+    revision = { type = 'string', description = 'Commit, branch or tag to begin at; left out: HEAD' },
+    base = { type = 'string', description = 'Only commits that this one does not have' },
+    author = { type = 'string', description = 'Pattern of the name or address', maxLength = 200 },
+    grep = { type = 'string', description = 'Pattern in the message; letter case does not count', maxLength = 200 },
+    since = { type = 'string', description = 'Date, or such as "2 weeks ago"', maxLength = 100 },
+    ['until'] = { type = 'string', description = 'Date, or such as yesterday', maxLength = 100 },
+    body = { type = 'boolean', description = 'The whole message', default = false },
+    files = { type = 'boolean', description = 'The files of each commit ("M path")', default = false },
+    limit = { type = 'integer', description = 'At most so many commits', default = 20, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Commits to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local place, err = revision.place(ctx, args)
+    if err then
+      return ctx(nil, err)
+    end
+    local list, bad = arguments(ctx, args)
+    if not list then
+      return ctx(nil, bad)
+    end
+    local commits, fault, cut = log.find(ctx, list, place.path, args.files)
+    if not commits then
+      return ctx(nil, revision.failed(fault --[[@as string]]))
+    end
+    local more = #commits > args.limit
+    if more then
+      table.remove(commits)
+    end
+    for _, commit in ipairs(commits) do
+      commit.commit = commit.commit:sub(1, 12)
+      commit.parents = nil
+      commit.body = args.body and commit.body or nil
+    end
+    return {
+      commits = commits,
+      next_offset = (more or cut) and args.offset + #commits or nil,
+      narrow = cut and 'it was too much: give a smaller limit, or leave out files' or nil,
+    }
+  end,
+}

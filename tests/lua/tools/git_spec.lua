@@ -1,0 +1,321 @@
+local p = require('tools_project')
+local t = require('helpers')
+
+before_each(function()
+  p.open({ 'git' })
+  p.init()
+  p.write('a.lua', 'one\ntwo\nthree\n')
+  p.write('sub/b.lua', 'b\n')
+  p.write('.env', 'KEY=hidden\n')
+  p.commit('first\n\nwith a body, password=letmein')
+end)
+after_each(p.close)
+
+local function no_secret(value)
+  local text = vim.inspect(value)
+  t.ok(not text:find('hidden', 1, true), text)
+  return value
+end
+
+describe('git_status', function()
+  it('tells branch and files by what has become of them', function()
+    p.write('a.lua', 'one\n2\nthree\n')
+    p.git('add', 'a.lua')
+    p.write('a.lua', 'one\n3\nthree\n')
+    p.git('mv', 'sub/b.lua', 'sub/c d.lua')
+    p.write('new/x.lua', '')
+    p.write('new/ü.lua', '')
+    local status = p.ok('git_status')
+    t.eq({ 'main', 4 }, { status.branch, status.total })
+    t.eq({ 'M a.lua', 'R sub/b.lua -> sub/c d.lua' }, status.staged)
+    t.eq({ 'M a.lua' }, status.unstaged)
+    t.eq({ 'new/' }, status.untracked)
+    t.eq({ 'new/x.lua', 'new/ü.lua' }, p.ok('git_status', { untracked = 'all', path = 'new' }).untracked)
+    t.eq(nil, p.ok('git_status', { untracked = 'no' }).untracked)
+  end)
+
+  it('comes in pages, and names files with unsaved changes', function()
+    for i = 1, 5 do
+      p.write(i .. '.txt', '')
+    end
+    vim.cmd.edit(p.root .. '/a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
+    local page = p.ok('git_status', { limit = 2 })
+    t.eq({ { '1.txt', '2.txt' }, 2, 5 }, { page.untracked, page.next_offset, page.total })
+    page = p.ok('git_status', { limit = 2, offset = 4 })
+    t.eq({ { '5.txt' }, nil }, { page.untracked, page.next_offset })
+    t.eq({ 'a.lua' }, page.unsaved)
+  end)
+
+  it('tells what is half done, and the side of the other branch', function()
+    p.git('checkout', '-q', '-b', 'other')
+    p.write('a.lua', 'theirs\n')
+    p.commit('theirs')
+    p.git('checkout', '-q', 'main')
+    p.write('a.lua', 'ours\n')
+    p.commit('ours')
+    p.git('branch', '-q', '--set-upstream-to=other')
+    pcall(p.git, 'merge', 'other')
+    local status = p.ok('git_status')
+    t.eq({ 'merge', { 'UU a.lua' }, 'other', 1, 1 }, {
+      status.operation,
+      status.conflicts,
+      status.upstream,
+      status.ahead,
+      status.behind,
+    })
+    t.matches('theirs', p.ok('git_diff').diff)
+  end)
+
+  it('is of the folder that the project is', function()
+    p.write('a.lua', 'x')
+    p.write('sub/b.lua', 'x')
+    vim.fn.mkdir(p.root .. '/sub/.jj')
+    vim.cmd.cd(p.root .. '/sub')
+    t.eq({ 'M b.lua' }, p.ok('git_status').unstaged)
+  end)
+
+  it('says when there is no repository', function()
+    vim.fn.delete(p.root .. '/.git', 'rf')
+    vim.fn.mkdir(p.root .. '/.jj')
+    for _, name in ipairs({ 'git_status', 'git_diff', 'git_log', 'git_show' }) do
+      p.fails('not_found', 'not a git repository', name)
+    end
+  end)
+end)
+
+describe('git_diff', function()
+  it('compares working tree, index and commits', function()
+    p.write('a.lua', 'one\nstaged\nthree\n')
+    p.git('add', 'a.lua')
+    p.write('a.lua', 'one\nworking\nthree\n')
+    local diff = p.ok('git_diff')
+    t.matches('%-staged\n%+working', diff.diff)
+    t.eq({ 'full', 1, 1, 1 }, { diff.shown, diff.files, diff.added, diff.deleted })
+    t.matches('%-two\n%+staged', p.ok('git_diff', { staged = true }).diff)
+    t.matches('%-two\n%+working', p.ok('git_diff', { base = 'HEAD' }).diff)
+    p.commit('second')
+    t.eq('', p.ok('git_diff').diff)
+    t.matches('%-two\n%+working', p.ok('git_diff', { base = 'HEAD~1', target = 'HEAD' }).diff)
+    t.matches('%-working\n%+two', p.ok('git_diff', { base = 'HEAD', target = 'HEAD~1' }).diff)
+    p.git('checkout', '-q', '-b', 'side', 'HEAD~1')
+    p.write('sub/b.lua', 'side\n')
+    p.commit('side')
+    local since = p.ok('git_diff', { base = 'main', target = 'side', merge_base = true }).diff
+    t.matches('%+side', since)
+    t.ok(not since:find('working', 1, true))
+  end)
+
+  it('is of one file or folder, by path or buffer', function()
+    p.write('a.lua', 'x\n')
+    p.write('sub/b.lua', 'y\n')
+    vim.cmd.edit(p.root .. '/sub/b.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
+    for _, args in ipairs({ { path = 'sub' }, { path = p.root .. '/sub/b.lua' }, { bufnr = 0 } }) do
+      local diff = p.ok('git_diff', args)
+      t.eq({ 1, { 'sub/b.lua' } }, { diff.files, diff.unsaved })
+      t.matches('%+y', diff.diff)
+    end
+    t.eq(nil, p.ok('git_diff', { path = 'a.lua' }).unsaved)
+  end)
+
+  it('withholds sensitive files, and says so', function()
+    p.write('.env', 'KEY=hidden2\n')
+    p.write('a.lua', 'x\n')
+    local diff = no_secret(p.ok('git_diff'))
+    t.eq({ { '.env' }, 2 }, { diff.withheld, diff.files })
+    p.commit('both')
+    t.eq({ '.env' }, no_secret(p.ok('git_show')).withheld)
+    t.eq({ '.env' }, no_secret(p.ok('git_diff', { base = 'HEAD~1', target = 'HEAD' })).withheld)
+  end)
+
+  it('comes without context, then as counts, then as a total', function()
+    local lines = {}
+    for i = 1, 200 do
+      lines[i] = ('line %d'):format(i)
+    end
+    p.write('long.txt', table.concat(lines, '\n') .. '\n')
+    for i = 1, 60 do
+      p.write(('many/%d.txt'):format(i), 'x\n')
+    end
+    p.commit('many')
+    for i = 10, 200, 20 do
+      lines[i] = 'new'
+    end
+    p.write('long.txt', table.concat(lines, '\n') .. '\n')
+    local diff = p.ok('git_diff', { max_bytes = 1000 })
+    t.eq({ 'without context', 10, 10 }, { diff.shown, diff.added, diff.deleted })
+    t.matches('path', diff.narrow)
+    t.matches('%-line 10\n%+new\n@@', diff.diff)
+    for i = 1, 60 do
+      p.write(('many/%d.txt'):format(i), 'y\n')
+    end
+    diff = p.ok('git_diff', { max_bytes = 2000 })
+    t.eq({ 'counts per file', nil, 61 }, { diff.shown, diff.diff, diff.files })
+    t.matches('^%+10 %-10 long%.txt\n%+1 %-1 many/1%.txt\n', diff.counts)
+    diff = p.ok('git_diff', { max_bytes = 1000 })
+    t.eq({ 'total', nil, 61, 70 }, { diff.shown, diff.counts, diff.files, diff.added })
+  end)
+
+  it('refuses what names no commit, or something else than one', function()
+    local blob = p.git('rev-parse', 'HEAD:.env')
+    p.fails('not_found', 'base: .* is no commit of this repository', 'git_diff', { base = blob })
+    p.fails('not_found', 'revision: .* is no commit', 'git_show', { revision = blob })
+    p.fails('validation_error', '^base: .* is not the name of one revision', 'git_diff', { base = '--output=/tmp/x' })
+    p.fails('not_found', 'is no commit', 'git_log', { revision = 'main..HEAD' })
+    p.fails('validation_error', '^target: needs base', 'git_diff', { target = 'HEAD' })
+    p.fails('validation_error', '^target: .*staged', 'git_diff', { base = 'HEAD', target = 'HEAD', staged = true })
+    p.fails('validation_error', '^merge_base: needs base', 'git_diff', { merge_base = true })
+    p.fails('not_found', 'no buffer 999', 'git_diff', { bufnr = 999 })
+    p.fails('access_denied', 'outside the project', 'git_diff', { path = '/etc' })
+    p.fails('access_denied', '', 'git_diff', { path = '.env' })
+  end)
+end)
+
+describe('git_log', function()
+  it('gives commits in pages, with body and files when asked for', function()
+    p.write('a.lua', 'x\n')
+    p.commit('second')
+    local log = p.ok('git_log', { limit = 1 })
+    t.eq({ 'second', 'A Person', 1 }, { log.commits[1].subject, log.commits[1].author, log.next_offset })
+    t.matches('^%d%d%d%d%-%d%d%-%d%dT', log.commits[1].date)
+    log = p.ok('git_log', { offset = 1, body = true, files = true })
+    t.eq({ 1, nil }, { #log.commits, log.next_offset })
+    t.eq({ 'A .env', 'A a.lua', 'A sub/b.lua' }, log.commits[1].files)
+    t.matches('^with a body', log.commits[1].body)
+    t.ok(not log.commits[1].body:find('letmein', 1, true))
+    t.eq(nil, p.ok('git_log', { offset = 1 }).commits[1].body)
+  end)
+
+  it('narrows by file, range, author, words and time', function()
+    p.write('a.lua', 'x\n')
+    p.commit('Second thing')
+    local function subjects(args)
+      return vim.tbl_map(function(commit)
+        return commit.subject
+      end, p.ok('git_log', args).commits)
+    end
+    t.eq({ 'first' }, subjects({ path = 'sub' }))
+    t.eq({ 'Second thing' }, subjects({ base = 'HEAD~1' }))
+    t.eq({ 'first' }, subjects({ revision = 'HEAD~1' }))
+    t.eq({ 'Second thing' }, subjects({ grep = 'second' }))
+    t.eq({}, subjects({ author = 'nobody' }))
+    t.eq({}, subjects({ since = '2090-01-01' }))
+    t.eq({ 'Second thing', 'first' }, subjects({ ['until'] = 'now' }))
+  end)
+end)
+
+describe('git_blame', function()
+  it('gives runs of lines, with their text when asked for', function()
+    p.write('a.lua', 'one\n2\n3\n')
+    p.commit('second')
+    local runs = p.ok('git_blame', { path = 'a.lua' }).runs
+    t.eq({ { 1, 1, 'first' }, { 2, 3, 'second' } }, {
+      { runs[1].start_line, runs[1].end_line, runs[1].summary },
+      { runs[2].start_line, runs[2].end_line, runs[2].summary },
+    })
+    t.eq({ 'A Person', nil }, { runs[1].author, runs[1].text })
+    t.eq({ '2', '3' }, p.ok('git_blame', { path = 'a.lua', text = true }).runs[2].text)
+    t.eq('first', p.ok('git_blame', { path = 'a.lua', revision = 'HEAD~1' }).runs[1].summary)
+    local part = p.ok('git_blame', { path = 'a.lua', start_line = 2, limit = 1 })
+    t.eq({ 1, 2, 3 }, { #part.runs, part.runs[1].start_line, part.next_line })
+    t.eq(nil, p.ok('git_blame', { path = 'a.lua', start_line = 2, end_line = 3 }).next_line)
+  end)
+
+  it('counts lines as the person has them', function()
+    vim.cmd.edit(p.root .. '/a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+    local runs = p.ok('git_blame', { bufnr = 0 }).runs
+    t.eq({ nil, 1, 2, 4 }, { runs[1].commit, runs[1].end_line, runs[2].start_line, runs[2].end_line })
+  end)
+
+  it('says what is wrong', function()
+    p.fails('validation_error', 'exactly one of path and bufnr', 'git_blame', {})
+    p.fails('validation_error', 'end_line', 'git_blame', { path = 'a.lua', start_line = 3, end_line = 2 })
+    p.fails('validation_error', 'start_line: 9 is beyond the end; it has only 3 lines', 'git_blame', {
+      path = 'a.lua',
+      start_line = 9,
+    })
+    p.fails('tool_error', 'no such path', 'git_blame', { path = 'none.lua' })
+    p.fails('access_denied', '', 'git_blame', { path = '.env' })
+  end)
+end)
+
+describe('git_show', function()
+  it('gives a commit with what it changed', function()
+    p.write('a.lua', 'x\n')
+    p.write('sub/b.lua', 'y\n')
+    p.commit('second\n\nwhy')
+    local shown = p.ok('git_show')
+    t.eq({ 'second', 'why', 2, 'full' }, { shown.subject, shown.body, shown.files, shown.shown })
+    t.matches('%-two', shown.diff)
+    t.eq(1, p.ok('git_show', { path = 'sub' }).files)
+    local first = no_secret(p.ok('git_show', { revision = 'HEAD~1' }))
+    t.eq({ 'first', 3, { '.env' } }, { first.subject, first.files, first.withheld })
+    t.matches('new file', first.diff)
+  end)
+
+  it('gives what a merge brought', function()
+    p.git('checkout', '-q', '-b', 'side')
+    p.write('side.lua', 'side\n')
+    p.commit('side')
+    p.git('checkout', '-q', 'main')
+    p.write('main.lua', 'main\n')
+    p.commit('main')
+    p.git('merge', '-q', '-m', 'merged', 'side')
+    local shown = p.ok('git_show')
+    t.eq({ 'merged', 1, 2 }, { shown.subject, shown.files, #shown.parents })
+    t.matches('%+side', shown.diff)
+  end)
+
+  it('gives a file as it was', function()
+    p.write('a.lua', 'x\n')
+    p.git('rm', '-q', 'sub/b.lua')
+    p.commit('second')
+    local old = p.ok('git_show', { revision = 'HEAD~1', path = 'a.lua', text = true })
+    t.eq({ 'one\ntwo\nthree', 3, 1, 3, nil }, { old.text, old.lines, old.start_line, old.end_line, old.next_line })
+    old = p.ok('git_show', { revision = 'HEAD~1', path = 'a.lua', text = true, start_line = 2, limit = 1 })
+    t.eq({ 'two', 3 }, { old.text, old.next_line })
+    t.eq('b', p.ok('git_show', { revision = 'HEAD~1', path = 'sub/b.lua', text = true }).text)
+    p.fails('not_found', 'not in that commit', 'git_show', { path = 'sub/b.lua', text = true })
+    p.fails('not_found', 'not in that commit', 'git_show', { path = 'never.lua', text = true })
+    p.fails('validation_error', 'is a folder', 'git_show', { revision = 'HEAD~1', path = 'sub', text = true })
+    p.fails('validation_error', 'beyond the end', 'git_show', { path = 'a.lua', text = true, start_line = 5 })
+    p.fails('validation_error', 'text: needs the path', 'git_show', { text = true })
+    p.fails('access_denied', '', 'git_show', { path = '.env', text = true })
+  end)
+end)
+
+describe('a call of git', function()
+  it('runs nothing of the project, and is ended with its call', function()
+    local marker = p.base .. '/ran'
+    local script = p.write(p.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\ncat\n')
+    vim.uv.fs_chmod(script, 493)
+    for key, value in pairs({
+      ['filter.evil.clean'] = script,
+      ['diff.evil.command'] = script,
+      ['diff.evil.textconv'] = script,
+      ['core.fsmonitor'] = script,
+      ['core.pager'] = script,
+      ['log.showSignature'] = 'true',
+      ['gpg.program'] = script,
+    }) do
+      p.git('config', key, value)
+    end
+    p.write('.gitattributes', '* filter=evil diff=evil\n')
+    p.write('a.lua', 'two\n')
+    vim.fn.delete(marker)
+    for _, name in ipairs({ 'git_status', 'git_diff', 'git_log', 'git_show' }) do
+      p.ok(name)
+    end
+    vim.cmd.edit(p.root .. '/a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+    p.ok('git_blame', { bufnr = 0 })
+    p.ok('git_show', { path = 'a.lua', text = true })
+    t.eq(nil, vim.uv.fs_stat(marker))
+    local call = p.start('git_log')
+    call.cancel()
+    local _, err = call.wait()
+    t.eq('cancelled', err.code)
+  end)
+end)

@@ -5,6 +5,7 @@
 --- Does not know about: whether the text may be given at all (files/access.lua).
 
 local redact = require('mcp-tools.files.redact')
+local terminal_text = require('mcp-tools.util.terminal_text')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -44,6 +45,22 @@ function M.file(ctx, text)
     pause()
   end
   return table.concat(parts), lossy
+end
+
+--- What a program printed: plain text, without values of what is called a secret. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@return string text
+---@return boolean lossy
+function M.output(ctx, text)
+  local pause, parts, lossy = turns.of(ctx), {}, false
+  for piece in pieces(text) do
+    local whole, bad = utf8.repair(terminal_text.plain(piece))
+    lossy = lossy or bad
+    parts[#parts + 1] = whole
+    pause()
+  end
+  return redact.text(table.concat(parts), pause), lossy
 end
 
 return M

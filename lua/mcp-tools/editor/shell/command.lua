@@ -1,0 +1,107 @@
+--- A command as a tool is given it: a line for the shell, or a program with its arguments; where, and with what.
+---
+--- Receives: arguments of a tool; the root of the project.
+--- Sends: what is to be started, and the same for who has to agree.
+--- Does not know about: how it is run, what it prints.
+
+local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+--- Arguments of tools that start a command.
+M.ARGS = {
+  command = { type = 'string', description = 'A line for the shell (sh -c). Give command or argv' },
+  argv = {
+    type = 'array',
+    items = { type = 'string' },
+    minItems = 1,
+    description = 'A program and its arguments, without a shell',
+  },
+  cwd = { type = 'string', description = 'Folder to run it in; default: the project' },
+  env = { type = 'object', additionalProperties = { type = 'string' }, description = 'Environment variables to add' },
+}
+
+---@class mcp-tools.shell.Command
+---@field argv string[]
+---@field cwd string
+---@field env table<string, string>?
+---@field shown string the line, or the arguments quoted as a shell would need them
+
+--- An argument as a person reads it.
+---@param text string
+---@return string
+function M.quoted(text)
+  if text:find('^[%w_%-./:=@%%+,]+$') then
+    return text
+  end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- A list of arguments as one line.
+---@param argv string[]
+---@return string
+function M.line(argv)
+  return table.concat(vim.tbl_map(M.quoted, argv), ' ')
+end
+
+---@param line string
+---@return string[]
+local function shell(line)
+  if vim.fn.has('win32') == 1 then
+    return { 'cmd.exe', '/s', '/c', line }
+  end
+  return { 'sh', '-c', line }
+end
+
+--- What is to be run.
+---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
+---@param root string
+---@return mcp-tools.shell.Command?
+---@return mcp-tools.Error? err
+function M.of(args, root)
+  if (args.command == nil) == (args.argv == nil) then
+    return nil, errors.new('validation_error', 'give exactly one of command and argv')
+  elseif args.command and not args.command:find('%S') then
+    return nil, errors.new('validation_error', 'command: is empty')
+  end
+  local cwd, bad = root, nil
+  if args.cwd then
+    cwd, bad = paths.resolve(args.cwd)
+  end
+  local stat = not bad and vim.uv.fs_stat(cwd)
+  if not stat or stat.type ~= 'directory' then
+    return nil, errors.new('not_found', ('cwd: there is no folder %s'):format(cwd))
+  end
+  return {
+    argv = args.argv or shell(args.command),
+    cwd = cwd,
+    env = args.env,
+    shown = args.command or M.line(args.argv),
+  }
+end
+
+--- What is to be run, for who has to agree.
+---@param command mcp-tools.shell.Command
+---@return string
+function M.preview(command)
+  local lines = { 'in ' .. command.cwd }
+  local names = vim.tbl_keys(command.env or {})
+  table.sort(names)
+  for _, name in ipairs(names) do
+    table.insert(lines, ('%s=%s'):format(name, command.env[name]))
+  end
+  table.insert(lines, '$ ' .. command.shown)
+  return table.concat(lines, '\n')
+end
+
+--- The same from the arguments of a tool.
+---@param args table
+---@param root string
+---@return string
+function M.preview_of(args, root)
+  local command, err = M.of(args, root)
+  return command and M.preview(command) or err.message
+end
+
+return M

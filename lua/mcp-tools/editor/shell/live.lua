@@ -1,0 +1,43 @@
+--- The output of a program as it comes, told as the progress of its call.
+---
+--- Receives: bytes of output.
+--- Sends: progress: how many bytes there were, and the last line.
+--- Does not know about: programs. The call lets through what a client can take.
+
+local redact = require('mcp-tools.files.redact')
+local terminal_text = require('mcp-tools.util.terminal_text')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+local MAX_LINE = 200
+--- Of one piece of output, its end is looked at.
+local LOOKED_AT = 4096
+
+--- The last line that says something.
+---@param text string
+---@return string?
+local function last_line(text)
+  local plain = terminal_text.plain(text:sub(-LOOKED_AT))
+  for line in vim.gsplit(plain:reverse(), '\n', { plain = true }) do
+    if line:find('%S') then
+      return utf8.cut(redact.line((utf8.repair(vim.trim(line:reverse())))), MAX_LINE)
+    end
+  end
+end
+
+--- What `process.run` is to call with output.
+---@param ctx mcp-tools.Ctx
+---@return fun(stream: string, text: string)
+function M.teller(ctx)
+  local bytes = 0
+  return function(_, text)
+    bytes = bytes + #text
+    local line = last_line(text)
+    if line then
+      ctx:progress(bytes, nil, line)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,136 @@
+--- Commands that go on: started, listed, read, stopped.
+
+local command = require('mcp-tools.editor.shell.command')
+local errors = require('mcp-tools.errors')
+local jobs = require('mcp-tools.editor.shell.jobs')
+local project = require('mcp-tools.files.project')
+local quoted = require('mcp-tools.editor.quoted')
+
+--- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
+local STOP_MS = 3000
+
+---@param job mcp-tools.shell.Job
+---@return table
+local function about(job)
+  local result = job.result
+  return {
+    id = job.id,
+    command = job.command.shown,
+    running = result == nil,
+    exit_code = result and not result.ended_by and result.signal == 0 and result.code or nil,
+    signal = result and result.signal ~= 0 and result.signal or nil,
+    fault = result and not result.code and not result.ended_by and result.fault or nil,
+    bytes = job.bytes,
+  }
+end
+
+--- Waits for news of a job.
+---@param ctx mcp-tools.Ctx
+---@param job mcp-tools.shell.Job
+---@param ms integer
+local function wait(ctx, job, ms)
+  ctx:await(function(done)
+    ctx:on_cancel(job:on_news(ms, done))
+  end)
+end
+
+local ACTIONS = {}
+
+function ACTIONS.start(ctx, args, owner)
+  local what, err = command.of(args, ctx.root)
+  if not what then
+    return nil, err
+  end
+  local job = jobs.start(what, owner, ctx.root)
+  if not job then
+    local text = ('%d jobs run already; stop one (action stop)'):format(jobs.MAX_RUNNING)
+    return nil, errors.new('busy', text)
+  end
+  return ACTIONS.read(ctx, args, owner, job)
+end
+
+function ACTIONS.list(ctx, _, owner)
+  return {
+    jobs = vim.tbl_map(function(job)
+      return vim.tbl_extend('error', about(job), { age_s = os.time() - job.started_at })
+    end, jobs.of(owner, ctx.root)),
+  }
+end
+
+function ACTIONS.read(ctx, args, _, job)
+  local seen = args.since or (args.action == 'start' and 0 or nil)
+  if args.wait_ms > 0 and (seen == nil or seen >= job.bytes) then
+    wait(ctx, job, args.wait_ms)
+  end
+  local piece = job:read(seen, args.max_bytes)
+  local answer = about(job)
+  answer.command = nil
+  answer.output = quoted.output(ctx, piece.text)
+  answer.partial = piece.partial and quoted.output(ctx, piece.partial) or nil
+  answer.offset, answer.next_offset, answer.skipped = piece.offset, piece.next_offset, piece.skipped
+  return answer
+end
+
+function ACTIONS.stop(ctx, args, owner, job)
+  local deadline = vim.uv.hrtime() + STOP_MS * 1e6
+  job:stop()
+  while not job.result and vim.uv.hrtime() < deadline do
+    wait(ctx, job, 500)
+  end
+  return ACTIONS.read(ctx, vim.tbl_extend('force', args, { wait_ms = 0 }), owner, job)
+end
+
+return {
+  name = 'shell_jobs',
+  description = 'Commands that go on, such as servers: start, list, read output since an offset (next_offset of the'
+    .. ' answer before; left out: its end), stop. Only jobs that this session has started; they end with the editor.'
+    .. ' stdout and stderr come together.',
+  args = vim.tbl_extend('error', command.ARGS, {
+    action = {
+      type = 'string',
+      enum = { 'start', 'list', 'read', 'stop' },
+      description = 'What to do',
+      required = true,
+    },
+    id = { type = 'string', description = 'The job, for read and stop' },
+    since = { type = 'integer', description = 'Read from this byte of the output on', minimum = 0 },
+    wait_ms = {
+      type = 'integer',
+      description = 'start, read: wait so long for output or the end, when there is nothing new',
+      default = 0,
+      minimum = 0,
+      maximum = 120000,
+    },
+    max_bytes = {
+      type = 'integer',
+      description = 'Bytes of output in one answer',
+      default = 16384,
+      minimum = 100,
+      maximum = 262144,
+    },
+  }),
+  annotations = { read_only = false, destructive = true, open_world = true },
+  needs_approval = function(args)
+    return args.action == 'start' and 'it runs a command that goes on until it is stopped' or false
+  end,
+  preview = function(args)
+    return args.action == 'start' and command.preview_of(args, project.root()) or args.action
+  end,
+  run = function(ctx, args)
+    local owner, job = ctx.session or '', nil
+    if args.action == 'read' or args.action == 'stop' then
+      for _, each in ipairs(jobs.of(owner, ctx.root)) do
+        job = each.id == args.id and each or job
+      end
+      if not job then
+        local text = 'id: there is no job %s of this session; action list names them'
+        return ctx(nil, errors.new('not_found', text:format(args.id or '(none given)')))
+      end
+    end
+    local answer, err = ACTIONS[args.action](ctx, args, owner, job)
+    if not answer then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,85 @@
+--- Runs a command to its end.
+
+local command = require('mcp-tools.editor.shell.command')
+local errors = require('mcp-tools.errors')
+local live = require('mcp-tools.editor.shell.live')
+local process = require('mcp-tools.editor.process')
+local project = require('mcp-tools.files.project')
+local quoted = require('mcp-tools.editor.quoted')
+
+local MAX_TIMEOUT = 3600000
+
+--- The end of what was printed, from a whole line on.
+---@param text string
+---@param max integer
+---@return string text
+---@return boolean cut
+local function tail(text, max)
+  if #text <= max then
+    return text, false
+  end
+  text = text:sub(-max)
+  return text:match('^[^\n]*\n(.+)$') or text, true
+end
+
+return {
+  name = 'shell_run',
+  description = 'Runs a command and waits for its end: exit code, stdout and stderr (the ends of long ones), ms.'
+    .. ' Output is told as progress while it runs. When the call is cancelled or its time is over, all that it started'
+    .. ' is ended. For what goes on: shell_jobs.',
+  args = vim.tbl_extend('error', command.ARGS, {
+    stdin = { type = 'string', description = 'What the program reads; nothing when left out' },
+    timeout_ms = {
+      type = 'integer',
+      description = 'ms until it is ended',
+      default = 120000,
+      minimum = 100,
+      maximum = MAX_TIMEOUT,
+    },
+    max_bytes = {
+      type = 'integer',
+      description = 'Bytes of stdout, and of stderr, that are given; their ends',
+      default = 32768,
+      minimum = 100,
+      maximum = 262144,
+    },
+  }),
+  annotations = { read_only = false, destructive = true, open_world = true },
+  timeout = MAX_TIMEOUT + 30000,
+  needs_approval = 'it runs a command',
+  preview = function(args)
+    return command.preview_of(args, project.root())
+  end,
+  run = function(ctx, args)
+    local what, err = command.of(args, ctx.root)
+    if not what then
+      return ctx(nil, err)
+    end
+    local started = vim.uv.hrtime()
+    local done = process.await(what.argv, {
+      ctx = ctx,
+      cwd = what.cwd,
+      env = what.env,
+      stdin = args.stdin,
+      timeout = args.timeout_ms,
+      limit = args.max_bytes,
+      keep = 'tail',
+      on_output = live.teller(ctx),
+    })
+    if not (done.code or done.ended_by) then
+      return ctx(nil, errors.new('tool_error', done.fault))
+    end
+    local duration = math.floor((vim.uv.hrtime() - started) / 1e6)
+    local stdout, is_cut = tail(done.stdout, done.cut and args.max_bytes - 1 or args.max_bytes)
+    local stderr, is_stderr_cut = tail(done.stderr, args.max_bytes)
+    return {
+      exit_code = not done.ended_by and done.signal == 0 and done.code or nil,
+      signal = done.signal ~= 0 and done.signal or nil,
+      timed_out = done.ended_by == 'timeout' or nil,
+      stdout = stdout ~= '' and quoted.output(ctx, stdout) or nil,
+      stderr = stderr ~= '' and quoted.output(ctx, stderr) or nil,
+      cut = (is_cut or is_stderr_cut or done.cut) and true or nil,
+      duration_ms = duration,
+    }
+  end,
+}

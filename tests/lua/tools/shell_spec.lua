@@ -1,0 +1,184 @@
+local p = require('tools_project')
+local t = require('helpers')
+
+before_each(function()
+  p.open({ 'shell' })
+end)
+after_each(p.close)
+
+--- Is a process gone, or about to be taken away by its new parent?
+local function gone(pid)
+  local file = io.open('/proc/' .. pid .. '/stat')
+  local state = file and file:read('*a'):match('^%d+ %b() (%a)')
+  if file then
+    file:close()
+  end
+  return not state or state == 'Z' or state == 'X'
+end
+
+--- The number that a program writes to a file.
+local function pid_in(name)
+  return t.wait(function()
+    local file = io.open(p.root .. '/' .. name)
+    local text = file and file:read('*a') or ''
+    if file then
+      file:close()
+    end
+    return text:match('^(%d+)\n')
+  end, 5000, 'the number in ' .. name)
+end
+
+describe('shell_run', function()
+  it('runs a line or a program, in the project or a folder, with variables and input', function()
+    local done = p.ok('shell_run', { command = 'pwd; echo "$A" >&2; exit 3', env = { A = 'value' } })
+    t.eq({ p.root .. '\n', 'value\n', 3 }, { done.stdout, done.stderr, done.exit_code })
+    t.ok(done.duration_ms >= 0)
+    vim.fn.mkdir(p.root .. '/sub')
+    done = p.ok('shell_run', { argv = { 'sh', '-c', 'echo "$1|$PWD"; cat', 'x', 'a  b' }, cwd = 'sub', stdin = 'in' })
+    t.eq({ 'a  b|' .. p.root .. '/sub\nin', nil, 0 }, { done.stdout, done.stderr, done.exit_code })
+  end)
+
+  it('gives the end of what is long, and tells the rest as progress', function()
+    local seen = {}
+    local call = p.start('shell_run', { command = 'seq 1 20000; echo "\27[31mlast\27[0m"', max_bytes = 100 }, {
+      on_progress = function(progress)
+        table.insert(seen, progress)
+      end,
+    })
+    local done = call.wait()
+    t.eq(true, done.cut)
+    t.matches('^%d%d%d%d%d\n.*20000\nlast\n$', done.stdout)
+    t.ok(#done.stdout <= 100)
+    t.eq('last', t.ok(seen[#seen]).message)
+  end)
+
+  it('tells no secrets', function()
+    vim.cmd.edit(p.write('.env', 'KEY=hidden-value\n'))
+    local done = p.ok('shell_run', { command = 'cat .env; echo password: letmein; echo ghp_' .. ('a1'):rep(18) })
+    t.eq('[secret]\npassword: [secret]\n[secret]\n', done.stdout)
+  end)
+
+  it('says what is wrong', function()
+    p.fails('validation_error', 'exactly one of command and argv', 'shell_run', {})
+    p.fails('validation_error', 'exactly one', 'shell_run', { command = 'true', argv = { 'true' } })
+    p.fails('validation_error', 'command: is empty', 'shell_run', { command = ' \n' })
+    p.fails('validation_error', 'argv', 'shell_run', { argv = {} })
+    p.fails('not_found', 'cwd: there is no folder', 'shell_run', { command = 'true', cwd = 'none' })
+    p.fails('tool_error', 'no%-such%-program cannot be run', 'shell_run', { argv = { 'no-such-program' } })
+    t.eq(127, p.ok('shell_run', { command = 'no-such-program' }).exit_code)
+    local killed = p.ok('shell_run', { command = 'kill -9 $$' })
+    t.eq({ nil, 9 }, { killed.exit_code, killed.signal })
+  end)
+
+  it('ends all that it started, when its time is over or it is cancelled', function()
+    local script = '(sleep 100 & echo $! > child; wait) & echo some; sleep 100'
+    local done = p.ok('shell_run', { command = script, timeout_ms = 300 })
+    t.eq({ true, nil, 'some\n' }, { done.timed_out, done.exit_code, done.stdout })
+    t.ok(gone(pid_in('child')))
+    vim.fn.delete(p.root .. '/child')
+    local call = p.start('shell_run', { command = script })
+    local pid = pid_in('child')
+    call.cancel()
+    local _, err = call.wait()
+    t.eq('cancelled', err.code)
+    t.wait(function()
+      return gone(pid)
+    end, 3000, 'the end of what it started')
+  end)
+
+  it('asks, with the command as preview', function()
+    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
+    config.reset()
+    config.setup({ tools = { 'shell' }, approval = { timeout = 1000 } })
+    core.get()
+    p.fails('access_denied', '', 'shell_run', { command = 'touch ran' })
+    p.fails('access_denied', '', 'shell_jobs', { action = 'start', command = 'touch ran' })
+    t.eq({}, p.ok('shell_jobs', { action = 'list' }).jobs)
+    t.eq(nil, vim.uv.fs_stat(p.root .. '/ran'))
+    local run, jobs = require('mcp-tools.tools.shell.run'), require('mcp-tools.tools.shell.jobs')
+    t.matches('^in .*\nA=b\n%$ ls %-l$', run.preview({ command = 'ls -l', env = { A = 'b' } }))
+    t.matches("\n%$ echo 'a b' 'it'\\''s'$", run.preview({ argv = { 'echo', 'a b', "it's" } }))
+    t.matches('\n%$ ls$', jobs.preview({ action = 'start', command = 'ls' }))
+  end)
+end)
+
+describe('shell_jobs', function()
+  local function jobs(action, args)
+    return p.ok('shell_jobs', vim.tbl_extend('force', { action = action }, args or {}))
+  end
+
+  it('starts, reads on from an offset, lists and stops', function()
+    local script = 'echo one; printf part; while [ ! -e go ]; do sleep 0.02; done; echo -end >&2; exec sleep 100'
+    local job = jobs('start', { command = script, wait_ms = 5000 })
+    t.eq({ true, 0 }, { job.running, job.offset })
+    local text, partial = job.output, job.partial
+    t.wait(function()
+      if partial ~= 'part' then
+        local more = jobs('read', { id = job.id, since = job.next_offset, wait_ms = 100 })
+        text, partial, job.next_offset = text .. more.output, more.partial, more.next_offset
+      end
+      return text == 'one\n' and partial == 'part'
+    end, 5000, 'the beginning of its output')
+    p.write('go', '')
+    local more
+    t.wait(function()
+      more = jobs('read', { id = job.id, since = 4, wait_ms = 100 })
+      return more.output ~= ''
+    end, 5000, 'the rest')
+    t.eq({ 'part-end\n', 4, 13, nil }, { more.output, more.offset, more.next_offset, more.partial })
+    local list = jobs('list').jobs
+    t.eq({ 1, job.id, script, true, 13 }, { #list, list[1].id, list[1].command, list[1].running, list[1].bytes })
+    local stopped = jobs('stop', { id = job.id })
+    t.eq({ false, nil, 'one\npart-end\n' }, { stopped.running, stopped.exit_code, stopped.output })
+    t.eq('', jobs('read', { id = job.id, since = stopped.next_offset, wait_ms = 60000 }).output)
+  end)
+
+  it('reads in pieces of whole lines, and says what is not kept', function()
+    local job = jobs('start', { command = 'seq 1 300000' })
+    t.wait(function()
+      job = jobs('read', { id = job.id, wait_ms = 100 })
+      return not job.running
+    end, 5000, 'its end')
+    t.eq({ 0, 1988895 }, { job.exit_code, job.bytes })
+    t.matches('^%d+\n.*\n300000\n$', job.output)
+    local piece = jobs('read', { id = job.id, since = 0, max_bytes = 100 })
+    t.eq(1988895 - 1024 * 1024, piece.skipped)
+    t.ok(#piece.output <= 100)
+    local next_piece = jobs('read', { id = job.id, since = piece.next_offset, max_bytes = 100 })
+    t.eq(tonumber(piece.output:match('(%d+)\n$')) + 1, tonumber(next_piece.output:match('^(%d+)\n')))
+  end)
+
+  it('are only those of the session', function()
+    local mine = p.start('shell_jobs', { action = 'start', command = 'exec sleep 100' }).wait()
+    local other = require('mcp-tools.core').get().executor:execute(
+      'shell_jobs',
+      { action = 'read', id = mine.id },
+      { kind = 'tool', host = 'test', session = 'two' }
+    )
+    t.wait(function()
+      return other:ended()
+    end)
+    t.eq('not_found', other.outcome.error.code)
+    jobs('stop', { id = mine.id })
+  end)
+
+  it('say what is wrong', function()
+    p.fails('not_found', 'no job job999', 'shell_jobs', { action = 'read', id = 'job999' })
+    p.fails('not_found', 'none given', 'shell_jobs', { action = 'stop' })
+    p.fails('validation_error', 'exactly one', 'shell_jobs', { action = 'start' })
+    p.fails('validation_error', 'action', 'shell_jobs', { action = 'jump' })
+    local job = jobs('start', { argv = { 'no-such-program' }, wait_ms = 1000 })
+    t.matches('cannot be run', job.fault)
+  end)
+
+  it('are not more than can be kept in view', function()
+    local started = {}
+    for i = 1, 16 do
+      started[i] = jobs('start', { argv = { 'sleep', '100' } }).id
+    end
+    p.fails('busy', '16 jobs run already', 'shell_jobs', { action = 'start', argv = { 'true' } })
+    for _, id in ipairs(started) do
+      t.eq(false, jobs('stop', { id = id }).running)
+    end
+  end)
+end)

@@ -104,22 +104,4 @@ function M.place(ctx, args)
   return { path = resolved, bufnr = found.bufnr }
 end
 
---- Files of the project with unsaved changes, which git does not see.
----@param root string
----@param below? string resolved; only this file, or those in this folder
----@return string[]? names nil when there are none
-function M.unsaved(root, below)
-  local names = {}
-  for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
-    if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
-      local path = paths.resolve(info.name)
-      local wanted = not below or path == below or vim.startswith(path, below .. '/')
-      if wanted and paths.inside(path, root) then
-        names[#names + 1] = access.shown(path, root)
-      end
-    end
-  end
-  return #names > 0 and names or nil
-end
-
 return M

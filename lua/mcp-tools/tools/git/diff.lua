@@ -3,6 +3,7 @@
 local answer = require('mcp-tools.editor.git.answer')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
+local unsaved = require('mcp-tools.editor.unsaved')
 
 local ARGS = {
   staged = { type = 'boolean', description = 'What is staged, against base (HEAD when left out)', default = false },
@@ -65,7 +66,7 @@ return {
       return ctx(nil, revision.failed(fault --[[@as string]]))
     end
     if not args.target and not args.staged then
-      fields.unsaved = revision.unsaved(ctx.root, place.path)
+      fields.unsaved = unsaved(ctx.root, place.path)
     end
     return fields
   end,

@@ -2,6 +2,7 @@
 
 local revision = require('mcp-tools.editor.git.revision')
 local status = require('mcp-tools.editor.git.status')
+local unsaved = require('mcp-tools.editor.unsaved')
 
 return {
   name = 'git_status',
@@ -41,7 +42,7 @@ return {
     answer.total = #files
     answer.next_offset = last < #files and last or nil
     answer.cut = found.cut or nil
-    answer.unsaved = revision.unsaved(ctx.root, place.path)
+    answer.unsaved = unsaved(ctx.root, place.path)
     return answer
   end,
 }

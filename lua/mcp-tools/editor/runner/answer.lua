@@ -1,0 +1,119 @@
+--- A run of tests as an answer that fits: failures with details, else without, else counts per file.
+---
+--- Receives: a run; which of its failures are wanted.
+--- Sends: the fields of the answer, which say what was left out.
+--- Does not know about: which tool it is for.
+
+local access = require('mcp-tools.files.access')
+
+local M = {}
+
+--- Arguments of tools that answer with a run.
+M.ARGS = {
+  limit = { type = 'integer', description = 'At most so many failures', default = 20, minimum = 0, maximum = 500 },
+  offset = { type = 'integer', description = 'Failures to pass over', default = 0, minimum = 0 },
+}
+
+--- Bytes of failures, and of output where nothing else is known.
+local MAX_FAILURES, MAX_OUTPUT = 32 * 1024, 8 * 1024
+
+---@param failures table[]
+---@return integer
+local function size(failures)
+  local bytes = 0
+  for _, failure in ipairs(failures) do
+    bytes = bytes + 40 + #failure.id + #failure.message + #(failure.detail or '')
+  end
+  return bytes
+end
+
+---@param run mcp-tools.runner.Run
+---@param root string
+---@return table<string, integer>
+local function per_file(run, root)
+  local counts = {}
+  for _, failure in ipairs(run.results.failures) do
+    local name = failure.path and access.shown(failure.path, root) or '?'
+    counts[name] = (counts[name] or 0) + 1
+  end
+  return counts
+end
+
+---@param answer table
+---@param run mcp-tools.runner.Run
+---@param args { limit: integer, offset: integer }
+---@param root string
+local function add_failures(answer, run, args, root)
+  local all, list = run.results.failures, {}
+  for i = args.offset + 1, math.min(#all, args.offset + args.limit) do
+    local failure = all[i]
+    table.insert(list, {
+      id = failure.id,
+      kind = failure.kind ~= 'failed' and failure.kind or nil,
+      path = failure.path and access.shown(failure.path, root),
+      line = failure.line,
+      message = failure.message,
+      detail = failure.detail ~= failure.message and failure.detail or nil,
+    })
+  end
+  if size(list) > MAX_FAILURES then
+    answer.shown, answer.narrow = 'without details', 'give a smaller limit, or run one file or test'
+    for _, failure in ipairs(list) do
+      failure.detail = nil
+      failure.message = failure.message:match('[^\n]*')
+    end
+  end
+  if size(list) > MAX_FAILURES then
+    answer.shown, answer.failures_per_file = 'counts per file', per_file(run, root)
+    return
+  end
+  answer.failures = #list > 0 and list or nil
+  local last = args.offset + #list
+  answer.next_offset = last < #all and last > args.offset and last or nil
+end
+
+--- The end of a text, from a whole line on.
+---@param text string
+---@return string
+local function tail(text)
+  if #text <= MAX_OUTPUT then
+    return text
+  end
+  text = text:sub(-MAX_OUTPUT)
+  return text:match('^[^\n]*\n(.+)$') or text
+end
+
+--- The fields of the answer.
+---@param run mcp-tools.runner.Run
+---@param args { limit: integer, offset: integer }
+---@return table
+function M.of(run, args)
+  local root, results = run.root, run.results
+  local answer = {
+    run_id = run.id,
+    runner = run.plan.runner,
+    command = run.plan.command and run.plan.command.shown,
+    state = run.state,
+    exit_code = run.exit_code,
+    duration_ms = run.duration_ms or math.floor((vim.uv.hrtime() - run.started_at) / 1e6),
+    fault = run.fault,
+    quickfix = run.quickfix,
+  }
+  if results then
+    for _, field in ipairs({ 'passed', 'failed', 'errors', 'skipped', 'total' }) do
+      answer[field] = results[field]
+    end
+    answer.failures_from = run.from_output and 'output' or nil
+    add_failures(answer, run, args, root)
+  end
+  if run.state ~= 'running' then
+    local bad = (results and #results.failures or 0) > 0
+    answer.ok = run.state == 'done' and not run.fault and not bad and (run.exit_code or 0) == 0
+    -- Single tests tell it all, where they are known.
+    local is_told = results and not run.from_output and (bad or answer.ok)
+    answer.output = not is_told and run.output and run.output ~= '' and tail(run.output) or nil
+  end
+  return answer
+end
+
+return M

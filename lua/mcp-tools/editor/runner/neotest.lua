@@ -1,0 +1,164 @@
+--- neotest, the test runner of many languages: the only file that knows its module.
+---
+--- Receives: which tests are wanted.
+--- Sends: results, or why there are none.
+--- Does not know about: other runners, tools.
+---
+--- neotest hands its client to consumers that are named when it is set up. Ours is not, so that nobody has to
+--- configure it; the client is taken from the consumer `run`, which has it from neotest. What counts of neotest is
+--- little, so that tests can bring a second one: `neotest.run.get_tree_from_args`, a closure over `client`; of that
+--- `get_adapters`, `get_position`, `get_nearest`, `run_tree`, `get_results`, `stop`; of a tree `iter` and `data`; and
+--- `nio.run`.
+
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+--- No closure has more.
+local MAX_UPVALUES = 60
+
+--- Would `require` take a file of the working folder for it? What lies in a project is not run.
+---@return boolean
+local function is_of_the_folder()
+  local found = package.searchpath('neotest', package.path)
+  return found ~= nil and found:sub(1, 1) == '.'
+end
+
+---@return table? neotest
+local function module()
+  local loaded = package.loaded.neotest
+  if type(loaded) ~= 'table' and not is_of_the_folder() then
+    local ok, found = pcall(require, 'neotest')
+    loaded = ok and found
+  end
+  return type(loaded) == 'table' and loaded or nil
+end
+
+--- The client of neotest; nil when it is not installed, or not set up.
+---@return table?
+function M.client()
+  local neotest = module()
+  local run = neotest and neotest.run
+  local fn = type(run) == 'table' and run.get_tree_from_args
+  for i = 1, type(fn) == 'function' and MAX_UPVALUES or 0 do
+    local name, value = debug.getupvalue(fn, i)
+    if name == 'client' then
+      return type(value) == 'table' and value or nil
+    end
+  end
+end
+
+---@class mcp-tools.neotest.Tree
+---@field data fun(self): table
+---@field iter fun(self): fun(): integer, table
+
+--- The trees of what is wanted. In a task of nio.
+---@param client table
+---@param target mcp-tools.runner.Target
+---@return { tree: mcp-tools.neotest.Tree, adapter: string }[]
+local function trees(client, target)
+  local list = {}
+  local function add(tree, adapter)
+    if tree and adapter then
+      table.insert(list, { tree = tree, adapter = adapter })
+    end
+  end
+  if target.tests then
+    for _, id in ipairs(target.tests) do
+      add(client:get_position(id, {}))
+    end
+  elseif target.path then
+    local _, adapter = client:get_position(target.path, {})
+    if adapter and type(client._update_positions) == 'function' then
+      client:_update_positions(target.path, { adapter = adapter }) -- it may have been changed on the disk
+    end
+    if target.scope == 'nearest' then
+      add(client:get_nearest(target.path, (target.line or 1) - 1, {}))
+    else
+      add(client:get_position(target.path, {}))
+    end
+  else
+    for _, adapter in ipairs(client:get_adapters()) do
+      add(client:get_position(nil, { adapter = adapter }), adapter)
+    end
+  end
+  return list
+end
+
+---@param results mcp-tools.runner.Results
+---@param position table
+---@param result table
+local function add_failure(results, position, result)
+  local found = result.errors and result.errors[1] or {}
+  local line = found.line and found.line + 1 or position.range and position.range[1] + 1 or nil
+  table.insert(results.failures, {
+    id = position.id,
+    kind = 'failed',
+    path = position.path and paths.resolve(position.path),
+    line = line,
+    message = found.message or result.short or 'failed',
+    detail = found.message and result.short or nil,
+  })
+end
+
+local COUNTS = { passed = 'passed', failed = 'failed', skipped = 'skipped' }
+
+--- What became of the tests of a tree.
+---@param results mcp-tools.runner.Results
+---@param tree mcp-tools.neotest.Tree
+---@param of table<string, table> by id
+local function collect(results, tree, of)
+  for _, position in tree:iter() do
+    local result = of[position.id]
+    local count = position.type == 'test' and result and COUNTS[result.status]
+    if count then
+      results[count] = results[count] + 1
+      results.total = results.total + 1
+      if result.status == 'failed' then
+        add_failure(results, position, result)
+      end
+    end
+  end
+end
+
+--- Runs tests. `cb` is called once, on the main loop.
+---@param client table
+---@param target mcp-tools.runner.Target
+---@param cb fun(results: mcp-tools.runner.Results?, fault: string?)
+---@return fun() stop
+function M.run(client, target, cb)
+  local nio = require('nio')
+  local results = { passed = 0, failed = 0, errors = 0, skipped = 0, total = 0, failures = {} }
+  local current, stopped, fault
+  local function stop()
+    stopped = true
+    if current then
+      nio.run(function()
+        client:stop(current.tree, { adapter = current.adapter })
+      end, function() end)
+    end
+  end
+  nio.run(function()
+    local list = trees(client, target)
+    if #list == 0 then
+      fault = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
+    end
+    for _, each in ipairs(list) do
+      if stopped then
+        break
+      end
+      current = each
+      client:run_tree(each.tree, { adapter = each.adapter, extra_args = #target.extra > 0 and target.extra or nil })
+      collect(results, each.tree, client:get_results(each.adapter))
+    end
+    current = nil
+  end, function(ok, err)
+    vim.schedule(function()
+      fault = fault or not ok and tostring(err) or nil
+      cb(not fault and results or nil, fault)
+    end)
+  end)
+  return stop
+end
+
+return M

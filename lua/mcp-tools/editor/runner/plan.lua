@@ -1,0 +1,254 @@
+--- Which tests are to be run, and by what: decided without running anything.
+---
+--- Receives: arguments of a tool; the root of the project.
+--- Sends: a plan, which approval shows and a run follows; or an error value that says what to give.
+--- Does not know about: how it is run, what comes of it.
+---
+--- What a file of the project names to be run (a script, a target) is only run when the person trusts that file.
+
+local buffers = require('mcp-tools.editor.buffers')
+local command = require('mcp-tools.editor.shell.command')
+local errors = require('mcp-tools.errors')
+local names = require('mcp-tools.editor.runner.names')
+local neotest = require('mcp-tools.editor.runner.neotest')
+local paths = require('mcp-tools.files.paths')
+local pytest = require('mcp-tools.editor.runner.pytest')
+local read_now = require('mcp-tools.files.read_now')
+local scripts = require('mcp-tools.editor.runner.scripts')
+
+local M = {}
+
+--- Of a file whose tests are looked for.
+local MAX_FILE = 2 * 1024 * 1024
+
+---@class mcp-tools.runner.Target
+---@field scope 'nearest'|'file'|'all'
+---@field path string? resolved
+---@field bufnr integer?
+---@field line integer?
+---@field tests string[]? ids
+---@field extra string[]
+
+---@class mcp-tools.runner.Plan
+---@field runner string
+---@field command mcp-tools.shell.Command? nil: neotest decides
+---@field target mcp-tools.runner.Target
+
+---@param args table
+---@return mcp-tools.runner.Target?
+---@return mcp-tools.Error?
+local function target_of(args)
+  local target = { tests = args.tests, extra = args.args or {}, line = args.line }
+  if args.path or args.bufnr then
+    local found, err = buffers.find(args)
+    if not found then
+      return nil, err
+    elseif not found.path or found.path == '' then
+      return nil, errors.new('not_found', 'bufnr: it has no file that could be tested')
+    end
+    target.path, target.bufnr = paths.resolve(found.path), found.bufnr
+  end
+  target.scope = args.scope or (args.line and 'nearest') or (target.path and 'file') or 'all'
+  if args.tests and (target.path or args.scope) then
+    return nil, errors.new('validation_error', 'tests: cannot be combined with scope, path or bufnr')
+  elseif target.scope == 'all' and target.path then
+    return nil, errors.new('validation_error', 'scope: all runs every test; leave out path and bufnr')
+  elseif target.scope ~= 'all' and not target.path then
+    local text = ('scope: %s needs path or bufnr (bufnr 0 is what the person looks at)'):format(target.scope)
+    return nil, errors.new('validation_error', text)
+  elseif target.path and not vim.uv.fs_stat(target.path) then
+    return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(target.path))
+  end
+  for _, test in ipairs(args.tests or {}) do
+    if test:sub(1, 1) == '-' then
+      return nil, errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
+    end
+  end
+  return target
+end
+
+--- The line of the cursor, where the person looks at the file.
+---@param bufnr integer?
+---@return integer?
+local function cursor_line(bufnr)
+  local window = bufnr and vim.fn.bufwinid(bufnr) or -1
+  return window > 0 and vim.api.nvim_win_get_cursor(window)[1] or nil
+end
+
+--- The test that the line of a target is in.
+---@param target mcp-tools.runner.Target
+---@return mcp-tools.runner.Test?
+---@return mcp-tools.Error?
+local function nearest(target)
+  local language = names.language(target.path)
+  local line = target.line or cursor_line(target.bufnr)
+  if not line then
+    return nil, errors.new('validation_error', 'line: needed, as the file is in no window')
+  elseif not language then
+    return nil,
+      errors.new('validation_error', 'scope: nearest is known for Python, JavaScript and TypeScript; give file')
+  end
+  local lines
+  if target.bufnr then
+    lines = vim.api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
+  else
+    lines = vim.split(read_now(target.path, MAX_FILE) or '', '\n', { plain = true })
+  end
+  local test = names.nearest(lines, line, language)
+  if not test then
+    return nil, errors.new('not_found', ('line: no test begins at or above line %d'):format(line))
+  end
+  return test
+end
+
+---@param path string
+---@param folder string
+---@return string
+local function below(path, folder)
+  folder = paths.real_root(folder)
+  return vim.startswith(path, folder .. '/') and path:sub(#folder + 2) or path
+end
+
+---@param target mcp-tools.runner.Target
+---@param root string
+---@return mcp-tools.shell.Command?
+---@return mcp-tools.Error?
+local function by_pytest(target, root)
+  local tests = target.tests or {}
+  if target.path then
+    tests = { below(target.path, root) }
+  end
+  if target.scope == 'nearest' then
+    local test, err = nearest(target)
+    if not test then
+      return nil, err
+    end
+    tests = { tests[1] .. '::' .. test.name }
+  end
+  local argv, env = pytest.command(root, tests, target.extra)
+  return { argv = argv, cwd = root, env = env, shown = command.line(argv) }
+end
+
+---@param target mcp-tools.runner.Target
+---@param root string
+---@param script string
+---@return mcp-tools.shell.Command?
+---@return mcp-tools.Error?
+local function by_script(target, root, script)
+  local found, err = scripts.package(target.path or root, root)
+  if not found then
+    return nil, err
+  elseif target.tests then
+    return nil, errors.new('validation_error', 'tests: are for pytest and neotest; give path, or args')
+  end
+  local test
+  if target.scope == 'nearest' then
+    test, err = nearest(target)
+    if not test then
+      return nil, err
+    end
+  end
+  return scripts.command(
+    found,
+    script,
+    target.path and below(target.path, found.folder),
+    test and test.own,
+    target.extra
+  )
+end
+
+---@param target mcp-tools.runner.Target
+---@param root string
+---@param name string of a target
+---@return mcp-tools.shell.Command?
+---@return mcp-tools.Error?
+local function by_make(target, root, name)
+  if target.path or target.tests then
+    return nil, errors.new('validation_error', 'runner: make runs whole targets; leave out path, bufnr and tests')
+  end
+  return scripts.make(root, name, target.extra)
+end
+
+--- What runs tests here, the first that fits, when nobody has said what.
+---@param target mcp-tools.runner.Target
+---@param root string
+---@return string? runner
+---@return mcp-tools.Error? err
+function M.choose(target, root)
+  if neotest.client() then
+    return 'neotest'
+  end
+  local extension = target.path and target.path:match('%.(%w+)$')
+  if extension == 'py' or target.tests then
+    return 'pytest'
+  elseif extension and names.language(target.path) then
+    return 'npm:test'
+  elseif target.path and extension then
+    local text = 'path: it is not known what tests a .%s file; give runner (runner_discover lists them)'
+    return nil, errors.new('not_found', text:format(extension))
+  elseif pytest.used_in(root, read_now) then
+    return 'pytest'
+  end
+  local other = scripts.runners(root)[1]
+  if other then
+    return other.id
+  end
+  local text = 'nothing that runs tests is known here: no pytest, no script "test" in package.json, no target "test"'
+  return nil, errors.new('not_found', text .. ' of make. Give runner, or use another tool')
+end
+
+--- Decides.
+---@param args { scope: string?, path: string?, bufnr: integer?, line: integer?, tests: string[]?, runner: string?,
+---  args: string[]? }
+---@param root string
+---@return mcp-tools.runner.Plan?
+---@return mcp-tools.Error? err
+function M.of(args, root)
+  root = paths.real_root(root)
+  local target, err = target_of(args)
+  if not target then
+    return nil, err
+  end
+  local runner = args.runner
+  if not runner then
+    runner, err = M.choose(target, root)
+    if not runner then
+      return nil, err
+    end
+  end
+  local kind, name = runner:match('^(%w+):?(.*)$')
+  local what
+  if kind == 'neotest' and name == '' then
+    if not neotest.client() then
+      return nil, errors.new('not_found', 'runner: neotest is not set up in this editor')
+    end
+    return { runner = runner, target = target }
+  elseif kind == 'pytest' and name == '' then
+    what, err = by_pytest(target, root)
+  elseif kind == 'npm' then
+    what, err = by_script(target, root, name ~= '' and name or 'test')
+  elseif kind == 'make' then
+    what, err = by_make(target, root, name ~= '' and name or 'test')
+  else
+    err = errors.new('validation_error', 'runner: one of neotest, pytest, npm:<script>, make:<target>')
+  end
+  return what and { runner = runner, command = what, target = target }, err
+end
+
+--- What is going to be run, for who has to agree.
+---@param args table
+---@param root string
+---@return string
+function M.preview(args, root)
+  local plan, err = M.of(args, root)
+  if not plan then
+    return 'nothing will be run: ' .. err.message
+  elseif plan.command then
+    return command.preview(plan.command)
+  end
+  local target = plan.target
+  local what = target.tests and table.concat(target.tests, '\n') or target.path or 'all tests of ' .. root
+  return ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
+end
+
+return M

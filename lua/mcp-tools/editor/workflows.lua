@@ -1,0 +1,138 @@
+--- What a project keeps to be done: command files for agents, targets of make, scripts of package.json.
+---
+--- Receives: the call's ctx.
+--- Sends: names with what is said of them. Reading only: nothing of it is run or obeyed.
+--- Does not know about: approval, runs.
+
+local access = require('mcp-tools.files.access')
+local discover = require('mcp-tools.editor.runner.discover')
+local paths = require('mcp-tools.files.paths')
+local quoted = require('mcp-tools.editor.quoted')
+local read = require('mcp-tools.files.read')
+local targets = require('mcp-tools.editor.runner.targets')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- Folders below `.claude` and `.agents`, and what is in them.
+local FOLDERS = { commands = 'command', workflows = 'command', skills = 'skill', agents = 'agent' }
+local HOMES = { '.claude', '.agents' }
+local MAX_FILE, MAX_TEXT = 256 * 1024, 300
+--- Folders within folders, and files of all of them.
+local MAX_DEPTH, MAX_FILES = 4, 1000
+
+---@class mcp-tools.Workflow
+---@field kind 'command'|'skill'|'agent'|'make'|'npm'
+---@field name string
+---@field path string
+---@field description string?
+
+---@param ctx mcp-tools.Ctx
+---@param path string absolute
+---@param withheld { path: string, why: string }[]
+---@return string?
+local function text_of(ctx, path, withheld)
+  if not vim.uv.fs_stat(path) then
+    return nil
+  end
+  local resolved, why = access.path(path, ctx.root)
+  if not resolved then
+    table.insert(withheld, { path = access.shown(path, ctx.root), why = why })
+    return nil
+  end
+  local text = ctx:await(function(done)
+    read.read(resolved, MAX_FILE, done)
+  end)
+  return text and (quoted.file(ctx, text)) or nil
+end
+
+--- What is said of a command file: in its head, else its first line.
+---@param text string
+---@return string?
+local function description_of(text)
+  local head, rest = text:match('^%-%-%-\r?\n(.-)\n%-%-%-\r?\n(.*)$')
+  local said = ('\n' .. (head or '')):match('\ndescription:%s*([^\n]+)')
+  said = said and said:gsub('^["\']', ''):gsub('["\']%s*$', '') or (rest or text):match('%S[^\n]*')
+  return said and utf8.cut(vim.trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param folder string
+---@param depth integer
+---@param found string[] files in it
+local function collect(ctx, folder, depth, found)
+  local entries = discover.entries(ctx, folder)
+  table.sort(entries, function(a, b)
+    return a.name < b.name
+  end)
+  for _, entry in ipairs(entries) do
+    local path = folder .. '/' .. entry.name
+    if #found >= MAX_FILES then
+      return
+    elseif entry.type == 'directory' and depth < MAX_DEPTH then
+      collect(ctx, path, depth + 1, found)
+    elseif entry.type ~= 'directory' and entry.name:find('%.md$') then
+      table.insert(found, path)
+    end
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param list mcp-tools.Workflow[]
+---@param withheld table[]
+---@param folder string
+---@param kind string
+local function add_files(ctx, list, withheld, folder, kind)
+  local found = {}
+  collect(ctx, folder, 1, found)
+  for _, path in ipairs(found) do
+    local name = path:sub(#folder + 2):gsub('%.md$', '')
+    local is_wanted = kind ~= 'skill' or name:find('SKILL$') ~= nil
+    local text = is_wanted and text_of(ctx, path, withheld)
+    if text then
+      table.insert(list, {
+        kind = kind,
+        name = utf8.repair(kind == 'skill' and name:gsub('/?SKILL$', '') or name:gsub('/', ':')),
+        path = utf8.repair(access.shown(path, ctx.root)),
+        description = description_of(text),
+      })
+    end
+  end
+end
+
+--- All of them. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.Workflow[] workflows
+---@return { path: string, why: string }[] withheld
+function M.all(ctx)
+  local root, list, withheld = paths.real_root(ctx.root), {}, {}
+  for _, home in ipairs(HOMES) do
+    for _, folder in ipairs({ 'commands', 'workflows', 'skills', 'agents' }) do
+      add_files(ctx, list, withheld, ('%s/%s/%s'):format(root, home, folder), FOLDERS[folder])
+    end
+  end
+  for _, name in ipairs(targets.MAKEFILES) do
+    local text = text_of(ctx, root .. '/' .. name, withheld)
+    if text then
+      for _, target in ipairs(targets.make(text)) do
+        table.insert(list, { kind = 'make', name = target.name, path = name, description = target.description })
+      end
+      break
+    end
+  end
+  local package = text_of(ctx, root .. '/package.json', withheld)
+  local scripts = package and targets.scripts(package) or {}
+  local names = vim.tbl_keys(scripts)
+  table.sort(names)
+  for _, name in ipairs(names) do
+    table.insert(list, {
+      kind = 'npm',
+      name = name,
+      path = 'package.json',
+      description = utf8.cut(scripts[name], MAX_TEXT),
+    })
+  end
+  return list, withheld
+end
+
+return M

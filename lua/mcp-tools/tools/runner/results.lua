@@ -1,0 +1,34 @@
+--- What a run of tests has come to so far.
+
+local answer = require('mcp-tools.editor.runner.answer')
+local errors = require('mcp-tools.errors')
+local runs = require('mcp-tools.editor.runner.runs')
+
+return {
+  name = 'runner_results',
+  description = 'What a run of tests came to: state (running, done, cancelled, timed_out), counts, failures in pages;'
+    .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
+    .. ' are more failures.',
+  args = vim.tbl_extend('error', answer.ARGS, {
+    run_id = { type = 'string', description = 'The run; default: the last one' },
+    wait_ms = {
+      type = 'integer',
+      description = 'Wait so long for its end',
+      default = 0,
+      minimum = 0,
+      maximum = 120000,
+    },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    local run = runs.get(ctx.root, args.run_id)
+    if not run then
+      local what = args.run_id and 'run_id: there is no run ' .. args.run_id or 'no tests have been run yet'
+      return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
+    end
+    ctx:await(function(done)
+      ctx:on_cancel(run:on_end(args.wait_ms, done))
+    end)
+    return answer.of(run, args)
+  end,
+}

@@ -1,0 +1,110 @@
+--- Runs tests.
+
+local answer = require('mcp-tools.editor.runner.answer')
+local errors = require('mcp-tools.errors')
+local live = require('mcp-tools.editor.shell.live')
+local plan = require('mcp-tools.editor.runner.plan')
+local project = require('mcp-tools.files.project')
+local runs = require('mcp-tools.editor.runner.runs')
+local unsaved = require('mcp-tools.editor.unsaved')
+
+local MAX_TIMEOUT = 3600000
+--- A run that is ended tells within this what it came to.
+local END_MS = 5000
+
+---@param ctx mcp-tools.Ctx
+---@param run mcp-tools.runner.Run
+---@param ms integer?
+local function await(ctx, run, ms)
+  ctx:await(function(done)
+    ctx:on_cancel(run:on_end(ms, done))
+  end)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+local function cancel(ctx, args)
+  local run = runs.get(ctx.root, args.cancel)
+  if not run then
+    return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(args.cancel)))
+  end
+  run:cancel()
+  await(ctx, run, END_MS)
+  return answer.of(run, { limit = args.limit, offset = 0 })
+end
+
+return {
+  name = 'runner_run',
+  description = 'Runs tests: the one nearest to a line, a file, all, or by ids; with neotest, pytest, an npm script or'
+    .. ' a make target. Failures with path, line, message; fills the quickfix list. background=true answers at once:'
+    .. ' poll with runner_results, end with cancel.',
+  args = {
+    scope = {
+      type = 'string',
+      enum = { 'nearest', 'file', 'all' },
+      description = 'Default: nearest with line, file with path or bufnr, else all',
+    },
+    path = { type = 'string', description = 'Test file' },
+    bufnr = { type = 'integer', description = 'Its buffer; 0 = the current file', minimum = 0 },
+    line = { type = 'integer', description = 'A line of the test; default: the cursor', minimum = 1 },
+    tests = {
+      type = 'array',
+      items = { type = 'string' },
+      minItems = 1,
+      description = 'Ids, as in failures (pytest, neotest)',
+    },
+    runner = {
+      type = 'string',
+      description = 'neotest, pytest, npm:<script>, make:<target>; default: what fits',
+    },
+    args = { type = 'array', items = { type = 'string' }, description = 'More arguments for the runner' },
+    timeout_ms = {
+      type = 'integer',
+      description = 'ms until it is ended',
+      default = 120000,
+      minimum = 100,
+      maximum = MAX_TIMEOUT,
+    },
+    background = { type = 'boolean', description = 'Do not wait for the end', default = false },
+    cancel = { type = 'string', description = 'Instead: end this run_id' },
+    quickfix = { type = 'boolean', description = 'Fill the quickfix list', default = true },
+    limit = answer.ARGS.limit,
+  },
+  annotations = { read_only = false, destructive = true, open_world = true },
+  timeout = MAX_TIMEOUT + 30000,
+  recommended = true,
+  needs_approval = function(args)
+    return not args.cancel and 'it runs tests, and with them code of the project' or false
+  end,
+  preview = function(args)
+    return args.cancel and 'ends ' .. args.cancel or plan.preview(args, project.root())
+  end,
+  run = function(ctx, args)
+    if args.cancel then
+      return cancel(ctx, args)
+    end
+    local what, err = plan.of(args, ctx.root)
+    if not what then
+      return ctx(nil, err)
+    end
+    local run, busy = runs.start(what, {
+      root = ctx.root,
+      timeout = args.timeout_ms,
+      quickfix = args.quickfix,
+      on_output = not args.background and live.teller(ctx) or nil,
+    })
+    if not run then
+      return ctx(nil, busy)
+    end
+    local not_seen = unsaved(ctx.root)
+    if not args.background then
+      ctx:on_cancel(function()
+        run:cancel()
+      end)
+      await(ctx, run)
+    end
+    local result = answer.of(run, { limit = args.limit, offset = 0 })
+    result.unsaved = not_seen
+    return result
+  end,
+}

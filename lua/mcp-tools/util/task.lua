@@ -1,0 +1,49 @@
+--- Work that waits, outside of a call: what functions in a coroutine take for a ctx.
+---
+--- Receives: a function; what else it expects of its ctx.
+--- Sends: its end, once.
+--- Does not know about: calls, what is waited for.
+
+local M = {}
+
+---@class mcp-tools.Task
+---@field await fun(self, fn: fun(done: fun(...))): any
+local Task = {}
+
+--- Starts something asynchronous, and returns what it hands to `done`, on the main loop.
+---@param fn fun(done: fun(...))
+---@return any ...
+function Task.await(_, fn)
+  local co = assert(coroutine.running())
+  local results, waiting
+  fn(function(...)
+    if results then
+      return
+    end
+    results = vim.F.pack_len(...)
+    if waiting then
+      local ok, thrown = coroutine.resume(co)
+      if not ok then
+        error(thrown, 0)
+      end
+    end
+  end)
+  if not results then
+    waiting = true
+    coroutine.yield()
+  end
+  return vim.F.unpack_len(results)
+end
+
+--- Runs `fn` in a coroutine of its own. What it throws is handed to `cb`, too.
+---@param fields table what `fn` finds in its ctx
+---@param fn fun(task: mcp-tools.Task): any
+---@param cb fun(ok: boolean, value: any) called when it has ended
+function M.run(fields, fn, cb)
+  local task = setmetatable(vim.tbl_extend('force', {}, fields), { __index = Task })
+  coroutine.wrap(function()
+    cb(xpcall(fn, debug.traceback, task))
+  end)()
+end
+
+return M

@@ -27,6 +27,7 @@ SLOW = (
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
     "tools/git_spec.lua",
+    "tools/runner_neotest_spec.lua",
     "tools/runner_spec.lua",
     "tools/shell_spec.lua",
 )

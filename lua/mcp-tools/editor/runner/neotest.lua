@@ -14,6 +14,9 @@ local paths = require('mcp-tools.files.paths')
 
 local M = {}
 
+--- The fault when there is nothing to be run.
+M.UNKNOWN = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
+
 --- No closure has more.
 local MAX_UPVALUES = 60
 
@@ -141,7 +144,7 @@ function M.run(client, target, cb)
   nio.run(function()
     local list = trees(client, target)
     if #list == 0 then
-      fault = 'neotest knows no test there; give runner=pytest, npm:<script> or make:<target>'
+      fault = M.UNKNOWN
     end
     for _, each in ipairs(list) do
       if stopped then

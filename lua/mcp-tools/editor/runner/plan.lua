@@ -32,6 +32,7 @@ local MAX_FILE = 2 * 1024 * 1024
 ---@class mcp-tools.runner.Plan
 ---@field runner string
 ---@field command mcp-tools.shell.Command? nil: neotest decides
+---@field otherwise mcp-tools.runner.Plan? when neotest knows no such test
 ---@field target mcp-tools.runner.Target
 
 ---@param args table
@@ -169,15 +170,12 @@ local function by_make(target, root, name)
   return scripts.make(root, name, target.extra)
 end
 
---- What runs tests here, the first that fits, when nobody has said what.
+--- What runs tests here beside neotest, the first that fits, when nobody has said what.
 ---@param target mcp-tools.runner.Target
 ---@param root string
 ---@return string? runner
 ---@return mcp-tools.Error? err
-function M.choose(target, root)
-  if neotest.client() then
-    return 'neotest'
-  end
+local function choose(target, root)
   local extension = target.path and target.path:match('%.(%w+)$')
   if extension == 'py' or target.tests then
     return 'pytest'
@@ -197,6 +195,27 @@ function M.choose(target, root)
   return nil, errors.new('not_found', text .. ' of make. Give runner, or use another tool')
 end
 
+--- The plan for a runner.
+---@param target mcp-tools.runner.Target
+---@param runner string
+---@param root string
+---@return mcp-tools.runner.Plan?
+---@return mcp-tools.Error? err
+local function by(target, runner, root)
+  local kind, name = runner:match('^(%w+):?(.*)$')
+  local what, err
+  if runner == 'pytest' then
+    what, err = by_pytest(target, root)
+  elseif kind == 'npm' then
+    what, err = by_script(target, root, name ~= '' and name or 'test')
+  elseif kind == 'make' then
+    what, err = by_make(target, root, name ~= '' and name or 'test')
+  else
+    err = errors.new('validation_error', 'runner: one of neotest, pytest, npm:<script>, make:<target>')
+  end
+  return what and { runner = runner, command = what, target = target }, err
+end
+
 --- Decides.
 ---@param args { scope: string?, path: string?, bufnr: integer?, line: integer?, tests: string[]?, runner: string?,
 ---  args: string[]? }
@@ -209,30 +228,25 @@ function M.of(args, root)
   if not target then
     return nil, err
   end
-  local runner = args.runner
-  if not runner then
-    runner, err = M.choose(target, root)
-    if not runner then
-      return nil, err
-    end
-  end
-  local kind, name = runner:match('^(%w+):?(.*)$')
-  local what
-  if kind == 'neotest' and name == '' then
-    if not neotest.client() then
+  local has_neotest = (args.runner or 'neotest') == 'neotest' and neotest.client() ~= nil
+  if args.runner == 'neotest' then
+    if not has_neotest then
       return nil, errors.new('not_found', 'runner: neotest is not set up in this editor')
     end
-    return { runner = runner, target = target }
-  elseif kind == 'pytest' and name == '' then
-    what, err = by_pytest(target, root)
-  elseif kind == 'npm' then
-    what, err = by_script(target, root, name ~= '' and name or 'test')
-  elseif kind == 'make' then
-    what, err = by_make(target, root, name ~= '' and name or 'test')
-  else
-    err = errors.new('validation_error', 'runner: one of neotest, pytest, npm:<script>, make:<target>')
+    return { runner = 'neotest', target = target }
   end
-  return what and { runner = runner, command = what, target = target }, err
+  local plan
+  local runner = args.runner
+  if not runner then
+    runner, err = choose(target, root)
+  end
+  if runner then
+    plan, err = by(target, runner, root)
+  end
+  if has_neotest then
+    return { runner = 'neotest', target = target, otherwise = plan }
+  end
+  return plan, err
 end
 
 --- What is going to be run, for who has to agree.
@@ -248,7 +262,9 @@ function M.preview(args, root)
   end
   local target = plan.target
   local what = target.tests and table.concat(target.tests, '\n') or target.path or 'all tests of ' .. root
-  return ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
+  local text = ('neotest, whose adapter makes the command:\n%s of %s'):format(target.scope, what)
+  local other = plan.otherwise
+  return other and ('%s\nor, when neotest knows no such test,\n%s'):format(text, command.preview(other.command)) or text
 end
 
 return M

@@ -97,7 +97,7 @@ end
 
 ---@param ctx mcp-tools.Task
 ---@param run mcp-tools.runner.Run
----@param opts { timeout: integer }
+---@param opts { timeout: integer, on_output: fun(stream: string, text: string)? }
 local function run_neotest(ctx, run, opts)
   local client = neotest.client()
   if not client then
@@ -120,7 +120,10 @@ local function run_neotest(ctx, run, opts)
     end)
   end)
   limit:stop()
-  if not results then
+  if not results and fault == neotest.UNKNOWN and run.plan.otherwise and not run.ended_by then
+    run.plan = run.plan.otherwise
+    return run_command(ctx, run, opts)
+  elseif not results then
     run.fault = fault
     return
   end

@@ -24,6 +24,7 @@ SLOW = (
     "tools/dap/configurations_spec.lua",
     "tools/dap/end_spec.lua",
     "tools/dap/person_spec.lua",
+    "tools/dap/runner_debug_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
     "tools/git_spec.lua",
@@ -72,3 +73,11 @@ def test_spec(spec: Path, nvim_program: Path, home: Home) -> None:
 def test_with_nvim_dap(spec: Path, nvim_program: Path, home: Home) -> None:
     """The tools that debug do with nvim-dap what they do with the tests' own client."""
     run(spec, nvim_program, home, DAP_CLIENT=os.environ["NVIM_DAP_PATH"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NEOTEST_PATH" not in os.environ, reason="NEOTEST_PATH names no checkouts of neotest")
+def test_with_neotest(nvim_program: Path, home: Home) -> None:
+    """Tests are run by neotest as by what stands for it; the variable has nvim-nio and plenary.nvim, too."""
+    spec = HERE / "tools" / "runner_neotest_spec.lua"
+    run(spec, nvim_program, home, NEOTEST_PATH=os.environ["NEOTEST_PATH"])

@@ -47,20 +47,25 @@ function M.file(ctx, text)
   return table.concat(parts), lossy
 end
 
---- What a program printed: plain text, without values of what is called a secret. In a coroutine.
+--- What a program printed, as plain text: for reading, not yet for an answer. In a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param text string
----@return string text
----@return boolean lossy
-function M.output(ctx, text)
-  local pause, parts, lossy = turns.of(ctx), {}, false
+---@return string
+function M.plain(ctx, text)
+  local pause, parts = turns.of(ctx), {}
   for piece in pieces(text) do
-    local whole, bad = utf8.repair(terminal_text.plain(piece))
-    lossy = lossy or bad
-    parts[#parts + 1] = whole
+    parts[#parts + 1] = utf8.repair(terminal_text.plain(piece))
     pause()
   end
-  return redact.text(table.concat(parts), pause), lossy
+  return table.concat(parts)
+end
+
+--- The same for an answer: without values of what is called a secret. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@return string
+function M.output(ctx, text)
+  return redact.text(M.plain(ctx, text), turns.of(ctx))
 end
 
 return M

@@ -100,6 +100,15 @@ local function is_sensitive(bufnr)
   return buffer.is_marked(bufnr) or buffer.is_sensitive_name(name, kind)
 end
 
+--- Lines that are to be left out from now on: of a buffer, or of a file that a program may print.
+---@param lines string[]
+function M.learn(lines)
+  for i = 1, math.min(#lines, MAX_LINES) do
+    add(lines[i])
+    add(lines[i]:match('[:=]%s*["\']?([^"\']+)') or '')
+  end
+end
+
 --- Takes the lines of a buffer, if it is a sensitive one and they are new.
 ---@param bufnr integer
 local function take(bufnr)
@@ -111,10 +120,7 @@ local function take(bufnr)
     return
   end
   taken[bufnr] = tick
-  for _, line in ipairs(api.nvim_buf_get_lines(bufnr, 0, MAX_LINES, false)) do
-    add(line)
-    add(line:match('[:=]%s*["\']?([^"\']+)') or '')
-  end
+  M.learn(api.nvim_buf_get_lines(bufnr, 0, MAX_LINES, false))
 end
 
 local watching = false

@@ -4,6 +4,7 @@ local git_changes = require('mcp-tools.editor.git_changes')
 local path_completion = require('mcp-tools.editor.path_completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.excerpt')
+local unsaved = require('mcp-tools.editor.unsaved')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of a list that are shown.
@@ -19,17 +20,6 @@ local function add(lines, label, names)
   local shown = table.concat(names, ', ', 1, math.min(#names, MAX_NAMES)):gsub('%c', '?')
   local more = #names > MAX_NAMES and (' and %d more'):format(#names - MAX_NAMES) or ''
   table.insert(lines, ('%s: %s%s'):format(label, shown, more))
-end
-
----@return string[]
-local function unsaved(root)
-  local names = {}
-  for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
-    if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
-      table.insert(names, access.shown(info.name, root))
-    end
-  end
-  return names
 end
 
 return {
@@ -60,7 +50,7 @@ return {
     local about = {}
     add(about, 'Not tracked by git, and not in the diff', changes.untracked)
     add(about, 'Changed, but not shown because they hold secrets', changes.withheld)
-    add(about, 'With unsaved changes in the editor, which the diff does not have', unsaved(ctx.root))
+    add(about, 'With unsaved changes in the editor, which the diff does not have', unsaved(ctx.root) or {})
     if changes.cut then
       table.insert(about, 'The diff is cut; ask for a part of it by the argument path.')
     end

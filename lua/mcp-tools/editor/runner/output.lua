@@ -6,9 +6,9 @@
 
 local paths = require('mcp-tools.files.paths')
 local places = require('mcp-tools.editor.runner.places')
+local printed_secrets = require('mcp-tools.editor.printed_secrets')
 local quoted = require('mcp-tools.editor.quoted')
 local tap = require('mcp-tools.editor.runner.tap')
-local terminal_text = require('mcp-tools.util.terminal_text')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -16,6 +16,8 @@ local M = {}
 
 --- Of what was printed, the end.
 local MAX_OUTPUT = 64 * 1024
+--- The end that is read for places.
+local MAX_READ = 256 * 1024
 local MAX_MESSAGE, MAX_DETAIL = 1000, 4000
 
 --- Takes results over, with texts as they may be given. In a coroutine.
@@ -23,11 +25,12 @@ local MAX_MESSAGE, MAX_DETAIL = 1000, 4000
 ---@param run mcp-tools.runner.Run
 ---@param results mcp-tools.runner.Results
 function M.finish(ctx, run, results)
+  printed_secrets.learn(ctx, run.root)
   for _, failure in ipairs(results.failures) do
     failure.id = utf8.repair(failure.id)
-    failure.message = utf8.cut(vim.trim((quoted.output(ctx, failure.message))), MAX_MESSAGE)
+    failure.message = utf8.cut(vim.trim(quoted.output(ctx, failure.message)), MAX_MESSAGE)
     if failure.detail then
-      failure.detail = utf8.cut((quoted.output(ctx, failure.detail)), MAX_DETAIL)
+      failure.detail = utf8.cut(quoted.output(ctx, failure.detail), MAX_DETAIL)
     end
   end
   run.results = results
@@ -54,12 +57,12 @@ end
 function M.read(ctx, run, results, done)
   local pause, find = turns.of(ctx), finder(run)
   if not results and tap.is_tap(done.stdout) then
-    results = tap.results(terminal_text.plain(done.stdout), function(path)
+    results = tap.results(quoted.plain(ctx, done.stdout), function(path)
       return find(path) ~= nil
     end, pause)
   elseif not results and run.exit_code ~= 0 then
-    local text = terminal_text.plain(done.stdout .. '\n' .. done.stderr)
-    local failures = places.failures(text, find, pause)
+    local text = done.stdout:sub(-MAX_READ) .. '\n' .. done.stderr
+    local failures = places.failures(quoted.plain(ctx, text), find, pause)
     if #failures > 0 then
       run.from_output = true
       results = { failures = failures }
@@ -67,6 +70,8 @@ function M.read(ctx, run, results, done)
   end
   if results then
     M.finish(ctx, run, results)
+  else
+    printed_secrets.learn(ctx, run.root)
   end
   local said = done.stdout:sub(-MAX_OUTPUT)
   if done.stderr ~= '' then

@@ -184,7 +184,7 @@ local function choose(target, root)
   elseif target.path and extension then
     local text = 'path: it is not known what tests a .%s file; give runner (runner_discover lists them)'
     return nil, errors.new('not_found', text:format(extension))
-  elseif pytest.used_in(root, read_now) then
+  elseif pytest.used_in(root) then
     return 'pytest'
   end
   local other = scripts.runners(root)[1]

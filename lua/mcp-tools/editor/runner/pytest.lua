@@ -5,6 +5,7 @@
 --- Does not know about: how it is run, who asks.
 
 local paths = require('mcp-tools.files.paths')
+local read_now = require('mcp-tools.files.read_now')
 
 local M = {}
 
@@ -19,6 +20,7 @@ local MARKERS = {
   { 'setup.cfg', '[tool:pytest]' },
   { 'tox.ini', '[pytest]' },
 }
+local MAX_MARKER = 256 * 1024
 --- Folders that tests are looked for in, and so many entries of each.
 local FOLDERS, ENTRIES = { '', '/tests', '/test' }, 2000
 
@@ -31,13 +33,16 @@ end
 
 --- Does the project use it?
 ---@param root string
----@param read fun(path: string): string?
 ---@return string? why the file that says so
-function M.used_in(root, read)
+function M.used_in(root)
   for _, marker in ipairs(MARKERS) do
     local path = root .. '/' .. marker[1]
     local stat = vim.uv.fs_stat(path)
-    if stat and stat.type == 'file' and (not marker[2] or (read(path) or ''):find(marker[2], 1, true)) then
+    if
+      stat
+      and stat.type == 'file'
+      and (not marker[2] or (read_now(path, MAX_MARKER) or ''):find(marker[2], 1, true))
+    then
       return marker[1]
     end
   end

@@ -6,7 +6,6 @@ local errors = require('mcp-tools.errors')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local read_now = require('mcp-tools.files.read_now')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -20,7 +19,7 @@ local function runners(root)
   if neotest.client() then
     table.insert(list, { id = 'neotest' })
   end
-  local why = pytest.used_in(root, read_now)
+  local why = pytest.used_in(root)
   if why then
     table.insert(list, { id = 'pytest', from = why })
   end

@@ -4,6 +4,7 @@ local answer = require('mcp-tools.editor.runner.answer')
 local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local plan = require('mcp-tools.editor.runner.plan')
+local printed_secrets = require('mcp-tools.editor.printed_secrets')
 local project = require('mcp-tools.files.project')
 local runs = require('mcp-tools.editor.runner.runs')
 local unsaved = require('mcp-tools.editor.unsaved')
@@ -87,6 +88,7 @@ return {
     if not what then
       return ctx(nil, err)
     end
+    printed_secrets.learn(ctx, ctx.root) -- before it tells of them, by progress
     local run, busy = runs.start(what, {
       root = ctx.root,
       timeout = args.timeout_ms,

@@ -4,6 +4,7 @@ local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local project = require('mcp-tools.files.project')
+local printed_secrets = require('mcp-tools.editor.printed_secrets')
 local quoted = require('mcp-tools.editor.quoted')
 
 --- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
@@ -62,6 +63,7 @@ function ACTIONS.read(ctx, args, _, job)
   if args.wait_ms > 0 and (seen == nil or seen >= job.bytes) then
     wait(ctx, job, args.wait_ms)
   end
+  printed_secrets.learn(ctx, job.command.cwd)
   local piece = job:read(seen, args.max_bytes)
   local answer = about(job)
   answer.command = nil

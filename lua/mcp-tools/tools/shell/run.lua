@@ -5,6 +5,7 @@ local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
+local printed_secrets = require('mcp-tools.editor.printed_secrets')
 local quoted = require('mcp-tools.editor.quoted')
 
 local MAX_TIMEOUT = 3600000
@@ -55,6 +56,7 @@ return {
     if not what then
       return ctx(nil, err)
     end
+    printed_secrets.learn(ctx, what.cwd) -- before it tells of them, by progress
     local started = vim.uv.hrtime()
     local done = process.await(what.argv, {
       ctx = ctx,

@@ -46,6 +46,7 @@ end
 before_each(function()
   vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
   vim.env.PYTHONDONTWRITEBYTECODE = '1'
+  vim.env.PYTEST_DISABLE_PLUGIN_AUTOLOAD = '1'
   p.open({ 'runner', 'workflow' })
   vim.fn.delete(vim.fn.stdpath('state') .. '/trust')
 end)

@@ -29,10 +29,13 @@ local MEANT = {
     return { entries = { { path = 'sample.py', line = 3, text = 'here' } } }
   end,
   shell_run = function()
-    return { command = { 'true' } }
+    return { argv = { 'true' } }
+  end,
+  shell_jobs = function()
+    return { action = 'start', argv = { 'true' } }
   end,
   runner_run = function()
-    return { command = { 'true' } }
+    return { path = 'sample.py' }
   end,
   editor_command = function()
     return { command = 'let g:ran = 1' }

@@ -164,6 +164,29 @@ describe('shell_jobs', function()
     t.eq(tonumber(piece.output:match('(%d+)\n$')) + 1, tonumber(next_piece.output:match('^(%d+)\n')))
   end)
 
+  it('end with the editor', function()
+    local script = p.write(
+      p.base .. '/start.lua',
+      [[
+      local config = require('mcp-tools.config')
+      config.setup({ tools = { 'shell' }, approval = { rule = function() return 'allow' end } })
+      require('mcp-tools.core').get()
+      local command = 'echo $$ > job; exec sleep 100'
+      require('mcp-tools').call('shell_jobs', { action = 'start', command = command }, function() end)
+      vim.wait(10000, function() return (vim.uv.fs_stat('job') or { size = 0 }).size > 0 end, 10)
+      vim.cmd('qall!')
+    ]]
+    )
+    local command = { vim.v.progpath, '--headless', '-u', 'NONE', '-i', 'NONE', '-n' }
+    vim.list_extend(command, { '--cmd', 'set runtimepath^=' .. p.checkout, '-S', script })
+    local done = vim.system(command, { cwd = p.root }):wait(15000)
+    t.eq(0, done.code)
+    local pid = pid_in('job')
+    t.wait(function()
+      return gone(pid)
+    end, 3000, 'the end of the job')
+  end)
+
   it('are only those of the session', function()
     local mine = p.start('shell_jobs', { action = 'start', command = 'exec sleep 100' }).wait()
     local other = require('mcp-tools.core').get().executor:execute(

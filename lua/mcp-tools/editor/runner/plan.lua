@@ -149,13 +149,8 @@ local function by_script(target, root, script)
       return nil, err
     end
   end
-  return scripts.command(
-    found,
-    script,
-    target.path and below(target.path, found.folder),
-    test and test.own,
-    target.extra
-  )
+  local file = target.path ~= found.folder and target.path and below(target.path, found.folder) or nil
+  return scripts.command(found, script, file, test and test.own, target.extra)
 end
 
 ---@param target mcp-tools.runner.Target

@@ -45,18 +45,17 @@ local NO_TESTS = 'no test specified'
 ---@return mcp-tools.runner.Package?
 ---@return mcp-tools.Error?
 function M.package(from, root)
-  local folder = from
+  local stat = vim.uv.fs_stat(from)
+  local folder = stat and stat.type == 'directory' and from or vim.fs.dirname(from)
   while vim.startswith(folder .. '/', root .. '/') do
     local path = folder .. '/package.json'
-    if folder ~= from or from == root then
-      local text = read_now(path, MAX_FILE)
-      if text then
-        local scripts = targets.scripts(text)
-        if not scripts then
-          return nil, errors.new('tool_error', ('%s cannot be read: it is not JSON'):format(path))
-        end
-        return { folder = folder, path = path, scripts = scripts }
+    local text = read_now(path, MAX_FILE)
+    if text then
+      local scripts = targets.scripts(text)
+      if not scripts then
+        return nil, errors.new('tool_error', ('%s cannot be read: it is not JSON'):format(path))
       end
+      return { folder = folder, path = path, scripts = scripts }
     end
     folder = vim.fs.dirname(folder)
   end

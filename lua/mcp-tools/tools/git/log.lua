@@ -26,7 +26,7 @@ local function arguments(ctx, args)
   if bad then
     return nil, bad
   end
-  table.insert(list, tip or 'HEAD')
+  table.insert(list, tip)
   if base then
     table.insert(list, '^' .. base)
   end
@@ -41,7 +41,7 @@ return {
   args = {
     path = { type = 'string', description = 'Only commits that touch this file or folder' },
     bufnr = { type = 'integer', description = 'Only those of the file of this buffer; 0 = the current', minimum = 0 },
-    revision = { type = 'string', description = 'Commit, branch or tag to begin at; left out: HEAD' },
+    revision = { type = 'string', description = 'Commit, branch or tag to begin at', default = 'HEAD' },
     base = { type = 'string', description = 'Only commits that this one does not have' },
     author = { type = 'string', description = 'Pattern of the name or address', maxLength = 200 },
     grep = { type = 'string', description = 'Pattern in the message; letter case does not count', maxLength = 200 },

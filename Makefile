@@ -12,7 +12,7 @@ STYLUA := .deps/npm/node_modules/.bin/stylua
 NVIM := .deps/nvim-0.11/bin/nvim
 LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 # Python that is checked for style; programs without an extension are found through pyproject.toml.
-PY := $(wildcard bridge scripts tests bench rplugin)
+PY := $(wildcard bridge scripts tests bench rplugin lua)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs clean

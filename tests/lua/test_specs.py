@@ -29,6 +29,7 @@ SLOW = (
     "tools/dap/variables_spec.lua",
     "tools/git_spec.lua",
     "tools/runner_neotest_spec.lua",
+    "tools/runner_pytest_spec.lua",
     "tools/runner_spec.lua",
     "tools/shell_spec.lua",
 )

@@ -11,7 +11,10 @@ describe('what is wrong with questions', function()
       { 'x', 'questions array is required' },
       { { { question = 'a' }, { question = ' ' } }, 'Question 2: question text is required' },
       { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
-      { { { question = 'a', choices = { 'b' }, default_choice = 1 } }, 'Question 1: default_choice 1 is none of its 1' },
+      {
+        { { question = 'a', choices = { 'b' }, default_choice = 1 } },
+        'Question 1: default_choice 1 is none of its 1',
+      },
       { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice 0 is none of its 0' },
     }) do
       t.matches(case[2], answers.fault(case[1]))

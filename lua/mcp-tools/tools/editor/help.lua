@@ -54,9 +54,20 @@ return {
     .. ' :substitute, lsp-config), or of the nearest one; next_offset goes on reading. search: tags and lines that hold'
     .. ' all of these words.',
   args = {
-    topic = { type = 'string', description = 'A help tag; what marks it may be left out', minLength = 1, maxLength = 200 },
+    topic = {
+      type = 'string',
+      description = 'A help tag; what marks it may be left out',
+      minLength = 1,
+      maxLength = 200,
+    },
     search = { type = 'string', description = 'Words, in any case', minLength = 2, maxLength = 200 },
-    limit = { type = 'integer', description = 'At most so many lines or matches', default = 60, minimum = 1, maximum = 1000 },
+    limit = {
+      type = 'integer',
+      description = 'At most so many lines or matches',
+      default = 60,
+      minimum = 1,
+      maximum = 1000,
+    },
     offset = { type = 'integer', description = 'Lines or matches to pass over', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },

@@ -25,7 +25,10 @@ return {
     if not found then
       return ctx(nil, err)
     elseif not found.bufnr then
-      return ctx(nil, errors.new('not_found', ('%s is not open in the editor; only open files have marks'):format(found.path)))
+      return ctx(
+        nil,
+        errors.new('not_found', ('%s is not open in the editor; only open files have marks'):format(found.path))
+      )
     end
     local answer = { bufnr = found.bufnr }
     for _, kind in ipairs(args.kind and { args.kind } or marks.KINDS) do

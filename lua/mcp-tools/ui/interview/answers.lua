@@ -50,9 +50,12 @@ function M.fault(questions)
     local choices = type(each) == 'table' and each.choices or {}
     if type(each) ~= 'table' or type(each.question) ~= 'string' or not is_filled(each.question) then
       return ('Question %d: question text is required'):format(i)
-    elseif type(choices) ~= 'table' or not vim.iter(choices):all(function(choice)
-      return type(choice) == 'string'
-    end) then
+    elseif
+      type(choices) ~= 'table'
+      or not vim.iter(choices):all(function(choice)
+        return type(choice) == 'string'
+      end)
+    then
       return ('Question %d: choices must be a list of texts'):format(i)
     end
     local default = each.default_choice

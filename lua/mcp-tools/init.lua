@@ -143,8 +143,8 @@ end
 --- Asks the person some questions, one after the other, in a window that takes no key until they go there
 --- (`:McpTools answer`). Interviews that come while one is open wait for their turn.
 ---
---- `cb` is called once, with `{ completed = true, answers = { { question = …, answer = … }, … } }`: an answer is a text,
---- or a list of texts where several could be chosen. When the person leaves it, `completed` is false and `answers` empty.
+--- `cb` is called once, with `{ completed = true, answers = { { question = …, answer = … }, … } }`. An answer is a
+--- text, or a list of texts where several could be chosen. When the person leaves it, `completed` is false.
 ---@param questions mcp-tools.InterviewQuestion[] `{ { question = …, choices = { … }, multiselect = true }, … }`
 ---@param opts? { from: string? } who asks
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)

@@ -1,4 +1,4 @@
-"""An interview at a real terminal of 80 × 24: what is on the screen, where the keys go, what the client is told."""
+"""An interview at a terminal of 80 × 24: what is on the screen, where keys go, what the client is told."""
 
 from __future__ import annotations
 
@@ -22,6 +22,14 @@ INIT = f"""
 _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }}, tools = {{ 'interview' }} }})
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-answer)')
+"""
+
+CANCEL = """
+for _, call in ipairs(require('mcp-tools.core').get().executor:pending()) do
+  if call.args.questions[1].question == ... then
+    call:cancel('user')
+  end
+end
 """
 
 COLOUR = {"question": "Which colour?", "choices": ["red", "gr\u202een", "blue"], "default_choice": 1}
@@ -71,12 +79,15 @@ def mode_is(screen: Terminal, mode: str) -> Any:
 
 
 async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
-    """Keys go to the text until the person goes to the window; then one, several and text are answered, and back."""
+    """Keys go to the text until the person goes to the window; there all kinds are answered."""
     async with connect(bridge, "sessions") as client:
         await screen.type("ihello ")
         call = asked(client, COLOUR, TOPPINGS, WHY)
-        shown = await screen.shows("Which colour?", "1 of 3", "(•) gr<U+202E>en", "( ) blue", "or something else")
-        assert 'a client called "mcp" asks' in shown and "<F5> to answer" in shown
+        shown = await screen.shows(
+            "Which colour?", "1 of 3", "(•) gr<U+202E>en", "( ) blue", "or something else"
+        )
+        assert 'a client called "mcp" asks' in shown
+        assert "<F5> to answer" in shown
         await screen.type("j q")
         await screen.shows("hello j q")
         await screen.press("F5")
@@ -159,8 +170,7 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("(1 more wait)")
         await screen.press("F5")
         await screen.shows("<CR> done")
-        await screen.nvim.lua("for _, c in ipairs(require('mcp-tools.core').get().executor:pending()) do"
-                              " if c.args.questions[1].question == 'Which colour?' then c:cancel('user') end end")
+        await screen.nvim.lua(CANCEL, "Which colour?")
         shown = await screen.shows("Which toppings?", "<F5> to answer")
         assert "Which colour?" not in shown
         assert (await first).is_error
@@ -195,7 +205,7 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
 
 @pytest.mark.slow
 async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
-    """With `ui.interview_focus` it is entered in normal mode only, and keys that were on their way do nothing."""
+    """By `ui.interview_focus` it is entered in normal mode only; keys that were on their way do nothing."""
     await screen.nvim.lua("mcp_tools.setup({ ui = { interview_focus = true } })")
     async with connect(bridge, "sessions") as client:
         await screen.type("i")

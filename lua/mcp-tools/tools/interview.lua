@@ -9,9 +9,9 @@ local MAX_QUESTIONS, MAX_CHOICES = 20, 50
 return {
   name = 'interview',
   title = 'Ask the person',
-  description = 'Asks the person at the editor questions and waits for the answers: text, or one or several of choices'
-    .. ' (text of their own is always possible). Ask all you need at once. Gives answers as [{question, answer}];'
-    .. ' completed is false when they left it.',
+  description = 'Asks the person at the editor questions and waits for the answers: text, or one or several of'
+    .. ' choices (text of their own is always possible). Ask all you need at once. Gives answers as [{question,'
+    .. ' answer}]; completed is false when they left it.',
   args = {
     questions = {
       type = 'array',

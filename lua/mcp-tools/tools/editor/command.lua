@@ -6,8 +6,8 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'editor_command',
   title = 'Run an Ex command',
-  description = 'Runs an Ex command in the editor and gives what it printed, as the person may have typed it; they are'
-    .. ' asked first. Not for what asks or takes long (:s///c, :!, :make): it would hold up the editor.',
+  description = 'Runs an Ex command in the editor and gives what it printed; the person is asked first. Not for what'
+    .. ' asks by itself or takes long (:s///c, :!, :make): it would hold up the editor.',
   args = {
     command = {
       type = 'string',

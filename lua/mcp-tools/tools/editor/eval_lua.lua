@@ -7,8 +7,8 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'editor_eval_lua',
   title = 'Run Lua',
-  description = 'Runs Lua code in the editor; the person is asked first. Gives what it returned (result: text, JSON, or'
-    .. ' as vim.inspect shows it) and printed (output). It holds up the editor while it runs.',
+  description = 'Runs Lua code in the editor; the person is asked first. Gives what it returned (result: text, JSON,'
+    .. ' or as vim.inspect shows it) and printed (output). It holds up the editor while it runs.',
   args = {
     code = {
       type = 'string',

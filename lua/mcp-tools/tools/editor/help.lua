@@ -50,9 +50,9 @@ end
 return {
   name = 'editor_help',
   title = 'Help',
-  description = "Reads the editor's help, plugins' included. topic: the text of a tag (nvim_buf_get_lines(), 'tabstop',"
-    .. ' :substitute, lsp-config), or of the nearest one; next_offset goes on reading. search: tags and lines that hold'
-    .. ' all of these words.',
+  description = "Reads the editor's help, plugins' included. topic: the text of a tag (nvim_buf_get_lines(),"
+    .. " 'tabstop', :substitute, lsp-config), or of the nearest one; next_offset goes on reading. search: tags and"
+    .. ' lines that hold all of these words.',
   args = {
     topic = {
       type = 'string',

@@ -9,8 +9,9 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'editor_keymaps',
   title = 'Mappings',
-  description = 'The mappings of a mode, those of the buffer first: keys (lhs), what they type (rhs) or lua = true for a'
-    .. ' function, description, and the file and line that define them. Built-in keys are none: editor_help has those.',
+  description = 'The mappings of a mode, those of the buffer first: keys (lhs), what they type (rhs) or lua = true'
+    .. ' for a function, description, and the file and line that define them. Built-in keys are none: editor_help has'
+    .. ' those.',
   args = {
     mode = { type = 'string', enum = keymaps.MODES, default = 'n', description = 'n normal, i insert, x visual, …' },
     contains = {

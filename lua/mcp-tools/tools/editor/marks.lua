@@ -9,8 +9,9 @@ local page = require('mcp-tools.editor.page')
 return {
   name = 'editor_marks',
   title = 'Marks, jumps and changes',
-  description = 'Places in a buffer and beyond: marks (a-z, A-Z and those that Neovim sets), the jumps of its window and'
-    .. ' its last changes, both latest first. Lines and columns (characters) count from 1; text is the line there.',
+  description = 'Places in a buffer and beyond: marks (a-z, A-Z and those that Neovim sets), the jumps of its window'
+    .. ' and its last changes, both latest first. Lines and columns (characters) count from 1; text is the line'
+    .. ' there.',
   args = {
     path = { type = 'string', description = 'A file that is open; default: the current one' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },

@@ -8,8 +8,8 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'editor_messages',
   title = 'Messages',
-  description = 'The last messages and errors that the editor has shown (:messages), the latest first. What looks like a'
-    .. ' secret is left out.',
+  description = 'The last messages and errors that the editor has shown (:messages), the latest first. What looks'
+    .. ' like a secret is left out.',
   args = {
     contains = { type = 'string', description = 'Only lines with this text, in any case', maxLength = 200 },
     limit = { type = 'integer', description = 'At most so many lines', default = 50, minimum = 1, maximum = 1000 },

@@ -64,9 +64,9 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = 'Shows the person a file at a line, in their editor; give path or bufnr. Where they type (insert mode, a'
-    .. ' terminal, a float) another window shows it, and their cursor stays there. Answers with the window and the'
-    .. ' place; lines and columns (characters) count from 1. To read a file use buffer_read.',
+  description = 'Shows the person a file at a line, in their editor; give path or bufnr. Where they type (insert'
+    .. ' mode, a terminal, a float) another window shows it, and their cursor stays there. Answers with the window'
+    .. ' and the place; lines and columns (characters) count from 1. To read a file use buffer_read.',
   args = {
     path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },

@@ -7,9 +7,9 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'editor_registers',
   title = 'Registers',
-  description = 'Text of the registers that hold something: yanks, macros, last search (/) and command (:). What looks'
-    .. ' like a secret is left out. The clipboard (+ and *) is read only when names has it, and the person is asked'
-    .. ' first.',
+  description = 'Text of the registers that hold something: yanks, macros, last search (/) and command (:). What'
+    .. ' looks like a secret is left out. The clipboard (+ and *) is read only when names has it, and the person is'
+    .. ' asked first.',
   args = {
     names = {
       type = 'string',

@@ -8,8 +8,8 @@ return {
   name = 'editor_selection',
   title = 'Selection',
   description = 'The text that the person has selected (active = true) or selected last in the file they look at, and'
-    .. ' where it is. Lines and columns (characters) count from 1, the end is included. selection is null when there is'
-    .. ' none.',
+    .. ' where it is. Lines and columns (characters) count from 1, the end is included. selection is null when there'
+    .. ' is none.',
   args = {
     max_bytes = {
       type = 'integer',

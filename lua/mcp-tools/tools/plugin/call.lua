@@ -7,8 +7,8 @@ local turns = require('mcp-tools.util.turns')
 return {
   name = 'plugin_call',
   title = 'Call a plugin',
-  description = 'Calls a public function of a plugin; the person is asked first. Gives what it returned (result: text,'
-    .. ' JSON, or as vim.inspect shows it) and printed (output). Private functions (_name) are never called.',
+  description = 'Calls a public function of a plugin; the person is asked first. Gives what it returned (result:'
+    .. ' text, JSON, or as vim.inspect shows it) and printed (output). Private functions (_name) are never called.',
   args = {
     module = {
       type = 'string',

@@ -7,8 +7,8 @@ local page = require('mcp-tools.editor.page')
 return {
   name = 'plugin_functions',
   title = 'Functions of a plugin',
-  description = "The public functions of a plugin's Lua module that is loaded: name, parameters, and the file and line"
-    .. ' where each is defined. Private ones (_name) are left out. Runs nothing.',
+  description = "The public functions of a plugin's Lua module that is loaded: name, parameters, and the file and"
+    .. ' line where each is defined. Private ones (_name) are left out. Runs nothing.',
   args = {
     module = {
       type = 'string',

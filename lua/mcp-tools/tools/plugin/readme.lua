@@ -12,8 +12,8 @@ local MAX_BYTES = 64 * 1024
 return {
   name = 'plugin_readme',
   title = "A plugin's readme",
-  description = "Reads a plugin's readme, from start_line on; lines count from 1. When the answer has next_line there is"
-    .. ' more.',
+  description = "Reads a plugin's readme, from start_line on; lines count from 1. When the answer has next_line there"
+    .. ' is more.',
   args = {
     name = {
       type = 'string',

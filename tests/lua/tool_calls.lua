@@ -51,6 +51,7 @@ end
 --- What a person has before them, and no tool may change: windows, cursors, mode, registers, search, jumps.
 ---@return table
 function M.view()
+  vim.cmd.redraw() -- without a screen the first line of a window is not settled before
   local windows = {}
   for _, window in ipairs(vim.api.nvim_list_wins()) do
     windows[window] = {

@@ -124,6 +124,7 @@ local function key(fn, ...)
   local values = { ... }
   return function()
     if shown and uv.hrtime() >= deaf_until then
+      shown:take_text()
       fn(unpack(values))
     end
   end
@@ -189,6 +190,7 @@ local function shut()
   local inside = old:cursor()
   shown = nil
   local ok, err = pcall(function()
+    old:take_text()
     if inside then
       leave()
     end
@@ -215,6 +217,7 @@ local function closed(window)
     return
   end
   local interview, old, inside = shown.interview, shown, shown:cursor()
+  shown:take_text()
   shown = nil
   vim.schedule(function()
     pcall(old.close, old)

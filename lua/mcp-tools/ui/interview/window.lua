@@ -157,7 +157,7 @@ function M.open(interview, keys)
   api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
     buffer = self.field_buffer,
     callback = function()
-      answers:set_text(self:typed())
+      self:take_text()
       self:draw()
     end,
   })
@@ -165,10 +165,12 @@ function M.open(interview, keys)
   return self
 end
 
---- What stands in the field.
----@return string
-function Window:typed()
-  return table.concat(api.nvim_buf_get_lines(self.field_buffer, 0, -1, false), '\n')
+--- Takes what stands in the field. Keys that come faster than the editor draws have no event of their own.
+function Window:take_text()
+  if api.nvim_buf_is_valid(self.field_buffer) then
+    local lines = api.nvim_buf_get_lines(self.field_buffer, 0, -1, false)
+    self.interview.answers:set_text(table.concat(lines, '\n'))
+  end
 end
 
 ---@param page mcp-tools.Page

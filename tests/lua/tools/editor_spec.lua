@@ -283,7 +283,7 @@ describe('editor_help', function()
     t.eq({ 'own.second()', '    Text of the second, a zebracrossing.' }, { found.tag, vim.split(found.text, '\n')[1] })
     found = calls.call('editor_help', { topic = 'OWN-LAST', limit = 1 })
     t.eq({ 'own-last', 1, nil }, { found.tag, found.next_offset, found.ends_here })
-    t.eq('The end.\n', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
+    t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
   end)
 
   it('reads the help of Neovim', function()

@@ -108,32 +108,35 @@ local function rank(tag, wanted, words)
   return vim.startswith(small, plain) and 3 or 4
 end
 
---- Topics that fit, the best first.
+--- Topics that fit, the best first, and the shortest of those.
 ---@param lists mcp-tools.HelpTag[][]
 ---@param wanted string
 ---@param pause fun()
----@return { tag: string, file: string, rank: integer }[]
+---@return mcp-tools.HelpTag[]
 function M.find(lists, wanted, pause)
-  local words, found = vim.split(vim.trim(wanted:lower()), '%s+'), {}
+  -- By rank and length at once: to sort ten thousand of them would take too long in one go.
+  local words, order, heaps = vim.split(vim.trim(wanted:lower()), '%s+'), {}, {}
   for _, list in ipairs(lists) do
     for i, each in ipairs(list) do
       local fit = rank(each.tag, wanted, words)
-      if fit then
-        table.insert(found, { tag = each.tag, file = each.file, rank = fit, place = #found })
+      local key = fit and fit * 1e6 + #each.tag
+      if key and not heaps[key] then
+        heaps[key] = {}
+        table.insert(order, key)
+      end
+      if key then
+        table.insert(heaps[key], each)
       end
       if i % 500 == 0 then
         pause()
       end
     end
   end
-  table.sort(found, function(a, b)
-    if a.rank ~= b.rank then
-      return a.rank < b.rank
-    elseif #a.tag ~= #b.tag then
-      return #a.tag < #b.tag
-    end
-    return a.place < b.place
-  end)
+  table.sort(order)
+  local found = {}
+  for _, key in ipairs(order) do
+    vim.list_extend(found, heaps[key])
+  end
   return found
 end
 

@@ -66,7 +66,8 @@ end
 ---@return integer window
 local function open(bufnr, where)
   if where == 'tab' and not is_busy() then -- it can only be entered
-    vim.cmd(('tab sbuffer %d'):format(bufnr))
+    vim.cmd('tab split')
+    api.nvim_win_set_buf(0, bufnr)
     return api.nvim_get_current_win()
   end
   local beside = api.nvim_get_current_win()

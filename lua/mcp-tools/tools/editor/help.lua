@@ -15,7 +15,7 @@ local SEE = 8
 local function names(found)
   return vim.tbl_map(function(each)
     return each.tag
-  end, vim.list_slice(found, 1, SEE))
+  end, found)
 end
 
 --- The text of a topic.
@@ -24,25 +24,23 @@ end
 ---@param found table[] topics that fit, at least one
 local function read(ctx, args, found)
   local best = found[1]
-  local lines, err = topic.lines(ctx, best.file)
-  if not lines then
+  local text, err = topic.text(ctx, best.file)
+  if not text then
     return ctx(nil, err)
   end
-  local first, last = topic.range(lines, best.tag)
-  if not first then
-    local text = 'the tag %s is not in its file any more; :helptags makes its index anew'
-    return ctx(nil, errors.new('not_found', text:format(best.tag)))
+  local part = topic.read(text, best.tag, args.offset, args.limit)
+  if not part then
+    local message = 'the tag %s is not in its file any more; :helptags makes its index anew'
+    return ctx(nil, errors.new('not_found', message:format(best.tag)))
   end
-  local from = first + args.offset
-  local to = math.min(args.offset > 0 and #lines or last, from + args.limit - 1)
-  local others = names(vim.list_slice(found, 2))
+  local others = names(vim.list_slice(found, 2, SEE + 1))
   return clean({
     tag = best.tag,
     file = vim.fs.basename(best.file),
-    line = from,
-    text = table.concat(lines, '\n', from, math.max(to, from - 1)),
-    next_offset = to < #lines and to - first + 1 or nil,
-    ends_here = args.offset == 0 and to == last or nil,
+    line = part.line,
+    text = table.concat(part.lines, '\n'),
+    next_offset = part.more and args.offset + #part.lines or nil,
+    ends_here = part.ended or nil,
     see_also = #others > 0 and others or nil,
   })
 end

@@ -38,12 +38,14 @@ return {
         errors.new('not_found', ('name: %s has no readme; plugin_info names its help'):format(plugin.name))
       )
     end
-    local lines, fault = help.lines(ctx, plugin.path .. '/' .. name)
-    if not lines then
+    local text, fault = help.text(ctx, plugin.path .. '/' .. name)
+    if not text then
       return ctx(nil, fault)
-    elseif args.start_line > #lines then
-      local text = 'start_line: line %d is beyond the end (%d lines)'
-      return ctx(nil, errors.new('validation_error', text:format(args.start_line, #lines)))
+    end
+    local lines = vim.split(text, '\n', { plain = true })
+    if args.start_line > #lines then
+      local message = 'start_line: line %d is beyond the end (%d lines)'
+      return ctx(nil, errors.new('validation_error', message:format(args.start_line, #lines)))
     end
     local last, bytes = args.start_line - 1, 0
     while last < math.min(#lines, args.start_line + args.limit - 1) do

@@ -114,8 +114,9 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("Enter")
         assert await answers(call) == ["blue", ["ham", "corn", "cheese"], "because ü\nso"]
         await screen.hides("Why?")
-        await mode_is(screen, "n")
-        assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["hello j q"]
+        await mode_is(screen, "i")
+        await screen.type("!")
+        await screen.shows("hello j q!")
 
 
 async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) -> None:
@@ -201,6 +202,32 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
         await screen.type("!")
         await screen.press("Enter")
         assert await answers(call) == ["text so far!"]
+
+
+async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
+    """Who types in a terminal of the editor, where the agent may run, is there again when all is answered."""
+    async with connect(bridge, "sessions") as client:
+        await screen.command("terminal cat")
+        await screen.type("i")
+        await mode_is(screen, "t")
+        call = asked(client, COLOUR, WHY)
+        await screen.shows("Which colour?", "<F5> to answer")
+        await screen.type("to cat")
+        await screen.shows("to cat")
+        await screen.press("F5")
+        await screen.shows("<CR> next")
+        await screen.press("Enter")
+        await mode_is(screen, "i")
+        await screen.type("so")
+        await screen.tmux("resize-window", "-x", "70", "-y", "20")
+        await screen.shows("Why?", "so", "<CR> done")
+        await mode_is(screen, "i")
+        await screen.type(" it is")
+        await screen.press("Enter")
+        assert await answers(call) == [COLOUR["choices"][1], "so it is"]
+        await mode_is(screen, "t")
+        await screen.type(" again")
+        await screen.shows("to cat again")
 
 
 @pytest.mark.slow

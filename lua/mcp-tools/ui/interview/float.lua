@@ -27,17 +27,45 @@ local shown
 local group, retrying, stale
 ---@type integer? where the person was before they went into our windows
 local outside
+---@type { mode: string, cursor: integer[] }? what they did there when they asked for ours
+local before
 local deaf_until = 0
 
 local sync
 
+--- Goes on with what the person did when they came: typing, in a text or in a terminal. Keys that they have typed since
+--- are to go there, so that there is no moment in which they would be commands.
+---@param was { mode: string, cursor: integer[] }?
+local function resume(was)
+  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in the field, still
+  local is_terminal = vim.bo.buftype == 'terminal'
+  if was and was.mode == 't' and is_terminal then
+    if typing then
+      api.nvim_feedkeys(vim.keycode('<C-\\><C-N>i'), 'ni', false)
+    else
+      vim.cmd.startinsert()
+    end
+  elseif was and was.mode == 'i' and not is_terminal then
+    pcall(api.nvim_win_set_cursor, 0, was.cursor)
+    if not typing then
+      vim.cmd(was.cursor[2] >= #api.nvim_get_current_line() and 'startinsert!' or 'startinsert')
+    end
+  elseif typing then
+    vim.cmd.stopinsert()
+  end
+end
+
 --- Goes back to the text; the interview stays.
 local function leave()
-  vim.cmd.stopinsert()
+  local was = before
+  before = nil
   if outside and api.nvim_win_is_valid(outside) then
-    return api.nvim_set_current_win(outside)
+    api.nvim_set_current_win(outside)
+  else
+    was = nil
+    vim.cmd.wincmd('p')
   end
-  vim.cmd.wincmd('p')
+  resume(was)
 end
 
 ---@param where? 'question'|'field'
@@ -174,15 +202,19 @@ local function enter()
   shown:enter('question')
 end
 
-local function open()
+---@param inside 'question'|'field'|nil where the cursor was in windows that these replace
+local function open(inside)
   shown, stale = Window.open(wanted, keys()), false
-  if not wanted.entered then
+  if inside then
+    go(inside)
+  elseif not wanted.entered then
     wanted.entered = true
     enter()
   end
 end
 
-local function shut()
+---@param again boolean they are made anew, for who is in them
+local function shut(again)
   local old = shown
   if not old then
     return
@@ -191,7 +223,7 @@ local function shut()
   shown = nil
   local ok, err = pcall(function()
     old:take_text()
-    if inside then
+    if inside and not again then
       leave()
     end
     old:close()
@@ -253,15 +285,17 @@ local function watch()
 end
 
 local function reconcile()
+  local inside
   if shown and (stale or shown.interview ~= wanted or not shown:is_here()) then
-    shut()
+    inside = shown.interview == wanted and shown:cursor() or nil
+    shut(inside ~= nil)
   end
   if not wanted then
     return stop_watching()
   end
   watch()
   if not shown then
-    open()
+    open(inside)
   else
     shown:make_way()
   end
@@ -303,6 +337,9 @@ end
 --- Enters the window, when there is one.
 function M.focus()
   if shown and shown:is_here() then
+    if not shown:cursor() then
+      before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+    end
     go()
   else
     notify.info('nothing is being asked')

@@ -11,6 +11,7 @@ local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local way_back = require('mcp-tools.ui.interview.way_back')
 
 local api, uv = vim.api, vim.uv
 
@@ -25,48 +26,9 @@ local wanted
 ---@type mcp-tools.InterviewWindow?
 local shown
 local group, retrying, stale
----@type integer? where the person was before they went into our windows
-local outside
----@type { mode: string, cursor: integer[] }? what they did there when they asked for ours
-local before
 local deaf_until = 0
 
 local sync
-
---- Goes on with what the person did when they came: typing, in a text or in a terminal. Keys that they have typed since
---- are to go there, so that there is no moment in which they would be commands.
----@param was { mode: string, cursor: integer[] }?
-local function resume(was)
-  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in the field, still
-  local is_terminal = vim.bo.buftype == 'terminal'
-  if was and was.mode == 't' and is_terminal then
-    if typing then
-      api.nvim_feedkeys(vim.keycode('<C-\\><C-N>i'), 'ni', false)
-    else
-      vim.cmd.startinsert()
-    end
-  elseif was and was.mode == 'i' and not is_terminal then
-    pcall(api.nvim_win_set_cursor, 0, was.cursor)
-    if not typing then
-      vim.cmd(was.cursor[2] >= #api.nvim_get_current_line() and 'startinsert!' or 'startinsert')
-    end
-  elseif typing then
-    vim.cmd.stopinsert()
-  end
-end
-
---- Goes back to the text; the interview stays.
-local function leave()
-  local was = before
-  before = nil
-  if outside and api.nvim_win_is_valid(outside) then
-    api.nvim_set_current_win(outside)
-  else
-    was = nil
-    vim.cmd.wincmd('p')
-  end
-  resume(was)
-end
 
 ---@param where? 'question'|'field'
 local function go(where)
@@ -174,7 +136,7 @@ local function keys()
     ['<S-Tab>'] = { 'n', key(tab, -1), 'choice before' },
     ['<C-P>'] = { 'n', key(back), 'question before' },
     ['<Esc>'] = { 'n', key(cancel), 'leave the interview' },
-    q = { 'n', key(leave), 'leave the interview open' },
+    q = { 'n', key(way_back.go), 'leave the interview open' },
   }
   for i = 1, 9 do
     question[tostring(i)] = { 'n', key(choose, i), ('choose %d'):format(i) }
@@ -188,7 +150,7 @@ local function keys()
     ['<S-Tab>'] = { both, key(tab, -1), 'to the choices' },
     ['<C-P>'] = { both, key(back), 'question before' },
     ['<Esc>'] = { 'n', key(cancel), 'leave the interview' },
-    q = { 'n', key(leave), 'leave the interview open' },
+    q = { 'n', key(way_back.go), 'leave the interview open' },
   }
   return { question = question, field = field }
 end
@@ -224,7 +186,7 @@ local function shut(again)
   local ok, err = pcall(function()
     old:take_text()
     if inside and not again then
-      leave()
+      way_back.go()
     end
     old:close()
   end)
@@ -276,7 +238,7 @@ local function watch()
   end)
   on('WinLeave', function()
     if shown and not shown:cursor() then
-      outside = api.nvim_get_current_win()
+      way_back.left()
     end
   end)
   on({ 'WinEnter', 'WinResized', 'TabEnter', 'VimResized', 'WinScrolled', 'ModeChanged' }, function()
@@ -330,7 +292,7 @@ end
 ---@param interview mcp-tools.Interview
 function M.hide(interview)
   if shown and shown.interview == interview and shown:cursor() then
-    leave()
+    way_back.go()
   end
 end
 
@@ -338,7 +300,7 @@ end
 function M.focus()
   if shown and shown:is_here() then
     if not shown:cursor() then
-      before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+      way_back.remember()
     end
     go()
   else

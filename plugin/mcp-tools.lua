@@ -16,9 +16,9 @@ end, {
   end,
 })
 
--- Answers to a question for approval, from any mode and any window.
-local function map(name, answer)
-  local rhs = '<Cmd>McpTools ' .. answer .. '<CR>'
+-- Answers to a question for approval, and the way to an interview, from any mode and any window.
+local function map(name, command)
+  local rhs = '<Cmd>McpTools ' .. command .. '<CR>'
   for _, mode in ipairs({ '', 'i', 't' }) do
     vim.api.nvim_set_keymap(mode, '<Plug>(mcp-tools-' .. name .. ')', rhs, {})
   end
@@ -30,3 +30,4 @@ map('deny', 'deny')
 map('deny-always', 'deny always')
 map('deny-session', 'deny session')
 map('approval-focus', 'approve look')
+map('answer', 'answer')

@@ -140,6 +140,24 @@ function M.call(name, args, opts, cb)
   return host.await(name, args or {}, opts or {})
 end
 
+--- Asks the person some questions, one after the other, in a window that takes no key until they go there
+--- (`:McpTools answer`). Interviews that come while one is open wait for their turn.
+---
+--- `cb` is called once, with `{ completed = true, answers = { { question = …, answer = … }, … } }`. An answer is a
+--- text, or a list of texts where several could be chosen. When the person leaves it, `completed` is false.
+---@param questions mcp-tools.InterviewQuestion[] `{ { question = …, choices = { … }, multiselect = true }, … }`
+---@param opts? { from: string? } who asks
+---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
+---@return { cancel: fun(self): boolean } handle
+function M.interview(questions, opts, cb)
+  local check = require('mcp-tools.util.check')
+  check('questions', questions, 'table')
+  check('opts', opts, 'table', true)
+  check('opts.from', opts and opts.from, 'string', true)
+  check('cb', cb, 'callable')
+  return require('mcp-tools.ui.interview').ask(questions, opts and opts.from, cb)
+end
+
 --- Runs a Python function as the rest of a call, in the process of tools in Python: what it gives or raises ends the
 --- call. For handlers in Lua that need Python for a part of their work.
 ---@param ctx mcp-tools.Ctx

@@ -243,6 +243,13 @@ return {
     description = 'Questions for approval that are open at a time, the one on screen included.',
   },
   {
+    path = 'limits.interviews',
+    type = 'integer',
+    default = 8,
+    min = 1,
+    description = 'Interviews (questions that tools ask you) that are open at a time, the one on screen included.',
+  },
+  {
     path = 'approval.default',
     type = 'string',
     default = 'ask',
@@ -429,6 +436,12 @@ return {
     type = 'boolean',
     default = false,
     description = 'Move the cursor into the approval window when it opens in normal mode.',
+  },
+  {
+    path = 'ui.interview_focus',
+    type = 'boolean',
+    default = false,
+    description = 'Move the cursor into the window of an interview when it opens in normal mode.',
   },
   {
     path = 'debug',

@@ -1,19 +1,11 @@
 --- What the editor has said.
 
-local redact = require('mcp-tools.files.redact')
+local messages = require('mcp-tools.editor.person.messages')
 local turns = require('mcp-tools.util.turns')
 local watch = require('mcp-tools.editor.watch')
 
---- The end of a longer history is given.
-local MAX_BYTES = 64 * 1024
 --- Messages have no event.
 local POLL_MS = 1000
-
---- The history, without showing anything: output that is caught never stops at a "more" prompt.
----@return string
-local function history()
-  return vim.api.nvim_exec2('messages', { output = true }).output
-end
 
 return {
   name = 'messages',
@@ -24,14 +16,10 @@ return {
   mime_type = 'text/plain',
   tags = { 'editor' },
   run = function(ctx)
-    local text = history()
-    local cut = #text > MAX_BYTES
-    if cut then
-      text = text:sub(-MAX_BYTES):gsub('^[^\n]*\n', '', 1)
-    end
-    return (cut and '…\n' or '') .. redact.text(text, turns.of(ctx))
+    local text, cut = messages.text(turns.of(ctx))
+    return (cut and '…\n' or '') .. text
   end,
   watch = function(changed)
-    return watch.poll(POLL_MS, history, changed)
+    return watch.poll(POLL_MS, messages.history, changed)
   end,
 }

@@ -10,7 +10,8 @@ local t = require('helpers')
 --- change. The list is to stay short.
 ---@type table<string, string[]>
 local MAY = {
-  editor_open = { 'layout', 'windows', 'current', 'alternate', 'jumps', 'buffers' },
+  -- The selection that is looked at is that of the file on show.
+  editor_open = { 'layout', 'windows', 'current', 'alternate', 'jumps', 'buffers', 'selection' },
 }
 
 --- Arguments for tools that would do nothing with those that are made from their schema.

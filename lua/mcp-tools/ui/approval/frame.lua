@@ -5,6 +5,7 @@
 --- Does not know about: where the window is.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
+local keys_to = require('mcp-tools.ui.keys_to')
 
 local api = vim.api
 
@@ -18,60 +19,22 @@ local function chunk(text, name)
   return { text, { 'McpToolsApproval', 'McpToolsApproval' .. name } }
 end
 
---- What leads from a mode to a command.
-local TO_COMMANDS = { i = '<Esc>', R = '<Esc>', v = '<Esc>', V = '<Esc>', ['\22'] = '<Esc>', s = '<Esc>' }
-TO_COMMANDS.t = [[<C-\><C-N>]]
-
---- The key that the person has mapped to an answer in this mode.
----@param mode string as `nvim_get_keymap` takes it
----@param plug string
----@return string?
-local function mapped(mode, plug)
-  for _, maps in ipairs({ api.nvim_buf_get_keymap(0, mode), api.nvim_get_keymap(mode) }) do
-    for _, map in ipairs(maps) do
-      if map.rhs and map.rhs:lower() == plug then
-        return map.lhs
-      end
-    end
-  end
-end
-
---- Does one `CTRL-W w` lead into the window?
----@param window integer
----@return boolean
-local function is_next(window)
-  local list, here = api.nvim_tabpage_list_wins(0), api.nvim_get_current_win()
-  local at = 0
-  for i, each in ipairs(list) do
-    at = each == here and i or at
-  end
-  for i = 1, #list do
-    local each = list[(at + i - 1) % #list + 1]
-    if api.nvim_win_get_config(each).focusable then
-      return each == window
-    end
-  end
-  return false
-end
-
 --- The ways to answer, the quickest first; each a text with the bytes of its keys.
 ---@param question mcp-tools.Question
 ---@param window integer
 ---@return { [1]: string, [2]: string }[] keys, and what they do
 local function ways(question, window)
-  local mode = api.nvim_get_mode().mode:sub(1, 1)
-  local lead = TO_COMMANDS[mode] or ''
-  local map_mode = mode == 'R' and 'i' or mode:match('[it]') or (lead ~= '' and 'v' or 'n')
+  local lead, map_mode = keys_to.lead()
   local list = {}
   for _, answer in ipairs({ { 'approve', 'yes' }, { 'deny', 'no' } }) do
-    local lhs = mapped(map_mode, ('<plug>(mcp-tools-%s)'):format(answer[1]))
+    local lhs = keys_to.mapped(map_mode, answer[1])
     table.insert(list, lhs and { lhs, answer[2] } or nil)
   end
   table.insert(list, { lead .. ':McpTools approve', 'or deny' })
   local keys = vim.tbl_map(function(choice)
     return choice.key
   end, choices_of(question))
-  local go = is_next(window) and 'CTRL-W w' or ':McpTools approve look'
+  local go = keys_to.is_next(window) and 'CTRL-W w' or ':McpTools approve look'
   table.insert(list, { lead .. go, 'then ' .. table.concat(keys, ' ') })
   return list
 end
@@ -90,14 +53,10 @@ function M.footer(question, window, width)
   else
     list = ways(question, window or -1)
   end
-  local chunks, used = {}, 0
-  for _, part in ipairs(list) do
-    local cells = api.nvim_strwidth(part[1] .. part[2]) + 3
-    if used + cells <= width then
-      used = used + cells
-      table.insert(chunks, chunk((' %s '):format(part[1]), 'Key'))
-      table.insert(chunks, chunk(part[2] .. ' ', ''))
-    end
+  local chunks = {}
+  for _, part in ipairs(keys_to.fitting(list, width)) do
+    table.insert(chunks, chunk((' %s '):format(part[1]), 'Key'))
+    table.insert(chunks, chunk(part[2] .. ' ', ''))
   end
   return chunks
 end

@@ -1,0 +1,88 @@
+--- A plugin's folder: its Lua modules, help, readme and what else lies at its top.
+---
+--- Receives: the folder.
+--- Sends: names of what is in it; nothing is loaded.
+--- Does not know about: who manages it.
+
+local uv = vim.uv
+
+local M = {}
+
+--- Folders of a plugin's Lua are not deeper.
+local DEPTH = 6
+--- Entries looked at; beyond it the list is said to be cut.
+local MAX_ENTRIES = 5000
+
+---@param path string
+---@return { name: string, type: string }[]
+local function entries(path)
+  local handle, list = uv.fs_scandir(path), {}
+  while handle do
+    local name, kind = uv.fs_scandir_next(handle)
+    if not name then
+      break
+    end
+    table.insert(list, { name = name, type = kind })
+  end
+  table.sort(list, function(a, b)
+    return a.name < b.name
+  end)
+  return list
+end
+
+--- The Lua modules that it brings along.
+---@param path string
+---@param pause fun()
+---@return string[] modules
+---@return boolean cut
+function M.modules(path, pause)
+  local modules, seen = {}, 0
+  local function walk(folder, prefix, depth)
+    for _, each in ipairs(entries(folder)) do
+      seen = seen + 1
+      local stem = each.name:match('^(.*)%.lua$')
+      if seen > MAX_ENTRIES then
+        return
+      elseif stem then
+        local name = stem == 'init' and prefix:sub(1, -2) or prefix .. stem
+        table.insert(modules, name ~= '' and name or nil)
+      elseif each.type == 'directory' and depth < DEPTH then
+        walk(folder .. '/' .. each.name, prefix .. each.name .. '.', depth + 1)
+      end
+    end
+    pause()
+  end
+  walk(path .. '/lua', '', 1)
+  table.sort(modules)
+  return modules, seen > MAX_ENTRIES
+end
+
+--- Its help files.
+---@param path string
+---@return string[] names
+function M.help(path)
+  local list = {}
+  for _, each in ipairs(entries(path .. '/doc')) do
+    table.insert(list, each.name:find('%.txt$') and each.name or nil)
+  end
+  return list
+end
+
+--- Its readme.
+---@param path string
+---@return string? name
+function M.readme(path)
+  local best
+  for _, each in ipairs(entries(path)) do
+    local small = each.name:lower()
+    if each.type ~= 'directory' and small:find('^readme') then
+      -- Plain or Markdown before one in another language.
+      if not best or small:find('^readme%.?m?d?$') or small == 'readme.markdown' then
+        best = each.name
+      end
+    end
+  end
+  return best
+end
+
+return M

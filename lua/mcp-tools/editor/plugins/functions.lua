@@ -1,0 +1,146 @@
+--- Public functions of a plugin's Lua modules: those that are loaded, whose names do not begin with `_`.
+---
+--- Receives: the name of a module, of a function in it.
+--- Sends: functions with their parameters and where they are defined; or why there is none.
+--- Does not know about: who may call them.
+
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+--- Tables within tables of a module.
+local DEPTH = 2
+
+--- Is a name, or a part of it, private?
+---@param name string with dots
+---@return boolean
+local function is_private(name)
+  return vim.startswith(name, '_') or name:find('._', 1, true) ~= nil
+end
+
+--- The file that a module comes from, if a plugin brings it along.
+---@param module string
+---@return string? path
+local function file_of(module)
+  local part = 'lua/' .. module:gsub('%.', '/')
+  for _, name in ipairs({ part .. '.lua', part .. '/init.lua' }) do
+    for _, path in ipairs(vim.api.nvim_get_runtime_file(name, true)) do
+      if not vim.startswith(path, vim.env.VIMRUNTIME .. '/') then
+        return path
+      end
+    end
+  end
+end
+
+--- Why a module is out of reach.
+---@param module string
+---@return mcp-tools.Error?
+function M.refusal(module)
+  if not module:find('^[%w_%-]+[%w_%-%.]*$') then
+    return errors.new(
+      'validation_error',
+      ('module: %s is no name of a Lua module, such as telescope.builtin'):format(module)
+    )
+  elseif is_private(module) then
+    return errors.new('access_denied', ('module: %s is private'):format(module))
+  elseif module == 'mcp-tools' or vim.startswith(module, 'mcp-tools.') then
+    return errors.new('access_denied', 'module: mcp-tools itself is reached by its tools; bridge_status tells of it')
+  elseif not file_of(module) then
+    local text = 'module: no plugin on the runtimepath has %s; plugin_info names the modules of a plugin'
+    return errors.new('not_found', text:format(module))
+  end
+end
+
+---@param fn function
+---@return string
+local function parameters(fn)
+  local info, names = debug.getinfo(fn, 'u'), {}
+  for i = 1, info.nparams do
+    names[i] = debug.getlocal(fn, i) or ('arg%d'):format(i)
+  end
+  if info.isvararg then
+    table.insert(names, '...')
+  end
+  return table.concat(names, ', ')
+end
+
+---@param name string
+---@param fn function
+---@return table
+local function entry(name, fn)
+  local info = debug.getinfo(fn, 'S')
+  local file = info.source:match('^@(.*)')
+  return {
+    name = name,
+    parameters = parameters(fn),
+    file = file and vim.fn.fnamemodify(file, ':~') or nil,
+    line = file and info.linedefined or nil,
+  }
+end
+
+--- The public functions of a module, by name.
+---@param module string
+---@return table[]?
+---@return mcp-tools.Error? err
+function M.list(module)
+  local err, value = M.refusal(module), package.loaded[module]
+  if err then
+    return nil, err
+  elseif value == nil then
+    local text = 'module: %s is not loaded, and to list its functions would run it; use the plugin first'
+    return nil, errors.new('not_found', text:format(module))
+  end
+  local list, seen = {}, {}
+  local function walk(table_, prefix, depth)
+    seen[table_] = true
+    for key, item in next, table_ do
+      if type(key) == 'string' and not is_private(key) then
+        if type(item) == 'function' then
+          table.insert(list, entry(prefix .. key, item))
+        elseif type(item) == 'table' and depth < DEPTH and not seen[item] and not getmetatable(item) then
+          walk(item, prefix .. key .. '.', depth + 1)
+        end
+      end
+    end
+  end
+  if type(value) == 'table' then
+    walk(value, '', 1)
+  elseif type(value) == 'function' then
+    table.insert(list, entry('', value))
+  end
+  table.sort(list, function(a, b)
+    return a.name < b.name
+  end)
+  return list
+end
+
+--- A public function. Its module is loaded for that.
+---@param module string
+---@param name string with dots
+---@return function?
+---@return mcp-tools.Error? err
+function M.find(module, name)
+  local err = M.refusal(module)
+  if err then
+    return nil, err
+  elseif is_private(name) then
+    return nil, errors.new('access_denied', ('function: %s is private'):format(name))
+  end
+  local ok, value = pcall(require, module)
+  if not ok then
+    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
+  end
+  for _, key in ipairs(vim.split(name, '.', { plain = true })) do
+    local reached, item = pcall(function()
+      return value[key]
+    end)
+    value = reached and item or nil
+  end
+  if not vim.is_callable(value) then
+    local text = 'function: %s has no function %s; plugin_functions lists them'
+    return nil, errors.new('not_found', text:format(module, name))
+  end
+  return value
+end
+
+return M

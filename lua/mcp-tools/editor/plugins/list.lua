@@ -1,0 +1,145 @@
+--- Plugins: what the managers know of them, and what lies on the runtimepath and the packpath.
+---
+--- Receives: nothing.
+--- Sends: each plugin once: name, folder, who manages it, whether it is loaded.
+--- Does not know about: what is in a plugin.
+---
+--- A manager is asked only when it is there already: asking loads nothing.
+
+local M = {}
+
+---@class mcp-tools.Plugin
+---@field name string
+---@field path string? folder
+---@field manager 'lazy.nvim'|'vim.pack'|'package'|'runtimepath'
+---@field loaded boolean
+---@field url string?
+---@field version string?
+---@field revision string?
+
+---@param plugins table<string, mcp-tools.Plugin> by folder
+---@param plugin mcp-tools.Plugin
+local function add(plugins, plugin)
+  local key = plugin.path and (vim.uv.fs_realpath(plugin.path) or plugin.path) or plugin.name
+  if not plugins[key] then
+    plugins[key] = plugin
+  elseif plugin.loaded then
+    plugins[key].loaded = true
+  end
+end
+
+---@param plugins table<string, mcp-tools.Plugin>
+local function by_lazy(plugins)
+  local lazy = package.loaded['lazy']
+  local ok, list = pcall(function()
+    return lazy and lazy.plugins() or {}
+  end)
+  for _, each in ipairs(ok and list or {}) do
+    add(plugins, {
+      name = tostring(each.name),
+      path = each.dir,
+      manager = 'lazy.nvim',
+      loaded = type(each._) == 'table' and each._.loaded ~= nil,
+      url = each.url,
+      version = each.version and tostring(each.version) or each.branch or each.tag,
+      revision = each.commit,
+    })
+  end
+end
+
+---@param plugins table<string, mcp-tools.Plugin>
+local function by_pack(plugins)
+  local ok, list = pcall(function()
+    return package.loaded['vim.pack'] and vim.pack.get(nil, { info = false }) or {}
+  end)
+  for _, each in ipairs(ok and list or {}) do
+    add(plugins, {
+      name = each.spec.name,
+      path = each.path,
+      manager = 'vim.pack',
+      loaded = each.active == true,
+      url = each.spec.src,
+      version = each.spec.version and tostring(each.spec.version) or nil,
+      revision = each.rev,
+    })
+  end
+end
+
+--- Folders of the runtimepath that are no plugin.
+---@param path string
+---@return boolean
+local function is_plugin(path)
+  for _, dir in ipairs({ vim.fn.stdpath('config'), vim.env.VIMRUNTIME }) do
+    if path == dir or vim.startswith(path, dir .. '/') then
+      return false
+    end
+  end
+  return vim.fs.basename(path) ~= 'after' and not vim.startswith(path, vim.env.VIM or '\0')
+end
+
+---@param plugins table<string, mcp-tools.Plugin>
+local function by_folders(plugins)
+  for _, path in ipairs(vim.api.nvim_list_runtime_paths()) do
+    if is_plugin(path) then
+      local packaged = path:find('/pack/[^/]+/[^/]+/[^/]+$') ~= nil
+      local manager = packaged and 'package' or 'runtimepath'
+      add(plugins, { name = vim.fs.basename(path), path = path, manager = manager, loaded = true })
+    end
+  end
+  for _, path in ipairs(vim.fn.globpath(vim.o.packpath, 'pack/*/opt/*', true, true)) do
+    if not vim.startswith(path, vim.env.VIMRUNTIME or '\0') then
+      add(plugins, { name = vim.fs.basename(path), path = path, manager = 'package', loaded = false })
+    end
+  end
+end
+
+--- All of them, by name.
+---@return mcp-tools.Plugin[]
+function M.all()
+  local plugins = {}
+  by_lazy(plugins)
+  by_pack(plugins)
+  by_folders(plugins)
+  local list = vim.tbl_values(plugins)
+  table.sort(list, function(a, b)
+    return a.name < b.name or (a.name == b.name and (a.path or '') < (b.path or ''))
+  end)
+  return list
+end
+
+--- The plugin of a name; `.nvim` and case may be left out.
+---@param name string
+---@return mcp-tools.Plugin?
+---@return string[] near names that hold it
+function M.find(name)
+  local near, wanted = {}, name:lower()
+  local function plain(text)
+    return (text:lower():gsub('[%.%-]n?vim$', ''))
+  end
+  local second
+  for _, each in ipairs(M.all()) do
+    if each.name == name then
+      return each, {}
+    elseif plain(each.name) == plain(name) then
+      second = second or each
+    elseif each.name:lower():find(wanted, 1, true) then
+      table.insert(near, each.name)
+    end
+  end
+  return second, near
+end
+
+--- Names of the Lua modules that are loaded.
+---@return string[]
+function M.modules()
+  local modules = {}
+  for name in pairs(package.loaded) do
+    if type(name) == 'string' then
+      table.insert(modules, name)
+    end
+  end
+  table.sort(modules)
+  return modules
+end
+
+return M

@@ -1,0 +1,26 @@
+--- A client's message for the person, told as such.
+---
+--- Receives: text of a client, who it calls itself, a level.
+--- Sends: a notification.
+--- Does not know about: tools, how notifications look.
+
+local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.util.sanitize')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+M.LEVELS = { 'info', 'warn', 'error' }
+
+local MAX_NAME = 40
+
+--- Tells it. A host without a client's name is named itself.
+---@param text string
+---@param level 'info'|'warn'|'error'
+---@param ctx mcp-tools.Ctx
+function M.tell(text, level, ctx)
+  local name = sanitize.line(utf8.cut(ctx.client.name or ctx.host, MAX_NAME))
+  notify[level](('%s: %s'):format(name, vim.trim(sanitize.text(text))))
+end
+
+return M

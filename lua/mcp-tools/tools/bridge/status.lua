@@ -1,0 +1,79 @@
+--- What an assistant is connected to, and whether all is well.
+
+local clean = require('mcp-tools.editor.clean')
+local mcp_tools = require('mcp-tools')
+local redact = require('mcp-tools.files.redact')
+
+--- What cannot be loaded is rarely more; :checkhealth has all.
+local MAX_FAILURES = 20
+
+--- The tools that are offered, by their groups; what plugins, people and Python registered by that.
+---@param tools mcp-tools.Offered[]
+---@return table<string, integer>
+local function groups_of(tools)
+  local counts = vim.empty_dict()
+  for _, tool in ipairs(tools) do
+    local name = tool.group or tool.origin
+    counts[name] = (counts[name] or 0) + 1
+  end
+  return counts
+end
+
+---@param failures mcp-tools.Failure[]
+---@return { source: string, error: string }[]?
+local function failures_of(failures)
+  local list = {}
+  for _, failure in ipairs(vim.list_slice(failures, 1, MAX_FAILURES)) do
+    -- The first line: what follows is a traceback, which is for the log.
+    table.insert(list, { source = failure.source, error = redact.line(tostring(failure.error):match('[^\n]*')) })
+  end
+  return #list > 0 and list or nil
+end
+
+---@param sessions { count: integer, clients: table[] }?
+---@return table?
+local function clients_of(sessions)
+  return sessions
+    and {
+      count = sessions.count,
+      clients = vim.tbl_map(function(client)
+        return { name = client.name, version = client.version, transport = client.transport }
+      end, sessions.clients or {}),
+    }
+end
+
+return {
+  name = 'bridge_status',
+  title = 'State of the bridge',
+  description = 'What you are connected to: versions, project, address, sessions, calls in flight, how many tools'
+    .. ' each group has, and what could not be loaded and why. health is "ok", or names what is wrong; to_do what'
+    .. ' mends it.',
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  recommended = true,
+  execute = function(ctx)
+    local status, report = mcp_tools.status(), mcp_tools.report()
+    local trouble = status.state ~= 'ready' and (status.last_error or 'the bridge is ' .. status.state) or status.note
+    ctx(clean({
+      health = trouble and redact.text(trouble) or 'ok',
+      to_do = status.to_do,
+      project = ctx.root,
+      cwd = ctx.cwd,
+      you = { client = ctx.client.name, version = ctx.client.version, host = ctx.host, session = ctx.session ~= nil },
+      bridge = {
+        state = status.state,
+        url = status.url,
+        wanted_port = status.port ~= status.wanted_port and status.wanted_port or nil,
+        restarts = status.tries > 0 and status.tries or nil,
+        blocked = status.blocked and status.blocked.mode,
+      },
+      versions = vim.tbl_extend('keep', { neovim = tostring(vim.version()), plugin = status.version }, status.versions),
+      sessions = clients_of(status.sessions),
+      calls = status.calls,
+      offered = status.offered,
+      tools = groups_of(report.tools),
+      tool_prefix = report.tool_prefix,
+      failures = failures_of(report.failures),
+      failures_total = #report.failures,
+    }))
+  end,
+}

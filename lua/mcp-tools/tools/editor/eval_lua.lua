@@ -1,0 +1,47 @@
+--- Lua code, run in the editor.
+
+local captured = require('mcp-tools.editor.captured')
+local errors = require('mcp-tools.errors')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'editor_eval_lua',
+  title = 'Run Lua',
+  description = 'Runs Lua code in the editor; the person is asked first. Gives what it returned (result: text, JSON,'
+    .. ' or as vim.inspect shows it) and printed (output). It holds up the editor while it runs.',
+  args = {
+    code = {
+      type = 'string',
+      description = 'A chunk; return gives its result, ... its args',
+      required = true,
+      minLength = 1,
+      maxLength = 100000,
+    },
+    args = { type = 'array', description = 'What the chunk gets as ...', items = {}, default = {} },
+    max_bytes = {
+      type = 'integer',
+      description = 'Of result and output; what is more is cut',
+      default = 32768,
+      minimum = 100,
+      maximum = 1048576,
+    },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
+  explicit = true,
+  needs_approval = 'it runs Lua in the editor, which can do whatever you can',
+  preview = function(args)
+    return args.code
+  end,
+  run = function(ctx, args)
+    local fn, fault = loadstring(args.code, '=code')
+    if not fn then
+      return ctx(nil, errors.new('validation_error', 'code: ' .. fault))
+    end
+    local list = { n = #args.args, unpack(args.args) }
+    local answer, err = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,32 @@
+--- What the editor has said.
+
+local clean = require('mcp-tools.editor.clean')
+local messages = require('mcp-tools.editor.person.messages')
+local page = require('mcp-tools.editor.page')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'editor_messages',
+  title = 'Messages',
+  description = 'The last messages and errors that the editor has shown (:messages), the latest first. What looks'
+    .. ' like a secret is left out.',
+  args = {
+    contains = { type = 'string', description = 'Only lines with this text, in any case', maxLength = 200 },
+    limit = { type = 'integer', description = 'At most so many lines', default = 50, minimum = 1, maximum = 1000 },
+    offset = { type = 'integer', description = 'Lines to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  run = function(ctx, args)
+    local text = messages.text(turns.of(ctx))
+    local wanted, lines = args.contains and args.contains:lower(), {}
+    local all = vim.split(text, '\n', { plain = true, trimempty = true })
+    for i = #all, 1, -1 do
+      if not wanted or all[i]:lower():find(wanted, 1, true) then
+        table.insert(lines, all[i])
+      end
+    end
+    local items, about = page(lines, args)
+    about.messages = items
+    return clean(about)
+  end,
+}

@@ -1,0 +1,20 @@
+--- A message for the person.
+
+local tell = require('mcp-tools.editor.tell')
+
+return {
+  name = 'editor_notify',
+  title = 'Tell the person',
+  description = 'Shows the person a short message in the editor, with your name before it. Waits for nothing; to ask'
+    .. ' something use interview.',
+  args = {
+    message = { type = 'string', description = 'One line is best', required = true, minLength = 1, maxLength = 2000 },
+    level = { type = 'string', enum = tell.LEVELS, default = 'info', description = 'How much it matters' },
+  },
+  annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
+  needs_approval = false,
+  execute = function(ctx, args)
+    tell.tell(args.message, args.level, ctx)
+    ctx({ shown = true })
+  end,
+}

@@ -1,0 +1,108 @@
+--- A file at a place, for the person to see.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local clean = require('mcp-tools.editor.clean')
+local disk = require('mcp-tools.editor.disk')
+local errors = require('mcp-tools.errors')
+local open = require('mcp-tools.editor.open')
+local position = require('mcp-tools.editor.position')
+local show = require('mcp-tools.editor.person.show')
+
+local api = vim.api
+
+--- The buffer, loaded, with what the disk has.
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+local function buffer_of(ctx, args)
+  local found, err = buffers.find(args)
+  if not found then
+    return nil, err
+  elseif not found.bufnr and not found.path then
+    return nil, errors.new('not_found', ('bufnr: buffer %d is not loaded and has no file'):format(args.bufnr))
+  elseif not found.bufnr then
+    return ctx:await(function(done)
+      open.load(found.path, done)
+    end)
+  end
+  ctx:await(function(done)
+    disk.refresh(found.bufnr, done)
+  end)
+  return found.bufnr
+end
+
+--- The place in it, as Neovim counts.
+---@param bufnr integer
+---@param args table
+---@return { line: integer, byte: integer }?
+---@return mcp-tools.Error? err
+local function place_of(bufnr, args)
+  if not args.line then
+    if args.column then
+      return nil, errors.new('validation_error', 'column: give line with it')
+    end
+    local mark = api.nvim_buf_get_mark(bufnr, '"')
+    local last = api.nvim_buf_line_count(bufnr)
+    return { line = math.max(1, math.min(mark[1], last)), byte = mark[1] > last and 0 or mark[2] }
+  end
+  local total = api.nvim_buf_line_count(bufnr)
+  if args.line > total then
+    return nil, errors.new('validation_error', ('line: %d is beyond the end (%d lines)'):format(args.line, total))
+  end
+  local text = api.nvim_buf_get_lines(bufnr, args.line - 1, args.line, false)[1]
+  local column = args.column or position.characters(text:match('^%s*')) + 1
+  local byte = vim.fn.byteidx((text:gsub('%z', '\n')), column - 1)
+  if byte < 0 and args.column then
+    local message = 'column: %d is beyond the end of line %d (%d characters)'
+    return nil, errors.new('validation_error', message:format(column, args.line, position.characters(text)))
+  end
+  return { line = args.line, byte = math.max(byte, 0) }
+end
+
+return {
+  name = 'editor_open',
+  title = 'Show a file',
+  description = 'Shows the person a file at a line, in their editor; give path or bufnr. Where they type (insert'
+    .. ' mode, a terminal, a float) another window shows it, and their cursor stays there. Answers with the window'
+    .. ' and the place; lines and columns (characters) count from 1. To read a file use buffer_read.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    line = { type = 'integer', description = 'Line; default: where they were last in it', minimum = 1 },
+    column = { type = 'integer', description = 'Column; default: the first character that is no blank', minimum = 1 },
+    where = {
+      type = 'string',
+      enum = show.WHERE,
+      default = 'here',
+      description = 'here: a window that is there; tab: only where they do not type, else a split',
+    },
+  },
+  annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },
+  needs_approval = false,
+  recommended = true,
+  run = function(ctx, args)
+    local bufnr, err = buffer_of(ctx, args)
+    if not bufnr then
+      return ctx(nil, err)
+    end
+    local place, bad = place_of(bufnr, args)
+    if not place then
+      return ctx(nil, bad)
+    end
+    local window, why = show.show(bufnr, place, args.where)
+    if not window then
+      return ctx(nil, why)
+    end
+    local at = api.nvim_win_get_cursor(window)
+    return clean({
+      path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root),
+      bufnr = bufnr,
+      window = window,
+      line = at[1],
+      column = position.column(bufnr, at[1] - 1, at[2]),
+      entered = window == api.nvim_get_current_win(),
+    })
+  end,
+}

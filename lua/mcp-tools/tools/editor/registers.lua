@@ -1,0 +1,40 @@
+--- What the person has yanked, recorded, searched for and typed.
+
+local clean = require('mcp-tools.editor.clean')
+local registers = require('mcp-tools.editor.person.registers')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'editor_registers',
+  title = 'Registers',
+  description = 'Text of the registers that hold something: yanks, macros, last search (/) and command (:). What'
+    .. ' looks like a secret is left out. The clipboard (+ and *) is read only when names has it, and the person is'
+    .. ' asked first.',
+  args = {
+    names = {
+      type = 'string',
+      description = 'Names of registers, one after the other, such as "0a+. Default: all but the clipboard',
+      minLength = 1,
+      maxLength = 60,
+      default = registers.OWN,
+    },
+    max_bytes = {
+      type = 'integer',
+      description = 'Of each register; the rest is cut',
+      default = 2000,
+      minimum = 1,
+      maximum = 100000,
+    },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  needs_approval = function(args)
+    return registers.is_shared(args.names) and 'it reads the clipboard, which may hold anything'
+  end,
+  run = function(ctx, args)
+    local err = registers.refusal(args.names)
+    if err then
+      return ctx(nil, err)
+    end
+    return clean({ registers = registers.get(args.names, args.max_bytes, turns.of(ctx)) })
+  end,
+}

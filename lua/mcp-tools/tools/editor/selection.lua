@@ -1,0 +1,35 @@
+--- What the person has selected.
+
+local clean = require('mcp-tools.editor.clean')
+local selection = require('mcp-tools.editor.selection')
+local utf8 = require('mcp-tools.util.utf8')
+
+return {
+  name = 'editor_selection',
+  title = 'Selection',
+  description = 'The text that the person has selected (active = true) or selected last in the file they look at, and'
+    .. ' where it is. Lines and columns (characters) count from 1, the end is included. selection is null when there'
+    .. ' is none.',
+  args = {
+    max_bytes = {
+      type = 'integer',
+      description = 'Text beyond it is cut; buffer_read has the rest',
+      default = 32768,
+      minimum = 1,
+      maximum = 1048576,
+    },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  recommended = true,
+  execute = function(ctx, args)
+    local found = selection.get(ctx.root)
+    if not found then
+      return ctx({ selection = vim.NIL })
+    end
+    if found.text and #found.text > args.max_bytes then
+      found.text = utf8.cut(found.text, args.max_bytes)
+      found.truncated = true
+    end
+    ctx({ selection = clean(found) })
+  end,
+}

@@ -1,0 +1,58 @@
+--- A public function of a plugin, called.
+
+local captured = require('mcp-tools.editor.captured')
+local functions = require('mcp-tools.editor.plugins.functions')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'plugin_call',
+  title = 'Call a plugin',
+  description = 'Calls a public function of a plugin; the person is asked first. Gives what it returned (result:'
+    .. ' text, JSON, or as vim.inspect shows it) and printed (output). Private functions (_name) are never called.',
+  args = {
+    module = {
+      type = 'string',
+      description = 'Such as telescope.builtin',
+      required = true,
+      minLength = 1,
+      maxLength = 200,
+    },
+    ['function'] = {
+      type = 'string',
+      description = 'As plugin_functions names it',
+      required = true,
+      minLength = 1,
+      maxLength = 200,
+    },
+    args = { type = 'array', description = 'Its arguments', items = {}, default = {} },
+    max_bytes = {
+      type = 'integer',
+      description = 'Of result and output; what is more is cut',
+      default = 32768,
+      minimum = 100,
+      maximum = 1048576,
+    },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
+  explicit = true,
+  needs_approval = 'it calls a function of a plugin, which can do whatever you can',
+  preview = function(args)
+    local list = {}
+    for i, value in ipairs(args.args or {}) do
+      list[i] = vim.inspect(value)
+    end
+    return ("require('%s').%s(%s)"):format(args.module, args['function'], table.concat(list, ', '))
+  end,
+  run = function(ctx, args)
+    local fn, err = functions.find(args.module, args['function'])
+    if not fn then
+      return ctx(nil, err)
+    end
+    local list = { n = #args.args, unpack(args.args) }
+    local answer, fault = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
+    if fault then
+      return ctx(nil, fault)
+    end
+    return answer
+  end,
+}

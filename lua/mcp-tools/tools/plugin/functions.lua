@@ -1,0 +1,33 @@
+--- The public functions of a plugin's module.
+
+local clean = require('mcp-tools.editor.clean')
+local functions = require('mcp-tools.editor.plugins.functions')
+local page = require('mcp-tools.editor.page')
+
+return {
+  name = 'plugin_functions',
+  title = 'Functions of a plugin',
+  description = "The public functions of a plugin's Lua module that is loaded: name, parameters, and the file and"
+    .. ' line where each is defined. Private ones (_name) are left out. Runs nothing.',
+  args = {
+    module = {
+      type = 'string',
+      description = 'Such as telescope.builtin; plugin_info names the modules',
+      required = true,
+      minLength = 1,
+      maxLength = 200,
+    },
+    limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 2000 },
+    offset = { type = 'integer', description = 'How many to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  execute = function(ctx, args)
+    local list, err = functions.list(args.module)
+    if not list then
+      return ctx(nil, err)
+    end
+    local items, about = page(list, args)
+    about.functions = items
+    ctx(clean(about))
+  end,
+}

@@ -1,0 +1,46 @@
+--- One plugin: where it is, what it brings along.
+
+local clean = require('mcp-tools.editor.clean')
+local find = require('mcp-tools.editor.plugins.find')
+local folder = require('mcp-tools.editor.plugins.folder')
+local page = require('mcp-tools.editor.page')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'plugin_info',
+  title = 'A plugin',
+  description = 'What is known of a plugin: folder, manager, address, version, its Lua modules (and which of them are'
+    .. ' loaded), its help files (editor_help reads them) and readme (plugin_readme).',
+  args = {
+    name = {
+      type = 'string',
+      description = 'As plugin_list names it; .nvim may be left out',
+      required = true,
+      minLength = 1,
+      maxLength = 200,
+    },
+    limit = { type = 'integer', description = 'At most so many modules', default = 100, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Modules to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  run = function(ctx, args)
+    local plugin, err = find(args.name)
+    if not plugin then
+      return ctx(nil, err)
+    end
+    local modules, cut = folder.modules(plugin.path, turns.of(ctx))
+    local items, about = page(modules, args)
+    local loaded = vim.tbl_filter(function(name)
+      return package.loaded[name] ~= nil
+    end, items)
+    return clean(vim.tbl_extend('error', plugin, {
+      modules = items,
+      modules_total = about.total,
+      modules_cut = cut or nil,
+      next_offset = about.next_offset,
+      loaded_modules = loaded,
+      help = folder.help(plugin.path),
+      readme = folder.readme(plugin.path),
+    }))
+  end,
+}

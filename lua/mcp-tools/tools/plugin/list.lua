@@ -1,0 +1,64 @@
+--- The person's plugins.
+
+local clean = require('mcp-tools.editor.clean')
+local page = require('mcp-tools.editor.page')
+local plugins = require('mcp-tools.editor.plugins.list')
+
+---@param list any[]
+---@param contains string?
+---@param text_of fun(item: any): string
+---@return any[]
+local function filtered(list, contains, text_of)
+  local wanted = contains and contains:lower()
+  return wanted
+      and vim.tbl_filter(function(item)
+        return text_of(item):lower():find(wanted, 1, true) ~= nil
+      end, list)
+    or list
+end
+
+return {
+  name = 'plugin_list',
+  title = 'Plugins',
+  description = 'The plugins of this editor by name, with their manager (lazy.nvim, vim.pack, packages, runtimepath),'
+    .. ' version, and whether each is loaded; or with what = "modules" the names of the loaded Lua modules.',
+  args = {
+    what = { type = 'string', enum = { 'plugins', 'modules' }, default = 'plugins', description = 'What is listed' },
+    contains = { type = 'string', description = 'Only names with this text, in any case', maxLength = 200 },
+    loaded_only = { type = 'boolean', default = false, description = 'Only plugins that are loaded' },
+    limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 2000 },
+    offset = { type = 'integer', description = 'How many to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  execute = function(ctx, args)
+    local items, about
+    if args.what == 'modules' then
+      items, about = page(
+        filtered(plugins.modules(), args.contains, function(name)
+          return name
+        end),
+        args
+      )
+    else
+      local list = vim.tbl_filter(function(plugin)
+        return plugin.loaded or not args.loaded_only
+      end, plugins.all())
+      items, about = page(
+        filtered(list, args.contains, function(plugin)
+          return plugin.name
+        end),
+        args
+      )
+      items = vim.tbl_map(function(plugin)
+        return {
+          name = plugin.name,
+          manager = plugin.manager,
+          loaded = plugin.loaded,
+          version = plugin.version,
+        }
+      end, items)
+    end
+    about[args.what] = items
+    ctx(clean(about))
+  end,
+}

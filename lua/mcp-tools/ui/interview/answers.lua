@@ -1,0 +1,177 @@
+--- Interview: its questions, and what is chosen and typed so far.
+---
+--- Receives: questions; choices and text of the person.
+--- Sends: the question that it is at, and in the end an answer to each.
+--- Does not know about: windows, keys, other interviews.
+
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+---@class mcp-tools.InterviewQuestion
+---@field question string
+---@field choices string[]? text of one's own is always possible beside them
+---@field multiselect boolean? any number of the choices
+---@field default_choice integer? chosen in the beginning, from 0
+---@field default string? text that is there in the beginning
+
+---@class mcp-tools.InterviewAnswer
+---@field question string
+---@field answer string|string[] a list where several could be chosen
+
+---@class mcp-tools.InterviewResult
+---@field completed boolean false: the person left it
+---@field answers mcp-tools.InterviewAnswer[]
+
+---@class mcp-tools.InterviewState what is there for one question
+---@field chosen table<integer, true>
+---@field text string
+---@field own boolean the text is the answer, where only one can be
+
+---@class mcp-tools.Answers
+---@field questions mcp-tools.InterviewQuestion[]
+---@field at integer
+---@field states mcp-tools.InterviewState[]
+local Answers = {}
+Answers.__index = Answers
+
+local function is_filled(text)
+  return text:find('%S') ~= nil
+end
+
+--- What is wrong with questions.
+---@param questions any
+---@return string?
+function M.fault(questions)
+  if type(questions) ~= 'table' or not vim.islist(questions) or #questions == 0 then
+    return 'questions array is required and must not be empty'
+  end
+  for i, each in ipairs(questions) do
+    local choices = type(each) == 'table' and each.choices or {}
+    if type(each) ~= 'table' or type(each.question) ~= 'string' or not is_filled(each.question) then
+      return ('Question %d: question text is required'):format(i)
+    elseif
+      type(choices) ~= 'table'
+      or not vim.iter(choices):all(function(choice)
+        return type(choice) == 'string'
+      end)
+    then
+      return ('Question %d: choices must be a list of texts'):format(i)
+    end
+    local default = each.default_choice
+    if default ~= nil and not choices[default + 1] then
+      local text = 'Question %d: default_choice %s is none of its %d choices (they count from 0)'
+      return text:format(i, tostring(default), #choices)
+    end
+  end
+end
+
+--- Begins one.
+---@param questions mcp-tools.InterviewQuestion[] without a fault
+---@return mcp-tools.Answers
+function M.new(questions)
+  local self = setmetatable({ questions = vim.deepcopy(questions), at = 1, states = {} }, Answers)
+  for i, each in ipairs(self.questions) do
+    each.choices = each.choices or {}
+    local text = each.default or ''
+    self.states[i] = { chosen = {}, text = text, own = not each.default_choice and is_filled(text) }
+    if each.default_choice then
+      self.states[i].chosen[each.default_choice + 1] = true
+    end
+  end
+  return self
+end
+
+--- The question that it is at.
+---@return mcp-tools.InterviewQuestion
+function Answers:current()
+  return self.questions[self.at]
+end
+
+--- Chooses, in place of what was chosen before; where several can be chosen, takes back what was.
+---@param choice integer
+function Answers:choose(choice)
+  local state, several = self.states[self.at], self:current().multiselect
+  local was = state.chosen[choice]
+  if not several then
+    state.chosen, state.own, was = {}, false, nil
+  end
+  state.chosen[choice] = not was or nil
+end
+
+---@param choice integer
+---@return boolean
+function Answers:is_chosen(choice)
+  local state = self.states[self.at]
+  return state.chosen[choice] == true and (self:current().multiselect == true or not state.own)
+end
+
+--- The text that is there.
+---@return string
+function Answers:text()
+  return self.states[self.at].text
+end
+
+--- Takes what is typed; it is the answer from now on, or one of them.
+---@param text string
+function Answers:set_text(text)
+  local state = self.states[self.at]
+  if state.text ~= text then
+    state.text, state.own = text, is_filled(text)
+  end
+end
+
+--- The answer to a question, so far.
+---@param i integer
+---@return string|string[]|nil answer nil: one has to be chosen
+function Answers:answer(i)
+  local question, state = self.questions[i], self.states[i]
+  local text = utf8.repair(vim.trim(state.text))
+  if question.multiselect then
+    local list = {}
+    for choice, label in ipairs(question.choices) do
+      table.insert(list, state.chosen[choice] and label or nil)
+    end
+    table.insert(list, text ~= '' and text or nil)
+    return list
+  elseif #question.choices == 0 or state.own then
+    return text
+  end
+  local choice = next(state.chosen)
+  return choice and question.choices[choice]
+end
+
+--- Goes on.
+---@return 'question'|'end'|'missing'
+function Answers:next()
+  if self:answer(self.at) == nil then
+    return 'missing'
+  elseif self.at == #self.questions then
+    return 'end'
+  end
+  self.at = self.at + 1
+  return 'question'
+end
+
+--- Goes back to the question before.
+---@return boolean moved
+function Answers:back()
+  self.at = self.at - 1
+  if self.at == 0 then
+    self.at = 1
+    return false
+  end
+  return true
+end
+
+--- All answers.
+---@return mcp-tools.InterviewResult
+function Answers:result()
+  local list = {}
+  for i, each in ipairs(self.questions) do
+    list[i] = { question = each.question, answer = self:answer(i) }
+  end
+  return { completed = true, answers = list }
+end
+
+return M

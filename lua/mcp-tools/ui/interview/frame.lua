@@ -1,0 +1,92 @@
+--- What the frames of an interview say: who asks and how far it is, and the keys that do something where the cursor is.
+---
+--- Receives: an interview, where the cursor is.
+--- Sends: titles and footer, as `nvim_open_win` takes them.
+--- Does not know about: windows.
+
+local Page = require('mcp-tools.ui.approval.page')
+local keys_to = require('mcp-tools.ui.keys_to')
+local sanitize = require('mcp-tools.util.sanitize')
+
+local M = {}
+
+local MAX_NAME = 40
+
+--- A part of the frame, on the background of the text.
+---@param text string
+---@param name string of its colour
+---@return table
+local function chunk(text, name)
+  return { text, { 'McpToolsInterview', 'McpToolsInterview' .. name } }
+end
+
+--- The title of the question.
+---@param interview mcp-tools.Interview
+---@param below integer rows that are not on the screen
+---@return table[] chunks
+function M.title(interview, below)
+  local answers = interview.answers
+  local count = #answers.questions
+  local from = Page.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
+  local chunks = { chunk((' %s asks '):format(from), 'Heading') }
+  if interview.why_not then
+    chunks = { chunk((' %s '):format(interview.why_not), 'Cut') }
+  end
+  if count > 1 then
+    table.insert(chunks, chunk(('%d of %d '):format(answers.at, count), 'Heading'))
+  end
+  if interview.waiting > 0 then
+    table.insert(chunks, chunk(('(%d more wait) '):format(interview.waiting), ''))
+  end
+  if below > 0 then
+    table.insert(chunks, chunk(('… %d more line%s '):format(below, below == 1 and '' or 's'), 'Cut'))
+  end
+  return chunks
+end
+
+--- The title of the field below it.
+---@param interview mcp-tools.Interview
+---@return table[] chunks
+function M.field(interview)
+  local question = interview.answers:current()
+  local text = #question.choices == 0 and 'your answer' or question.multiselect and 'and also' or 'or something else'
+  return { chunk((' %s '):format(text), 'Heading') }
+end
+
+--- The footer.
+---@param interview mcp-tools.Interview
+---@param place 'question'|'field'|nil where the cursor is
+---@param window integer? the first of its windows
+---@param width integer
+---@return table[] chunks
+function M.footer(interview, place, window, width)
+  local answers, list = interview.answers, {}
+  local several, count = answers:current().multiselect, #answers:current().choices
+  if place then
+    local typing = place == 'field' and vim.api.nvim_get_mode().mode:sub(1, 1) == 'i'
+    if place == 'question' and several then
+      table.insert(list, { '<Space>', 'choose' })
+    end
+    table.insert(list, { '<CR>', answers.at == #answers.questions and 'done' or 'next' })
+    table.insert(list, not typing and { 'i', 'type' } or nil)
+    table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
+    if answers.at > 1 then
+      table.insert(list, { 'CTRL-P', 'back' })
+    end
+    table.insert(list, { typing and '<Esc><Esc>' or '<Esc>', 'cancel' })
+    table.insert(list, not typing and { 'q', 'later' } or nil)
+  else
+    local lead, map_mode = keys_to.lead()
+    local lhs = keys_to.mapped(map_mode, 'answer')
+    table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
+    table.insert(list, window and keys_to.is_next(window) and { lead .. 'CTRL-W w', 'likewise' } or nil)
+  end
+  local chunks = {}
+  for _, part in ipairs(keys_to.fitting(list, width)) do
+    table.insert(chunks, chunk((' %s '):format(part[1]), 'Key'))
+    table.insert(chunks, chunk(part[2] .. ' ', ''))
+  end
+  return chunks
+end
+
+return M

@@ -1,0 +1,109 @@
+--- Interviews: questions that somebody has for the person, one interview on the screen after the other.
+---
+--- Receives: questions of tools and plugins.
+--- Sends: the answers, once; or nothing when nobody waits for them any more.
+--- Does not know about: tools, windows.
+
+local answers = require('mcp-tools.ui.interview.answers')
+local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
+local float = require('mcp-tools.ui.interview.float')
+
+local M = {}
+
+---@class mcp-tools.Interview
+---@field answers mcp-tools.Answers
+---@field from string? who asks
+---@field waiting integer other interviews that wait behind it
+---@field why_not string? why it does not go on
+---@field entered boolean? the cursor was led to it once, or was not to be
+---@field closed boolean?
+---@field cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
+local Interview = {}
+Interview.__index = Interview
+
+---@type mcp-tools.Interview[] the first is on the screen
+local open = {}
+
+local function advance()
+  if open[1] then
+    open[1].waiting = #open - 1
+  end
+  float.show(open[1])
+end
+
+--- Takes it out of those that are open.
+---@return boolean was_open
+function Interview:close()
+  if self.closed then
+    return false
+  end
+  self.closed = true
+  open = vim.tbl_filter(function(other)
+    return other ~= self
+  end, open)
+  float.hide(self)
+  advance()
+  return true
+end
+
+--- Ends it with what the person said.
+---@param result mcp-tools.InterviewResult
+function Interview:finish(result)
+  if self:close() then
+    self.cb(result)
+  end
+end
+
+--- Nobody waits for it any more.
+---@return boolean was_open
+function Interview:cancel()
+  return self:close()
+end
+
+---@param questions any
+---@return mcp-tools.Error?
+local function refusal(questions)
+  local fault, limit = answers.fault(questions), config.get().limits.interviews
+  if fault then
+    return errors.new('validation_error', fault)
+  elseif #vim.api.nvim_list_uis() == 0 then
+    return errors.new('capability_missing', 'nobody can be asked: the editor has no UI')
+  elseif #open >= limit then
+    return errors.new('busy', ('%d interviews are open (option limits.interviews); try again later'):format(#open))
+  end
+end
+
+--- Asks. `cb` is called once, later; not at all after a cancel.
+---@param questions mcp-tools.InterviewQuestion[]
+---@param from string? who asks
+---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
+---@return { cancel: fun(self): boolean } handle
+function M.ask(questions, from, cb)
+  local interview = setmetatable({ from = from, waiting = 0, cb = cb }, Interview)
+  local err = refusal(questions)
+  if err then
+    vim.schedule(function()
+      if not interview.closed then
+        interview.closed = true
+        cb(nil, err)
+      end
+    end)
+    return interview
+  end
+  interview.answers = answers.new(questions)
+  table.insert(open, interview)
+  advance()
+  return interview
+end
+
+--- How many are open.
+---@return integer
+function M.count()
+  return #open
+end
+
+--- Moves the cursor to the one on the screen.
+M.focus = float.focus
+
+return M

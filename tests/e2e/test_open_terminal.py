@@ -1,0 +1,146 @@
+"""A file shown to the person by a tool, at a terminal of 80 × 24: what they do goes on where they do it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import terminal
+from tests.support.nvim import Home, Nvim
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+INIT = """
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({ bridge = { autostart = false }, tools = { 'editor_open', 'editor_notify' } })
+vim.opt.autoread = false
+"""
+
+CALL = """
+local name, args = ...
+Answer = nil
+mcp_tools.call(name, args, function(result, err)
+  Answer = { result = result, err = err }
+end)
+"""
+
+
+@pytest.fixture
+def project(home: Home) -> Path:
+    """A project of three files."""
+    folder = home.make("project")
+    (folder / ".git").mkdir()
+    for name in ("one", "two"):
+        (folder / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(1, 101)))
+    return folder
+
+
+@pytest.fixture
+async def screen(nvim_program: Path, home: Home, project: Path) -> AsyncIterator[Terminal]:
+    """A terminal whose Neovim has the first file open."""
+    async with terminal.opened(
+        nvim_program, home, init_lua=INIT, cwd=project, arguments=["one.txt"]
+    ) as opened:
+        await opened.shows("one 1")
+        yield opened
+        screen = await opened.screen()
+        for prompt in ("Press ENTER", "ATTENTION", "W11", "W12", "E325"):
+            assert prompt not in screen
+
+
+async def call(screen: Terminal, name: str, **args: Any) -> dict[str, Any]:
+    """The result of a tool."""
+    await screen.nvim.lua(CALL, name, args)
+    await screen.nvim.wait_for("return Answer")
+    assert await screen.nvim.lua("return Answer.err") is None
+    result: dict[str, Any] = await screen.nvim.lua("return Answer.result")
+    return result
+
+
+async def test_in_the_window_of_who_reads(screen: Terminal) -> None:
+    """In normal mode the person's window shows it at its line, and CTRL-O leads back."""
+    shown = await call(screen, "editor_open", path="two.txt", line=60)
+    assert (shown["entered"], shown["line"]) == (True, 60)
+    assert "two 60" in await screen.shows("two 60")
+    await screen.press("C-o")
+    await screen.shows("one 1")
+
+
+async def test_who_types_goes_on_typing(screen: Terminal) -> None:
+    """In insert mode another window shows it, and keys go on into the text."""
+    await screen.type("ihello ")
+    await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
+    shown = await call(screen, "editor_open", path="two.txt", line=60)
+    assert shown["entered"] is False
+    await screen.type("world")
+    await screen.shows("hello world", "two 60", "-- INSERT --")
+    await call(screen, "editor_open", path="two.txt", line=3, where="tab")
+    await screen.type("!")
+    await screen.shows("hello world!", "-- INSERT --")
+
+
+async def test_a_terminal_keeps_its_keys(screen: Terminal) -> None:
+    """In a terminal of the editor, where an agent may run, it is shown beside it."""
+    await screen.command("split | terminal cat")
+    await screen.type("i")
+    await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 't'")
+    await call(screen, "editor_open", path="two.txt", line=60)
+    await screen.type("for cat")
+    await screen.shows("for cat", "two 60")
+    assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "t"
+    await screen.press("C-\\", "C-n")
+    await screen.command("bwipeout!")
+
+
+async def test_a_command_is_not_disturbed(screen: Terminal) -> None:
+    """A command that is being typed stays, and so does what it is about."""
+    await screen.type(":echo 'so")
+    shown = await call(screen, "editor_open", path="two.txt", line=60)
+    assert shown["entered"] is False
+    await screen.type(" far'")
+    await screen.press("Enter")
+    await screen.shows("so far", "one 1", "two 60")
+
+
+async def test_no_question_about_swap_files(
+    screen: Terminal, spawn_nvim: Callable[..., Awaitable[Nvim]], project: Path, home: Home
+) -> None:
+    """That another editor has the file open is no question, now or when the person comes to its window."""
+    swap = home.make("swap")
+    other = await spawn_nvim(cwd=project)
+    await other.request("nvim_command", f"set updatecount=200 swapfile directory={swap}// | edit two.txt")
+    await other.request("nvim_command", "preserve")
+    assert list(swap.iterdir())
+    await screen.command(f"set directory={swap}//")
+    await call(screen, "editor_open", path="two.txt", line=60)
+    await screen.shows("two 60")
+    await screen.type("jj")
+    await screen.shows("62,")
+
+
+async def test_no_question_about_changed_files(screen: Terminal, project: Path) -> None:
+    """A file that others changed is read again; one that the person changed stays, without a word."""
+    await screen.command("edit two.txt")
+    await screen.shows("two 1")
+    await screen.command("edit one.txt")
+    (project / "two.txt").write_text("by others\nsecond\n")
+    await call(screen, "editor_open", path="two.txt", line=2)
+    await screen.shows("by others")
+    await screen.type("xx")
+    await screen.command("edit one.txt")
+    (project / "two.txt").write_text("by others again\n")
+    await call(screen, "editor_open", path="two.txt", line=2)
+    await screen.shows("by others", "cond")
+
+
+@pytest.mark.slow
+async def test_a_long_message_waits_for_no_key(screen: Terminal) -> None:
+    """A message of many lines takes one row, and no key."""
+    assert await call(screen, "editor_notify", message="first\n" + "word " * 300) == {"shown": True}
+    await screen.shows("[mcp-tools] nvim: first", ":messages")
+    await screen.type("G")
+    await screen.shows("one 100")

@@ -3,6 +3,7 @@
 -- Does not know about: what is tested.
 
 local clients = require('mcp-tools.editor.lsp.clients')
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
@@ -144,16 +145,37 @@ function M.configure(kind)
   })
 end
 
---- A project, which the editor is in; nothing of it is open.
+--- A project, which the editor is in; nothing of it is open. All tools are on, and everything may run.
 ---@param kind 'python'|'typescript'
 function M.open(kind)
   project.open();
   ({ python = write_python, typescript = write_typescript })[kind]()
+  config.setup({
+    tools = { 'lsp', 'diagnostics' },
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
   M.configure(kind)
+end
+
+local shared
+
+--- The same, for several tests of one spec; the last of them calls `close`.
+---@param kind 'python'|'typescript'
+function M.share(kind)
+  if shared ~= kind then
+    shared = kind
+    M.open(kind)
+  end
 end
 
 --- Ends servers and project.
 function M.close()
+  shared = nil
   pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
   for _, client in ipairs(vim.lsp.get_clients()) do
     clients.stop(client, true)
@@ -176,27 +198,26 @@ function M.stop_servers()
 end
 
 ---@return mcp-tools.Call
-local function start(name, args)
+function M.start(name, args)
   return core.get().executor:execute(name, args or {}, { kind = 'tool', host = 'test' })
 end
 
 --- Calls a tool.
 ---@param name string
 ---@param args? table
----@return any data, mcp-tools.Error? err
+---@return any data
+---@return mcp-tools.Error? err
 function M.call(name, args)
-  local call = start(name, args)
+  local call = M.start(name, args)
   t.wait(function()
     return call:ended()
   end, 40000, name)
   local outcome = call.outcome
   if outcome.error then
-    return nil, outcome.error
+    return nil, vim.tbl_extend('error', outcome.error, { trace = call.trace })
   end
-  return outcome.payload and outcome.payload.text and vim.json.decode(outcome.payload.text), nil, outcome
+  return vim.json.decode(outcome.payload.text, { luanil = { object = true, array = true } })
 end
-
-M.start = start
 
 --- Runs `fn(ctx)` in the coroutine of a tool.
 ---@param fn fun(ctx: mcp-tools.Ctx): ...
@@ -212,7 +233,7 @@ function M.run(fn)
       return 'done'
     end,
   })
-  local call = start('spec_run')
+  local call = M.start('spec_run')
   t.wait(function()
     return call:ended()
   end, 40000, 'the end of a function')

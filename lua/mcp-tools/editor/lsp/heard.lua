@@ -31,6 +31,7 @@ local FORGOTTEN = 60e9
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
+---@field unsettled integer? ns, until when it may not have looked at files that it was told of
 ---@field ready boolean set by ready.lua
 
 ---@type table<integer, mcp-tools.lsp.Heard> by client
@@ -88,7 +89,7 @@ local TAKE = {
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local before = of.published[uri]
-    of.spoke = true
+    of.spoke, of.unsettled = true, nil
     of.published[uri] = {
       version = type(params.version) == 'number' and params.version or nil,
       count = (before and before.count or 0) + 1,

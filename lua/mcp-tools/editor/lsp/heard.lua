@@ -10,6 +10,8 @@ local M = {}
 
 --- Progress of our own requests is marked so; it says nothing about the server.
 local OURS = 'mcp-tools:'
+--- A server that takes longer was at something else, ms.
+local SLOW_MS = 3000
 --- What has said nothing for so long has been forgotten by its server, ns.
 local FORGOTTEN = 60e9
 
@@ -24,7 +26,16 @@ local FORGOTTEN = 60e9
 ---@field count integer how many times the server has spoken about the file
 ---@field at integer ns
 
+---@class mcp-tools.lsp.Sent
+---@field at integer ns, when the server was last told of the text
+---@field answered boolean it has spoken about the file since
+---@field anew boolean as of one just opened: nothing about an older text can follow
+---@field read_at integer? ns, when the server had surely read it
+
 ---@class mcp-tools.lsp.Heard
+---@field sent table<string, mcp-tools.lsp.Sent> by file URI
+---@field versioned boolean it says of which version of a text it speaks
+---@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
 ---@field late boolean the client was there before anybody listened
 ---@field progress table<any, mcp-tools.lsp.Progress>
@@ -88,13 +99,17 @@ local TAKE = {
   end,
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
-    local before = of.published[uri]
-    of.spoke, of.unsettled = true, nil
-    of.published[uri] = {
-      version = type(params.version) == 'number' and params.version or nil,
-      count = (before and before.count or 0) + 1,
-      at = vim.uv.hrtime(),
-    }
+    local before, sent, now = of.published[uri], of.sent[uri], vim.uv.hrtime()
+    local version = type(params.version) == 'number' and params.version or nil
+    of.spoke = true
+    of.versioned = of.versioned or version ~= nil
+    if sent and not sent.answered then
+      sent.answered = true
+      if not sent.anew then
+        of.slowest = math.max(of.slowest, math.min((now - sent.at) / 1e6, SLOW_MS))
+      end
+    end
+    of.published[uri] = { version = version, count = (before and before.count or 0) + 1, at = now }
   end,
 }
 
@@ -125,7 +140,18 @@ function M.of(client, late)
     return of
   end
   local now = vim.uv.hrtime()
-  of = { since = now, late = late ~= false, progress = {}, ended_at = 0, published = {}, spoke = false, ready = false }
+  of = {
+    since = now,
+    late = late ~= false,
+    progress = {},
+    ended_at = 0,
+    published = {},
+    sent = {},
+    spoke = false,
+    versioned = false,
+    slowest = 0,
+    ready = false,
+  }
   for token, title in pairs(client.progress.pending) do
     of.progress[token] = { title = title, at = now }
   end
@@ -134,6 +160,24 @@ function M.of(client, late)
     listen(client, of, method)
   end
   return of
+end
+
+local SENDS = {
+  ['textDocument/didOpen'] = true,
+  ['textDocument/didChange'] = true,
+  ['textDocument/didClose'] = true,
+}
+
+--- A server was told of a text just now.
+---@param of mcp-tools.lsp.Heard
+---@param uri string
+---@param anew boolean what it said before is of another text
+function M.note_sent(of, uri, anew)
+  uri = vim.uri_from_fname(vim.uri_to_fname(uri))
+  of.sent[uri] = { at = vim.uv.hrtime(), answered = false, anew = anew }
+  if anew then
+    of.published[uri] = nil
+  end
 end
 
 --- Listens to every server, also to those that are still to come.
@@ -151,6 +195,16 @@ function M.listen()
         M.of(client, false)
       end
       tell()
+    end,
+  })
+  vim.api.nvim_create_autocmd('LspNotify', {
+    group = group,
+    desc = 'mcp-tools: what language servers are told',
+    callback = function(args)
+      local params, of = args.data.params, heard[args.data.client_id]
+      if of and params and SENDS[args.data.method] then
+        M.note_sent(of, params.textDocument.uri, args.data.method ~= 'textDocument/didChange')
+      end
     end,
   })
   vim.api.nvim_create_autocmd('LspDetach', {

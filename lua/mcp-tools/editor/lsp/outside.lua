@@ -12,6 +12,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.disk')
 local heard = require('mcp-tools.editor.lsp.heard')
 local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
 local turns = require('mcp-tools.util.turns')
 
 local uv = vim.uv
@@ -20,6 +21,8 @@ local M = {}
 
 --- Each takes a handle of the system, of which a user has some ten thousand.
 local MAX_FOLDERS = 2000
+--- A larger one is no source. Bytes.
+local MAX_FILE = 4 * 1024 * 1024
 --- Told in one message.
 local MAX_CHANGES = 5000
 --- A server takes its time to look at what it was told of, and says nothing when it has; ns.
@@ -31,6 +34,7 @@ local LEFT_OUT = { ['node_modules'] = true, ['__pycache__'] = true, ['site-packa
 local MADE, CHANGED, DELETED = 1, 2, 3
 
 ---@class mcp-tools.lsp.Watched
+---@field inode integer of the root
 ---@field folders table<string, uv.uv_fs_event_t>
 ---@field count integer
 ---@field files table<string, true> known ones
@@ -116,12 +120,46 @@ local function walk(of, top, pause, found)
   end
 end
 
+--- Files that servers have just been told of.
+---@type table<string, { kind: integer, at: integer }>
+local recent = {}
+--- So long the server may not have looked at one of them, ns.
+local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
+
+--- Do the places where a name is used lack a file that has just been made and has the name, or name one that is gone?
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param name string
+---@param uris table<string, true>
+---@return boolean
+function M.lacks(ctx, name, uris)
+  local now = uv.hrtime()
+  for path, change in pairs(name ~= '' and recent or {}) do
+    local uri = vim.uri_from_fname(path)
+    if now - change.at > (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW) then
+      recent[path] = nil
+    elseif change.kind == DELETED and uris[uri] then
+      return true
+    elseif change.kind ~= DELETED and not uris[uri] then
+      local bytes = ctx:await(function(done)
+        read.read(path, MAX_FILE, done, function()
+          return true -- its text goes nowhere
+        end)
+      end)
+      if bytes and bytes:find(name, 1, true) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 ---@param changes table<string, integer> path → type
 ---@param root string
 local function tell(changes, root)
   local list, new = {}, false
   for path, kind in vim.spairs(changes) do
     new = new or kind ~= CHANGED
+    recent[path] = { kind = kind, at = uv.hrtime() }
     if #list < MAX_CHANGES then
       table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
     end
@@ -140,8 +178,9 @@ end
 --- Begins to watch a root.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
-local function begin(ctx, root)
-  local of = { folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
+---@param inode integer
+local function begin(ctx, root, inode)
+  local of = { inode = inode, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
   watched[root] = of
   local pause, since, changes = turns.of(ctx), started(root), {}
   walk(of, root, pause, function(path)
@@ -182,17 +221,40 @@ local function look(of, path, pause, changes)
   end
 end
 
---- Ends watches of folders that no server works in any more.
----@param roots table<string, true>
+--- Ends watches of folders that no server works in any more, or that are not the same as they were.
+---@param roots table<string, integer> → inode
 local function prune(roots)
   for root, of in pairs(watched) do
-    if not roots[root] then
+    if roots[root] ~= of.inode then
       for _, folder in ipairs(vim.tbl_keys(of.folders)) do
         forget(of, folder)
       end
       watched[root] = nil
     end
   end
+end
+
+--- Folders that servers work in, with their inodes. What the system has to say by now is heard meanwhile.
+---@param ctx mcp-tools.Ctx
+---@return table<string, integer>
+local function roots_of(ctx)
+  local roots = {}
+  for _, client in ipairs(clients.of(nil)) do
+    for _, root in ipairs(clients.roots(client)) do
+      if roots[root] == nil and paths.is_project(root) then
+        local stat = ctx:await(function(done)
+          uv.fs_stat(
+            root,
+            vim.schedule_wrap(function(_, stat)
+              done(stat)
+            end)
+          )
+        end)
+        roots[root] = stat and stat.ino or nil
+      end
+    end
+  end
+  return roots
 end
 
 --- Calls whose question has been prepared: several requests of one call are one question.
@@ -207,28 +269,12 @@ function M.tell(ctx, again)
     return
   end
   told[ctx] = true
-  local roots = {}
-  for _, client in ipairs(clients.of(nil)) do
-    for _, root in ipairs(clients.roots(client)) do
-      if type(root) == 'string' and paths.is_project(root) then
-        roots[root] = true
-      end
-    end
-  end
+  local roots = roots_of(ctx)
   prune(roots)
-  -- One turn of the loop: what the system has to say by now is heard in it.
-  ctx:await(function(done)
-    uv.fs_stat(
-      '/',
-      vim.schedule_wrap(function()
-        done()
-      end)
-    )
-  end)
-  for root in pairs(roots) do
+  for root, inode in pairs(roots) do
     local of = watched[root]
     if not of then
-      begin(ctx, root)
+      begin(ctx, root, inode)
     elseif of.ready and next(of.changed) then
       local changed, changes, pause = of.changed, {}, turns.of(ctx)
       of.changed = {}

@@ -9,11 +9,16 @@ local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
+local outside = require('mcp-tools.editor.lsp.outside')
+local position = require('mcp-tools.editor.lsp.position')
 local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.lsp.request')
+local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
+--- A server that has just been told of new files is asked again for so long, ns.
+local DOUBT = 3e9
 --- Of functions that call functions that call …; more is a book.
 local MAX_NODES = 200
 
@@ -113,6 +118,25 @@ local function only(items, glob, root)
   end, items)
 end
 
+---@param items mcp-tools.lsp.Item[]
+---@return table<string, true>
+local function uris_of(items)
+  local uris = {}
+  for _, item in ipairs(items) do
+    uris[item.uri] = true
+  end
+  return uris
+end
+
+--- The name that a place is on.
+---@param spot mcp-tools.lsp.Spot
+---@return string '' when it is on none
+function M.word(spot)
+  local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1
+  local first = #spot.text:sub(1, byte - 1):match('[%w_\128-\255]*$')
+  return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
+end
+
 --- Where the name at a place is used.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
@@ -126,12 +150,20 @@ function M.references(ctx, args)
   local params = lsp.place(spot.bufnr, spot.line, spot.column, {
     context = { includeDeclaration = args.include_declaration },
   })
-  local answers
-  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', params, { every = true })
-  if not answers then
-    return nil, err
-  end
-  local items = only(locations.items(answers), args.files, ctx.root)
+  local answers, items
+  local over = vim.uv.hrtime() + DOUBT
+  repeat
+    answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', params, { every = true })
+    if not answers then
+      return nil, err
+    end
+    items = locations.items(answers)
+    local doubt = vim.uv.hrtime() < over and outside.lacks(ctx, M.word(spot), uris_of(items))
+    if doubt then
+      wait.pause(ctx, 200)
+    end
+  until not doubt
+  items = only(items, args.files, ctx.root)
   local found, withheld = locations.find(ctx, items)
   local answer = locations.answer(found, {
     limit = args.limit,

@@ -23,6 +23,8 @@ local M = {}
 local MAX_FOLDERS = 2000
 --- A larger one is no source. Bytes.
 local MAX_FILE = 4 * 1024 * 1024
+--- Files that are searched for a text, and how many at a time.
+local MAX_SEARCHED, AT_ONCE = 10000, 32
 --- Told in one message.
 local MAX_CHANGES = 5000
 --- A server takes its time to look at what it was told of, and says nothing when it has; ns.
@@ -173,6 +175,52 @@ local function tell(changes, root)
       heard.of(client).unsettled = uv.hrtime() + (new and LOOKS_NEW or LOOKS_CHANGED)
     end
   end
+end
+
+--- Lines that hold a text, in files of the same kind as a buffer's, below the folders of its servers.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer
+---@param text string
+---@param max integer
+---@return mcp-tools.Hit[] hits with whole paths
+---@return boolean more
+function M.search(ctx, bufnr, text, max)
+  local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
+  local files, hits = {}, {}
+  for _, of in pairs(watched) do
+    for path in pairs(of.files) do
+      if path:sub(-#extension - 1) == '.' .. extension then
+        table.insert(files, path)
+      end
+    end
+  end
+  for first = 1, math.min(#files, MAX_SEARCHED), AT_ONCE do
+    local last = math.min(first + AT_ONCE - 1, #files)
+    local texts = ctx:await(function(done)
+      local got, left = {}, last - first + 1
+      for i = first, last do
+        read.read(files[i], MAX_FILE, function(bytes)
+          got[i], left = bytes or '', left - 1
+          if left == 0 then
+            done(got)
+          end
+        end)
+      end
+    end)
+    for i = first, last do
+      if texts[i]:find(text, 1, true) then
+        for number, line in ipairs(vim.split(texts[i], '\n', { plain = true })) do
+          if line:find(text, 1, true) then
+            table.insert(hits, { path = files[i], line = number, text = line })
+          end
+        end
+      end
+      if #hits >= max then
+        return hits, true
+      end
+    end
+  end
+  return hits, #files > MAX_SEARCHED
 end
 
 --- Begins to watch a root.

@@ -10,7 +10,13 @@ return {
     .. ' mark.',
   args = {
     since = { type = 'string', description = 'A mark that an earlier call of this tool gave' },
-    timeout_ms = { type = 'integer', description = 'At most so long', default = 15000, minimum = 100, maximum = 240000 },
+    timeout_ms = {
+      type = 'integer',
+      description = 'At most so long',
+      default = 15000,
+      minimum = 100,
+      maximum = 240000,
+    },
     limit = {
       type = 'integer',
       description = 'At most so many rows per file',

@@ -10,7 +10,13 @@ return {
     .. ' and remaining since you last looked: rows "line:col severity code: message". settled = false: not checked yet.'
     .. ' Call it after an edit.',
   args = args.file({
-    timeout_ms = { type = 'integer', description = 'At most so long', default = 15000, minimum = 100, maximum = 240000 },
+    timeout_ms = {
+      type = 'integer',
+      description = 'At most so long',
+      default = 15000,
+      minimum = 100,
+      maximum = 240000,
+    },
     min_severity = { type = 'string', enum = { 'error', 'warning', 'info', 'hint' }, description = 'No milder ones' },
     limit = {
       type = 'integer',

@@ -26,6 +26,12 @@ SLOW = (
     "tools/dap/person_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
+    "tools/diagnostics_python_spec.lua",
+    "tools/diagnostics_typescript_spec.lua",
+    "tools/lsp_cold_python_spec.lua",
+    "tools/lsp_cold_typescript_spec.lua",
+    "tools/lsp_python_spec.lua",
+    "tools/lsp_typescript_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [

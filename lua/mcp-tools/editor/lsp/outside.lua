@@ -158,10 +158,13 @@ end
 ---@param changes table<string, integer> path → type
 ---@param root string
 local function tell(changes, root)
-  local list, new = {}, false
+  local list, looks = {}, 0
   for path, kind in vim.spairs(changes) do
-    new = new or kind ~= CHANGED
-    recent[path] = { kind = kind, at = uv.hrtime() }
+    local bufnr = kind == CHANGED and buffers.of_path(path)
+    if not bufnr or #clients.of(bufnr) == 0 then -- of what is open, servers know the text from the editor
+      looks = math.max(looks, kind == CHANGED and LOOKS_CHANGED or LOOKS_NEW)
+      recent[path] = { kind = kind, at = uv.hrtime() }
+    end
     if #list < MAX_CHANGES then
       table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
     end
@@ -172,7 +175,9 @@ local function tell(changes, root)
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
       clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = list })
-      heard.of(client).unsettled = uv.hrtime() + (new and LOOKS_NEW or LOOKS_CHANGED)
+      if looks > 0 then
+        heard.of(client).unsettled = uv.hrtime() + looks
+      end
     end
   end
 end

@@ -1,3 +1,6 @@
+-- What the tools of language servers answer, for any kind of server.
+-- Receives: the kind. Sends: tests.
+
 local project = require('lsp_project')
 local t = require('helpers')
 
@@ -40,7 +43,8 @@ local function fault(code, name, args)
   return err.message
 end
 
-for kind, here in vim.spairs(KINDS) do
+return function(kind)
+  local here = KINDS[kind]
   describe('with a server of ' .. kind, function()
     before_each(function()
       project.share(kind)
@@ -212,7 +216,5 @@ for kind, here in vim.spairs(KINDS) do
       t.ok(vim.lsp.get_clients()[1].id ~= before.id)
       t.matches('no language server is called', fault('not_found', 'lsp_restart', { name = 'nobody' }))
     end)
-
-    it('ends', project.close)
   end)
 end

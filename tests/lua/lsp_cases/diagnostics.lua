@@ -1,3 +1,6 @@
+-- What the tools of diagnostics answer, for any kind of server.
+-- Receives: the kind. Sends: tests.
+
 local project = require('lsp_project')
 local t = require('helpers')
 
@@ -28,7 +31,8 @@ local function ok(name, args)
   return result
 end
 
-for kind, here in vim.spairs(KINDS) do
+return function(kind)
+  local here = KINDS[kind]
   describe('diagnostics of a server of ' .. kind, function()
     local path = project.root .. '/' .. here.file
 
@@ -120,7 +124,5 @@ for kind, here in vim.spairs(KINDS) do
         t.matches('^no', result.checked)
       end
     end)
-
-    it('ends', project.close)
   end)
 end

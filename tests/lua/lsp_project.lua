@@ -173,28 +173,23 @@ function M.share(kind)
   end
 end
 
+--- Ends the servers alone, so that the next question finds none that is ready. They end what they started.
+function M.stop_servers()
+  vim.cmd('silent! %bwipeout!')
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    clients.stop(client)
+  end
+  t.wait(function()
+    return #vim.lsp.get_clients() == 0
+  end, 10000, 'the end of the servers')
+end
+
 --- Ends servers and project.
 function M.close()
   shared = nil
   pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
-  for _, client in ipairs(vim.lsp.get_clients()) do
-    clients.stop(client, true)
-  end
-  t.wait(function()
-    return #vim.lsp.get_clients() == 0
-  end, 5000, 'the end of the servers')
+  M.stop_servers()
   project.close()
-end
-
---- Ends the servers alone, so that the next question finds none that is ready.
-function M.stop_servers()
-  vim.cmd('silent! %bwipeout!')
-  for _, client in ipairs(vim.lsp.get_clients()) do
-    clients.stop(client, true)
-  end
-  t.wait(function()
-    return #vim.lsp.get_clients() == 0
-  end, 5000, 'the end of the servers')
 end
 
 ---@return mcp-tools.Call

@@ -10,6 +10,7 @@
 
 local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.disk')
 local errors = require('mcp-tools.errors')
 local grep = require('mcp-tools.editor.grep')
 local locations = require('mcp-tools.editor.lsp.locations')
@@ -27,7 +28,9 @@ local M = {}
 
 local METHOD = 'textDocument/rename'
 --- Asked again for so long when a place is left out, ms.
-local PATIENCE_MS = 5000
+local PATIENCE_MS = 6000
+--- A server that is told of a file has looked at it by then, ms.
+local REMINDED_MS = 1200
 --- Lines of the project that have the name; more are a word of the language.
 local MAX_LINES = 500
 --- Places that are left out by the server and asked for what they mean.
@@ -42,6 +45,14 @@ local CHECK_MS = 6000
 ---@field old string
 ---@field new string
 
+--- Has a server look at a file again that it may have let go when it was closed.
+---@param of mcp-tools.lsp.Renaming
+---@param path string resolved
+local function remind(of, path)
+  disk.tell_servers(path, 1)
+  wait.pause(of.ctx, REMINDED_MS)
+end
+
 --- Is the thing at a place one that can be renamed, and how is it called?
 ---@param of mcp-tools.lsp.Renaming
 ---@return string? name
@@ -53,7 +64,14 @@ local function name_of(of)
     return word
   end
   local at = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column)(of.client)
-  local result, err = request.ask(of.ctx, of.client, 'textDocument/prepareRename', at, of.spot.bufnr)
+  local function prepare()
+    return request.ask(of.ctx, of.client, 'textDocument/prepareRename', at, of.spot.bufnr)
+  end
+  local result, err = prepare()
+  if not result and word ~= '' then
+    remind(of, paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr)))
+    result, err = prepare()
+  end
   if not result then
     local text = 'what stands at %s cannot be renamed%s; line and col must be on a name of this project'
     local why = err and (' (%s)'):format(err.message) or ''
@@ -150,6 +168,7 @@ end
 ---@param plan mcp-tools.lsp.Plan
 ---@return string? missed
 ---@return boolean sure every place was looked at
+---@return { path: string }? place of the missed one
 local function missed(of, plan)
   local left, more = left_out(of, plan)
   for i = 1, math.min(#left, MAX_ASKED) do
@@ -157,7 +176,7 @@ local function missed(of, plan)
     local allowed = access.path(place.path, of.ctx.root)
     if allowed and vim.filetype.match({ filename = place.path }) == vim.bo[of.spot.bufnr].filetype then
       if means_it(of, plan, place) then
-        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true
+        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
       end
     end
   end
@@ -190,7 +209,7 @@ local function complete(of)
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
     end
-    local place, sure = missed(of, plan)
+    local place, sure, missing = missed(of, plan)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -198,7 +217,7 @@ local function complete(of)
         .. ' It may still be indexing: wait with lsp_status, then try again'
       return nil, errors.new('busy', text:format(of.client.name, place))
     end
-    wait.pause(of.ctx, 300)
+    remind(of, missing.path)
   end
 end
 

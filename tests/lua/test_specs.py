@@ -18,6 +18,7 @@ SLOW = (
     "editor/git_changes_spec.lua",
     "editor/git_spec.lua",
     "editor/lsp/core_spec.lua",
+    "editor/lsp/double_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
     "tools/dap/breakpoints_spec.lua",

@@ -163,6 +163,16 @@ local function means_it(of, plan, place)
   return false
 end
 
+--- Is a file one that the servers of a buffer may know?
+---@param bufnr integer
+---@param path string
+---@return boolean
+local function is_alike(bufnr, path)
+  local own = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
+  return vim.fn.fnamemodify(path, ':e') == own
+    or vim.filetype.match({ filename = path }) == vim.bo[bufnr].filetype and vim.bo[bufnr].filetype ~= ''
+end
+
 --- A place that means the renamed thing and would keep the old name.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
@@ -174,7 +184,7 @@ local function missed(of, plan)
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
     local allowed = access.path(place.path, of.ctx.root)
-    if allowed and vim.filetype.match({ filename = place.path }) == vim.bo[of.spot.bufnr].filetype then
+    if allowed and is_alike(of.spot.bufnr, place.path) then
       if means_it(of, plan, place) then
         return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
       end

@@ -140,7 +140,15 @@ function M.configure(kind)
     group = group,
     pattern = server.filetype,
     callback = function(args)
-      vim.lsp.start({ name = server.name, cmd = server.cmd(), root_dir = M.root }, { bufnr = args.buf })
+      vim.lsp.start({
+        name = server.name,
+        cmd = server.cmd(),
+        root_dir = M.root,
+        on_init = function(client)
+          -- Neovim 0.10 throws when a buffer goes before its tokens come.
+          client.server_capabilities.semanticTokensProvider = nil
+        end,
+      }, { bufnr = args.buf })
     end,
   })
 end

@@ -166,9 +166,9 @@ function M.find(ctx, items, without_text)
       wanted[file][item.range['end'].line] = true
     end
   end
-  local lines = M.lines(ctx, wanted)
+  local lines, pause = M.lines(ctx, wanted), turns.of(ctx)
   if not without_text then
-    redact.refresh(turns.of(ctx))
+    redact.refresh(pause)
   end
   local found = {}
   for i, item in ipairs(items) do
@@ -186,6 +186,7 @@ function M.find(ctx, items, without_text)
       raw = raw,
       data = item.data,
     }
+    pause()
   end
   table.sort(found, function(a, b)
     if a.path ~= b.path then

@@ -117,6 +117,7 @@ local function walk(of, top, pause, found)
       elseif kind == 'file' then
         found(folder .. '/' .. name)
       end
+      pause()
     end
     pause()
   end

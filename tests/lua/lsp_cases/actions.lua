@@ -46,7 +46,7 @@ return function(kind)
 
     it('are listed, shown and done by id', function()
       project.write(here.file, here.text)
-      ok('diagnostics_wait', { path = path })
+      t.ok(#ok('diagnostics_wait', { path = path }).new >= 1)
       local list = ok('lsp_code_actions', { path = path, line = here.line, symbol = here.symbol })
       local action = t.ok(
         vim.iter(list.actions):find(function(each)

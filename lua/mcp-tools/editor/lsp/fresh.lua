@@ -69,9 +69,10 @@ end
 ---@return boolean
 local function is_fresh(client, bufnr)
   local uri = uri_of(bufnr)
-  local published = heard.of(client).published[uri]
+  local published, sent = heard.of(client).published[uri], heard.of(client).sent[uri]
   if published and published.version then
-    return published.version >= (version_of(bufnr) or 0)
+    local version = math.max(version_of(bufnr) or 0, sent and sent.version or 0)
+    return published.version >= version and not (sent and sent.again)
   end
   local spoke, quiet = has_spoken(client, uri)
   return spoke and quiet
@@ -126,16 +127,25 @@ local function tell_again(ctx, client, bufnr, ms)
   end
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local ends = vim.bo[bufnr].endofline or vim.bo[bufnr].fixendofline
+  local version = version_of(bufnr) or 0
+  local numbers = heard.of(client).numbers[uri] or {}
+  while numbers[version] do
+    version = version + 1 -- one that stands for no other text
+  end
   clients.notify(client, 'textDocument/didOpen', {
     textDocument = {
       uri = uri,
       languageId = client.get_language_id and client.get_language_id(bufnr, vim.bo[bufnr].filetype)
         or vim.bo[bufnr].filetype,
-      version = version_of(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr),
+      version = version,
       text = table.concat(lines, '\n') .. (ends and '\n' or ''),
     },
   })
-  heard.note_sent(heard.of(client), uri, true)
+  -- What is heard of it from the editor comes a little later.
+  wait.until_(ctx, ms, function()
+    local sent = heard.of(client).sent[uri]
+    return sent and sent.version == version and not sent.again
+  end)
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -177,6 +187,10 @@ local function push(ctx, client, bufnr, over)
   local sent = of.sent[uri]
   if sent and sent.at >= begun then
     sent.read_at = vim.uv.hrtime()
+  end
+  if sent and sent.again and of.versioned and left() > 0 then
+    tell_again(ctx, client, bufnr, left())
+    sent = of.sent[uri]
   end
   local silent = (sent and sent.at or begun) + math.max(SILENT_MS, 2 * of.slowest) * 1e6
   wait.until_(ctx, math.min(left(), (silent - vim.uv.hrtime()) / 1e6), function()

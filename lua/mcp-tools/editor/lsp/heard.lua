@@ -12,6 +12,8 @@ local M = {}
 local OURS = 'mcp-tools:'
 --- A server that takes longer was at something else, ms.
 local SLOW_MS = 3000
+--- What was thought of a text may follow for so long, ns.
+local REMEMBERED = 30e9
 --- What has said nothing for so long has been forgotten by its server, ns.
 local FORGOTTEN = 60e9
 
@@ -30,10 +32,13 @@ local FORGOTTEN = 60e9
 ---@field at integer ns, when the server was last told of the text
 ---@field answered boolean it has spoken about the file since
 ---@field anew boolean as of one just opened: nothing about an older text can follow
+---@field version integer? that it was given
+---@field again boolean another text had the same number a moment ago
 ---@field read_at integer? ns, when the server had surely read it
 
 ---@class mcp-tools.lsp.Heard
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
+---@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
 ---@field versioned boolean it says of which version of a text it speaks
 ---@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
@@ -147,6 +152,7 @@ function M.of(client, late)
     ended_at = 0,
     published = {},
     sent = {},
+    numbers = {},
     spoke = false,
     versioned = false,
     slowest = 0,
@@ -156,6 +162,7 @@ function M.of(client, late)
     of.progress[token] = { title = title, at = now }
   end
   heard[client.id] = of
+  client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the table may be one of the configuration
   for method in pairs(TAKE) do
     listen(client, of, method)
   end
@@ -168,13 +175,27 @@ local SENDS = {
   ['textDocument/didClose'] = true,
 }
 
---- A server was told of a text just now.
+--- A server was told of a text just now. Neovim begins to count anew whenever a file is read again, so that the same
+--- number may stand for two texts.
 ---@param of mcp-tools.lsp.Heard
 ---@param uri string
 ---@param anew boolean what it said before is of another text
-function M.note_sent(of, uri, anew)
+---@param version integer? none: it was closed
+function M.note_sent(of, uri, anew, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
-  of.sent[uri] = { at = vim.uv.hrtime(), answered = false, anew = anew }
+  local now, again = vim.uv.hrtime(), false
+  if version then
+    local numbers = of.numbers[uri] or {}
+    again = numbers[version] ~= nil and now - numbers[version] < REMEMBERED
+    numbers[version] = now
+    for number, at in pairs(numbers) do
+      if now - at > REMEMBERED then
+        numbers[number] = nil
+      end
+    end
+    of.numbers[uri] = numbers
+  end
+  of.sent[uri] = { at = now, answered = false, anew = anew, version = version, again = again }
   if anew then
     of.published[uri] = nil
   end
@@ -203,7 +224,8 @@ function M.listen()
     callback = function(args)
       local params, of = args.data.params, heard[args.data.client_id]
       if of and params and SENDS[args.data.method] then
-        M.note_sent(of, params.textDocument.uri, args.data.method ~= 'textDocument/didChange')
+        local document = params.textDocument
+        M.note_sent(of, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
       end
     end,
   })

@@ -3,6 +3,7 @@
 --- Receives: the arguments of a tool.
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: approval, what the tool is called.
+--- Longer than others by formatting, which is applied the same way.
 ---
 --- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
 --- taken from it and applied like any other edit; commands of the editor's own plugins are not run.

@@ -3,6 +3,7 @@
 --- Receives: the arguments of a tool.
 --- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
 --- Does not know about: what the tool is called.
+--- Longer than others by its three answers, which share what each session was told.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffers')

@@ -180,6 +180,8 @@ local function push(ctx, client, bufnr, over)
   end
   local of, begun = heard.of(client), vim.uv.hrtime()
   barrier(ctx, client, bufnr, left())
+  -- What it has just been told of files that came or went may change what it thinks of this one.
+  wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)
   local function fresh()
     return is_fresh(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end

@@ -3,6 +3,7 @@
 --- Receives: the folders that servers work in; file events of the system.
 --- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.
 --- Does not know about: what is asked.
+--- Longer than others by the search, which is made of the files that are known here.
 ---
 --- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
 --- first question on; what changed since the editor started is told then.

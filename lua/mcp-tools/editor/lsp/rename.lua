@@ -3,6 +3,7 @@
 --- Receives: the arguments of a tool.
 --- Sends: files and places that were changed; or why nothing has changed.
 --- Does not know about: approval, what the tool is called.
+--- Longer than others: asking, looking for what is left out, and looking again afterwards are one promise.
 ---
 --- A server that has not read all of the project renames a part of it, and says that it succeeded. So the name is
 --- looked for in the project's text: every place that the server leaves out is asked for what it means, and one that

@@ -18,6 +18,7 @@ SLOW = (
     "editor/git_changes_spec.lua",
     "editor/git_spec.lua",
     "editor/lsp/core_spec.lua",
+    "editor/lsp/double_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
     "tools/dap/breakpoints_spec.lua",
@@ -32,6 +33,12 @@ SLOW = (
     "tools/runner_pytest_spec.lua",
     "tools/runner_spec.lua",
     "tools/shell_spec.lua",
+    "tools/diagnostics_python_spec.lua",
+    "tools/diagnostics_typescript_spec.lua",
+    "tools/lsp_cold_python_spec.lua",
+    "tools/lsp_cold_typescript_spec.lua",
+    "tools/lsp_python_spec.lua",
+    "tools/lsp_typescript_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [

@@ -10,6 +10,10 @@ local M = {}
 
 --- Progress of our own requests is marked so; it says nothing about the server.
 local OURS = 'mcp-tools:'
+--- A server that takes longer was at something else, ms.
+local SLOW_MS = 3000
+--- What was thought of a text may follow for so long, ns.
+local REMEMBERED = 30e9
 --- What has said nothing for so long has been forgotten by its server, ns.
 local FORGOTTEN = 60e9
 
@@ -24,13 +28,26 @@ local FORGOTTEN = 60e9
 ---@field count integer how many times the server has spoken about the file
 ---@field at integer ns
 
+---@class mcp-tools.lsp.Sent
+---@field at integer ns, when the server was last told of the text
+---@field answered boolean it has spoken about the file since
+---@field anew boolean as of one just opened: nothing about an older text can follow
+---@field version integer? that it was given
+---@field again boolean another text had the same number a moment ago
+---@field read_at integer? ns, when the server had surely read it
+
 ---@class mcp-tools.lsp.Heard
+---@field sent table<string, mcp-tools.lsp.Sent> by file URI
+---@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
+---@field versioned boolean it says of which version of a text it speaks
+---@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
 ---@field late boolean the client was there before anybody listened
 ---@field progress table<any, mcp-tools.lsp.Progress>
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
+---@field unsettled integer? ns, until when it may not have looked at files that it was told of
 ---@field ready boolean set by ready.lua
 
 ---@type table<integer, mcp-tools.lsp.Heard> by client
@@ -87,13 +104,17 @@ local TAKE = {
   end,
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
-    local before = of.published[uri]
+    local before, sent, now = of.published[uri], of.sent[uri], vim.uv.hrtime()
+    local version = type(params.version) == 'number' and params.version or nil
     of.spoke = true
-    of.published[uri] = {
-      version = type(params.version) == 'number' and params.version or nil,
-      count = (before and before.count or 0) + 1,
-      at = vim.uv.hrtime(),
-    }
+    of.versioned = of.versioned or version ~= nil
+    if sent and not sent.answered then
+      sent.answered = true
+      if not sent.anew then
+        of.slowest = math.max(of.slowest, math.min((now - sent.at) / 1e6, SLOW_MS))
+      end
+    end
+    of.published[uri] = { version = version, count = (before and before.count or 0) + 1, at = now }
   end,
 }
 
@@ -124,15 +145,60 @@ function M.of(client, late)
     return of
   end
   local now = vim.uv.hrtime()
-  of = { since = now, late = late ~= false, progress = {}, ended_at = 0, published = {}, spoke = false, ready = false }
+  of = {
+    since = now,
+    late = late ~= false,
+    progress = {},
+    ended_at = 0,
+    published = {},
+    sent = {},
+    numbers = {},
+    spoke = false,
+    versioned = false,
+    slowest = 0,
+    ready = false,
+  }
   for token, title in pairs(client.progress.pending) do
     of.progress[token] = { title = title, at = now }
   end
   heard[client.id] = of
+  client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the table may be one of the configuration
   for method in pairs(TAKE) do
     listen(client, of, method)
   end
   return of
+end
+
+local SENDS = {
+  ['textDocument/didOpen'] = true,
+  ['textDocument/didChange'] = true,
+  ['textDocument/didClose'] = true,
+}
+
+--- A server was told of a text just now. Neovim begins to count anew whenever a file is read again, so that the same
+--- number may stand for two texts.
+---@param of mcp-tools.lsp.Heard
+---@param uri string
+---@param anew boolean what it said before is of another text
+---@param version integer? none: it was closed
+function M.note_sent(of, uri, anew, version)
+  uri = vim.uri_from_fname(vim.uri_to_fname(uri))
+  local now, again = vim.uv.hrtime(), false
+  if version then
+    local numbers = of.numbers[uri] or {}
+    again = numbers[version] ~= nil and now - numbers[version] < REMEMBERED
+    numbers[version] = now
+    for number, at in pairs(numbers) do
+      if now - at > REMEMBERED then
+        numbers[number] = nil
+      end
+    end
+    of.numbers[uri] = numbers
+  end
+  of.sent[uri] = { at = now, answered = false, anew = anew, version = version, again = again }
+  if anew then
+    of.published[uri] = nil
+  end
 end
 
 --- Listens to every server, also to those that are still to come.
@@ -150,6 +216,17 @@ function M.listen()
         M.of(client, false)
       end
       tell()
+    end,
+  })
+  vim.api.nvim_create_autocmd('LspNotify', {
+    group = group,
+    desc = 'mcp-tools: what language servers are told',
+    callback = function(args)
+      local params, of = args.data.params, heard[args.data.client_id]
+      if of and params and SENDS[args.data.method] then
+        local document = params.textDocument
+        M.note_sent(of, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
+      end
     end,
   })
   vim.api.nvim_create_autocmd('LspDetach', {

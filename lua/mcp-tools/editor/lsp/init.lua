@@ -9,6 +9,7 @@
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
 
 local errors = require('mcp-tools.errors')
+local outside = require('mcp-tools.editor.lsp.outside')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
@@ -96,6 +97,27 @@ function M.settle(ctx, client, bufnr, method, ms)
   return not ok and ready.text(client, readiness) or nil
 end
 
+--- Asks one server.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param client vim.lsp.Client
+---@param bufnr integer that it serves
+---@param method string
+---@param params mcp-tools.lsp.Params
+---@param opts? mcp-tools.lsp.Opts
+---@return { result: any, client: vim.lsp.Client, incomplete: string? }? answer whose result may be empty
+---@return mcp-tools.Error? err
+function M.ask_one(ctx, client, bufnr, method, params, opts)
+  opts = opts or {}
+  outside.tell(ctx)
+  local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
+  local given = type(params) == 'function' and params(client) or params
+  local result, err = request.ask(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)
+  if err then
+    return nil, err
+  end
+  return { result = result, client = client, incomplete = incomplete }
+end
+
 --- Asks servers of a buffer.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
@@ -112,17 +134,15 @@ function M.request_all(ctx, bufnr, method, params, opts)
   end
   local answers, unready, failed = {}, nil, nil
   for _, client in ipairs(list) do
-    local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
-    local given = type(params) == 'function' and params(client) or params
-    local result, fault = request.ask(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)
+    local answer, fault = M.ask_one(ctx, client, bufnr, method, params, opts)
     failed = failed or fault
-    if not is_empty(result) then
-      table.insert(answers, { result = result, client = client, incomplete = incomplete })
+    if answer and not is_empty(answer.result) then
+      table.insert(answers, answer)
       if not opts.every then
         break
       end
-    else
-      unready = unready or incomplete
+    elseif answer then
+      unready = unready or answer.incomplete
     end
   end
   if #answers > 0 then

@@ -43,7 +43,8 @@ function M.state(client)
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
-  return { state = heard.of(client).ready and 'ready' or 'unsure' }
+  local of = heard.of(client)
+  return { state = of.ready and vim.uv.hrtime() > (of.unsettled or 0) and 'ready' or 'unsure' }
 end
 
 --- In words, for answers: `basedpyright is still indexing, 40 % (12/30 files)`.
@@ -130,7 +131,8 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 local function is_quiet(client)
-  return heard.busy(client) == nil and vim.uv.hrtime() - heard.of(client).ended_at > QUIET
+  local of, now = heard.of(client), vim.uv.hrtime()
+  return heard.busy(client) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
 end
 
 --- Waits until a server is ready.
@@ -151,7 +153,7 @@ function M.wait(ctx, client, bufnr, ms)
   end)
   local of = heard.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not heard.busy(client) then
+    if of.ready and not heard.busy(client) and vim.uv.hrtime() > (of.unsettled or 0) then
       return true, { state = 'ready' }
     end
     local quiet = wait.until_(ctx, left(), function()

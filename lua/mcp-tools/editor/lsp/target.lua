@@ -8,8 +8,10 @@ local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local buffers = require('mcp-tools.editor.buffers')
 local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.disk')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
+local open = require('mcp-tools.editor.open')
 local paths = require('mcp-tools.files.paths')
 local wait = require('mcp-tools.editor.lsp.wait')
 
@@ -23,7 +25,7 @@ local INITIALIZED_MS = 20000
 ---@class mcp-tools.lsp.Target
 ---@field bufnr integer
 ---@field path string as shown: relative to the root where it is below
----@field fresh boolean it was loaded just now
+---@field fresh boolean its text was read from the disk just now
 
 ---@param what string
 ---@param why string
@@ -78,14 +80,9 @@ local function load(ctx, path)
   if not ok then
     return nil, denied(access.shown(path, ctx.root), why or 'not to be read')
   end
-  local stat = vim.uv.fs_stat(path)
-  if not stat or stat.type ~= 'file' then
-    return nil, errors.new('not_found', ('path: there is no file %s'):format(path))
-  end
-  local bufnr = vim.fn.bufadd(path)
-  vim.bo[bufnr].swapfile = false
-  vim.fn.bufload(bufnr)
-  return bufnr
+  return ctx:await(function(done)
+    open.load(path, done)
+  end)
 end
 
 --- The buffer that arguments name, loaded.
@@ -111,6 +108,12 @@ function M.find(ctx, args)
   end
   if not bufnr or err then
     return nil, err
+  end
+  if not fresh then
+    local state = ctx:await(function(done)
+      disk.refresh(bufnr, done)
+    end)
+    fresh = state == 'reloaded'
   end
   local name = vim.api.nvim_buf_get_name(bufnr)
   return { bufnr = bufnr, path = name ~= '' and access.shown(name, ctx.root) or '', fresh = fresh }

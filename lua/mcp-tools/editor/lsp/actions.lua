@@ -1,0 +1,310 @@
+--- What servers offer to do to a text: code actions, formatting.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value.
+--- Does not know about: approval, what the tool is called.
+--- Longer than others by formatting, which is applied the same way.
+---
+--- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
+--- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local outside = require('mcp-tools.editor.lsp.outside')
+local places = require('mcp-tools.editor.lsp.places')
+local position = require('mcp-tools.editor.lsp.position')
+local redact = require('mcp-tools.files.redact')
+local request = require('mcp-tools.editor.lsp.request')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local M = {}
+
+--- Actions that can still be applied.
+local MAX_KEPT = 300
+
+---@class mcp-tools.lsp.Offer
+---@field action table CodeAction or Command
+---@field client vim.lsp.Client
+---@field bufnr integer
+---@field changedtick integer
+---@field plan mcp-tools.lsp.Plan? made for a preview
+---@field diff string?
+
+---@type table<string, mcp-tools.lsp.Offer>
+local kept = {}
+---@type string[]
+local order = {}
+local count = 0
+
+---@param offer mcp-tools.lsp.Offer
+---@return string id
+local function keep(offer)
+  count = count + 1
+  local id = 'a' .. count
+  kept[id] = offer
+  table.insert(order, id)
+  if #order > MAX_KEPT then
+    kept[table.remove(order, 1)] = nil
+  end
+  return id
+end
+
+--- Diagnostics of some lines, as their server told them.
+---@param bufnr integer
+---@param first integer from 1
+---@param last integer
+---@return lsp.Diagnostic[]
+local function diagnostics(bufnr, first, last)
+  local list = {}
+  for _, each in ipairs(vim.diagnostic.get(bufnr)) do
+    local original = vim.tbl_get(each, 'user_data', 'lsp')
+    if original and each.lnum + 1 <= last and (each.end_lnum or each.lnum) + 1 >= first then
+      table.insert(list, original)
+    end
+  end
+  return list
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.list(ctx, args)
+  local spot, err = places.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  local total = vim.api.nvim_buf_line_count(spot.bufnr)
+  local last = math.max(spot.line, math.min(args.end_line or spot.line, total))
+  local end_text = vim.api.nvim_buf_get_lines(spot.bufnr, last - 1, last, false)[1] or ''
+  local answers
+  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/codeAction', function(client)
+    local from = lsp.place(spot.bufnr, spot.line, spot.column)(client).position
+    local to = from
+    if args.end_line then
+      to = { line = last - 1, character = position.units(end_text, #end_text, client.offset_encoding) }
+    end
+    return lsp.document(spot.bufnr, {
+      range = { start = from, ['end'] = to },
+      context = {
+        diagnostics = diagnostics(spot.bufnr, spot.line, last),
+        only = args.kinds,
+        triggerKind = 1,
+      },
+    })
+  end, { every = true })
+  if not answers then
+    return nil, err
+  end
+  local actions, tick = {}, vim.api.nvim_buf_get_changedtick(spot.bufnr)
+  for _, answer in ipairs(answers) do
+    for _, action in ipairs(answer.result) do
+      if #actions < args.limit then
+        table.insert(actions, {
+          id = keep({ action = action, client = answer.client, bufnr = spot.bufnr, changedtick = tick }),
+          title = redact.quoted(action.title),
+          kind = action.kind,
+          preferred = action.isPreferred or nil,
+          disabled = action.disabled and action.disabled.reason or nil,
+        })
+      end
+    end
+  end
+  return { actions = actions, note = #actions == 0 and 'no server offers anything here' or nil }
+end
+
+--- What an action does, once its server has filled it in.
+---@param ctx mcp-tools.Ctx
+---@param offer mcp-tools.lsp.Offer
+---@return table? action
+---@return mcp-tools.Error? err
+local function resolved(ctx, offer)
+  local action, client = offer.action, offer.client
+  if action.edit or type(action.command) == 'string' then
+    return action
+  end
+  local provider = client.server_capabilities.codeActionProvider
+  local can = type(provider) == 'table' and provider.resolveProvider
+    or clients.supports(client, 'codeAction/resolve', offer.bufnr)
+  if not can or not action.data and action.command then
+    return action
+  end
+  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, offer.bufnr)
+  if err and not action.command then
+    return nil, err
+  end
+  return result or action
+end
+
+--- Runs a command in its server.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param command table
+---@return table[]? edits that it wants
+---@return mcp-tools.Error? err
+local function execute(ctx, client, bufnr, command)
+  local provider = client.server_capabilities.executeCommandProvider
+  if not provider or not vim.list_contains(provider.commands or {}, command.command) then
+    local text = '%s is a command of the editor, not of %s, and is not run'
+    return nil, errors.new('tool_error', text:format(command.command, client.name))
+  end
+  local edits, before = {}, client.handlers['workspace/applyEdit']
+  local function mine(_, params)
+    table.insert(edits, params.edit)
+    return { applied = true }
+  end
+  local function back()
+    if client.handlers['workspace/applyEdit'] == mine then
+      client.handlers['workspace/applyEdit'] = before
+    end
+  end
+  client.handlers['workspace/applyEdit'] = mine
+  ctx:on_cancel(back)
+  local params = { command = command.command, arguments = command.arguments }
+  local _, err = request.ask(ctx, client, 'workspace/executeCommand', params, bufnr)
+  back()
+  if err then
+    return nil, err
+  end
+  return edits
+end
+
+---@param ctx mcp-tools.Ctx
+---@param offer mcp-tools.lsp.Offer
+---@param change table WorkspaceEdit
+---@param answer table its files and places are added
+---@param dry_run boolean
+---@return mcp-tools.Error? err
+local function apply(ctx, offer, change, answer, dry_run)
+  local plan, err = workspace_edit.plan(ctx, change, offer.client)
+  if not plan then
+    return err
+  end
+  answer.places = answer.places + plan.count
+  if dry_run then
+    answer.diff = (answer.diff or '') .. workspace_edit.preview(plan, ctx.root)
+    vim.list_extend(answer.files, workspace_edit.summary(plan))
+    return nil
+  end
+  local files
+  files, err = workspace_edit.apply(ctx, plan)
+  if files then
+    vim.list_extend(answer.files, workspace_edit.summary(plan, files))
+  end
+  return err
+end
+
+--- What is said of an action before it runs.
+---@param id string
+---@return string
+function M.preview(id)
+  local offer = kept[id]
+  if not offer then
+    return 'there is no such action any more'
+  end
+  return offer.diff or ('%s: %s'):format(offer.client.name, offer.action.title)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param id string
+---@param dry_run boolean
+---@return table?
+---@return mcp-tools.Error? err
+function M.apply(ctx, id, dry_run)
+  local offer = kept[id]
+  if not offer then
+    return nil, errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(id))
+  elseif not vim.api.nvim_buf_is_loaded(offer.bufnr) or clients.is_stopped(offer.client) then
+    return nil, errors.new('stale', 'apply: the file or its server has been closed; list the actions again')
+  elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
+    return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
+  elseif offer.action.disabled then
+    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. tostring(offer.action.disabled.reason))
+  end
+  outside.tell(ctx)
+  local action, err = resolved(ctx, offer)
+  if not action then
+    return nil, err
+  end
+  local answer = { title = redact.quoted(action.title or offer.action.title), places = 0, files = {} }
+  if action.edit then
+    err = apply(ctx, offer, action.edit, answer, dry_run)
+    if err then
+      return nil, err
+    end
+  end
+  local command = type(action.command) == 'string' and action or action.command
+  if command and dry_run then
+    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, offer.client.name)
+  elseif command then
+    local edits
+    edits, err = execute(ctx, offer.client, offer.bufnr, command)
+    for _, change in ipairs(edits or {}) do
+      err = err or apply(ctx, offer, change, answer, false)
+    end
+    if err then
+      return nil, err
+    end
+  elseif not action.edit then
+    return nil, errors.new('tool_error', 'apply: the server does not say what it changes')
+  end
+  offer.diff = answer.diff
+  return answer
+end
+
+--- Formats a file, or some lines of it.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.format(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
+  local method = 'textDocument/formatting'
+  local total = vim.api.nvim_buf_line_count(bufnr)
+  local range
+  if args.start_line or args.end_line then
+    method = 'textDocument/rangeFormatting'
+    local last = math.min(args.end_line or total, total)
+    if (args.start_line or 1) > last then
+      local text = ('start_line: must not be behind end_line or the end (%d lines)'):format(total)
+      return nil, errors.new('validation_error', text)
+    end
+    local text = vim.api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or ''
+    range = function(client)
+      return {
+        start = { line = (args.start_line or 1) - 1, character = 0 },
+        ['end'] = { line = last - 1, character = position.units(text, #text, client.offset_encoding) },
+      }
+    end
+  end
+  local edits, info
+  edits, err, info = lsp.request(ctx, bufnr, method, function(client)
+    return lsp.document(bufnr, { options = options, range = range and range(client) })
+  end)
+  if err then
+    return nil, err
+  end
+  local answer = { path = target.path, changed = false, places = 0, files = {} }
+  if not edits then
+    return answer
+  end
+  local offer = { client = info.client, bufnr = bufnr }
+  local before = vim.api.nvim_buf_get_changedtick(bufnr)
+  err = apply(ctx, offer, { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }, answer, args.dry_run)
+  if err then
+    return nil, err
+  end
+  answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
+  answer.unsaved = answer.files[1] and answer.files[1].unsaved
+  answer.files = nil
+  return answer
+end
+
+return M

@@ -1,0 +1,149 @@
+--- Arguments that questions to language servers share: a file, a place in it.
+---
+--- Receives: what a tool takes besides.
+--- Sends: its `args`; the place that given ones mean.
+--- Does not know about: servers.
+
+local errors = require('mcp-tools.errors')
+
+local M = {}
+
+local FILE = {
+  path = { type = 'string', description = 'Path of the file; it need not be open' },
+  bufnr = {
+    type = 'integer',
+    description = 'Buffer number instead of path; 0 or neither: the current file',
+    minimum = 0,
+  },
+}
+
+local PLACE = {
+  line = { type = 'integer', description = 'Line, from 1; default: that of the cursor', minimum = 1 },
+  col = { type = 'integer', description = 'Column in characters, from 1; or give symbol', minimum = 1 },
+  symbol = {
+    type = 'string',
+    description = 'Name to point at, instead of col: its first place on line, else in the file',
+  },
+}
+
+local PAGE = {
+  limit = { type = 'integer', description = 'At most so many', default = 500, minimum = 1, maximum = 10000 },
+  offset = { type = 'integer', description = 'Pass over so many', default = 0, minimum = 0 },
+}
+
+--- `path` or `bufnr`.
+---@param more? table
+---@return table
+function M.file(more)
+  return vim.tbl_extend('error', FILE, more or {})
+end
+
+--- A place in a file.
+---@param more? table
+---@return table
+function M.place(more)
+  return vim.tbl_extend('error', FILE, PLACE, more or {})
+end
+
+--- A part of what may be long.
+---@param args table
+---@return table
+function M.paged(args)
+  return vim.tbl_extend('force', PAGE, args)
+end
+
+--- Where the cursor is in a buffer, or was when the person left it.
+---@param bufnr integer
+---@return integer line
+---@return integer byte from 0
+local function cursor(bufnr)
+  local win = vim.api.nvim_get_current_win()
+  if vim.api.nvim_win_get_buf(win) ~= bufnr then
+    win = vim.fn.bufwinid(bufnr)
+  end
+  if win ~= -1 then
+    return unpack(vim.api.nvim_win_get_cursor(win))
+  end
+  local line, byte = unpack(vim.api.nvim_buf_get_mark(bufnr, '"'))
+  return math.max(1, math.min(line, vim.api.nvim_buf_line_count(bufnr))), byte
+end
+
+--- The first byte of a name that stands by itself.
+---@param line string
+---@param name string
+---@return integer? byte from 1
+local function find_word(line, name)
+  local at = 1
+  while true do
+    local first, last = line:find(name, at, true)
+    if not first then
+      return nil
+    end
+    local before, after = line:sub(first - 1, first - 1), line:sub(last + 1, last + 1)
+    local inside = first > 1 and (before .. name):find('^[%w_][%w_]') or (name:sub(-1) .. after):find('^[%w_][%w_]')
+    if not inside then
+      return first
+    end
+    at = first + 1
+  end
+end
+
+---@param bufnr integer
+---@param args table
+---@return integer? line
+---@return integer|mcp-tools.Error byte from 0
+local function by_symbol(bufnr, args)
+  local count = vim.api.nvim_buf_line_count(bufnr)
+  local first, last = args.line or 1, args.line or count
+  for from = first, last, 1000 do
+    for i, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, from - 1, math.min(last, from + 999), false)) do
+      local at = find_word(line, args.symbol)
+      if at then
+        return from + i - 1, at - 1
+      end
+    end
+  end
+  local where = args.line and ('line %d'):format(args.line) or 'the file'
+  return nil, errors.new('not_found', ('symbol: %q does not stand in %s'):format(args.symbol, where))
+end
+
+--- The place that arguments mean.
+---@param bufnr integer loaded
+---@param args { line: integer?, col: integer?, symbol: string? }
+---@return { line: integer, column: integer, text: string }? place
+---@return mcp-tools.Error? err
+function M.where(bufnr, args)
+  local count = vim.api.nvim_buf_line_count(bufnr)
+  if args.line and args.line > count then
+    return nil, errors.new('validation_error', ('line: %d is beyond the end (%d lines)'):format(args.line, count))
+  end
+  local line, byte
+  if args.symbol then
+    line, byte = by_symbol(bufnr, args)
+    if not line then
+      return nil, byte --[[@as mcp-tools.Error]]
+    end
+  else
+    line, byte = cursor(bufnr)
+    if args.line and args.line ~= line then
+      byte = 0
+    end
+    line = args.line or line
+  end
+  local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
+  if args.symbol or not args.col then
+    local column = vim.fn.strchars(text:sub(1, byte)) + 1
+    if not args.symbol and args.line and byte == 0 then
+      column = vim.fn.strchars(text:match('^%s*')) + 1 -- a line alone means what stands on it
+    end
+    return { line = line, column = column, text = text }
+  end
+  local length = vim.fn.strchars(text)
+  if args.col > length + 1 then
+    local fault = ('col: %d is beyond the end of line %d (%d characters)'):format(args.col, line, length)
+    return nil, errors.new('validation_error', fault)
+  end
+  return { line = line, column = args.col, text = text }
+end
+
+return M

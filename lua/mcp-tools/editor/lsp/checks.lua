@@ -1,0 +1,329 @@
+--- Diagnostics for tools: a list of them, fresh ones after an edit, what has changed since a mark.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
+--- Does not know about: what the tool is called.
+--- Longer than others by its three answers, which share what each session was told.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.disk')
+local errors = require('mcp-tools.errors')
+local findings = require('mcp-tools.editor.lsp.findings')
+local fresh = require('mcp-tools.editor.lsp.fresh')
+local heard = require('mcp-tools.editor.lsp.heard')
+local lsp = require('mcp-tools.editor.lsp')
+local outside = require('mcp-tools.editor.lsp.outside')
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+--- Marks and baselines of one session.
+local MAX_MARKS = 32
+--- Sessions that are remembered.
+local MAX_SESSIONS = 64
+--- Open files that a difference waits for.
+local MAX_WAITED = 50
+--- Rows of what is still there; the new ones are what matters.
+local MAX_REMAINING = 50
+
+---@class mcp-tools.lsp.Session
+---@field seen table<string, mcp-tools.lsp.Finding[]> path → what was told last
+---@field marks table<string, table<string, mcp-tools.lsp.Finding[]>> mark → path → what was there
+---@field order string[] marks, the oldest first
+---@field count integer
+
+---@type table<string, mcp-tools.lsp.Session>
+local sessions = {}
+---@type string[]
+local session_order = {}
+
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.lsp.Session
+local function session_of(ctx)
+  local key = ctx.session or ctx.host
+  if not sessions[key] then
+    sessions[key] = { seen = {}, marks = {}, order = {}, count = 0 }
+    table.insert(session_order, key)
+    if #session_order > MAX_SESSIONS then
+      sessions[table.remove(session_order, 1)] = nil
+    end
+  end
+  return sessions[key]
+end
+
+---@param bufnr integer
+---@return string
+local function name_of(bufnr)
+  return vim.api.nvim_buf_get_name(bufnr)
+end
+
+--- What was there before the call looked at the disk.
+---@param args { path: string?, bufnr: integer? }
+---@return mcp-tools.lsp.Finding[]?
+local function before_call(args)
+  local neither = args.path == nil and args.bufnr == nil
+  local found = buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+  return found and found.bufnr and findings.of(found.bufnr, {}) or nil
+end
+
+-- List ---------------------------------------------------------------------------------------------------------
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@return table
+local function project(ctx, args)
+  local pause = turns.of(ctx)
+  local files, withheld = findings.everywhere(ctx, args, pause)
+  local answer = { checked = 'open files', total = 0, files = {}, withheld = withheld }
+  local all, left, skip = {}, args.limit, args.offset
+  for _, file in ipairs(files) do
+    vim.list_extend(all, file.list)
+    local part = vim.list_slice(file.list, skip + 1, skip + left)
+    skip = math.max(0, skip - #file.list)
+    if #part > 0 then
+      left = left - #part
+      table.insert(answer.files, { path = file.path, diagnostics = findings.rows(part) })
+    end
+  end
+  answer.total, answer.counts = #all, findings.counts(all)
+  if args.offset + args.limit < #all then
+    answer.next_offset = args.offset + args.limit
+  end
+  local unknown = {}
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
+    if listed and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' and #unknown < 20 then
+      table.insert(unknown, access.shown(name_of(bufnr), ctx.root))
+    end
+  end
+  answer.unknown = #unknown > 0 and unknown or nil
+  answer.note = 'files that are not open are not in it unless their server told of them; give path to have one checked'
+  return answer
+end
+
+---@param bufnr integer
+---@param ok boolean
+---@param why string?
+---@return 'yes'|'stale'|'unknown'
+---@return string?
+local function checked(bufnr, ok, why)
+  if ok then
+    return 'yes'
+  end
+  local state = fresh.state(bufnr)
+  return state == 'yes' and 'stale' or state, why
+end
+
+--- Servers of a buffer, waited for as long as they start.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param ms number
+---@return boolean fresh
+---@return string? why
+local function freshen(ctx, bufnr, ms)
+  local list, err = lsp.clients(ctx, bufnr)
+  if not list then
+    return false, err and err.message
+  end
+  outside.tell(ctx)
+  return fresh.wait(ctx, bufnr, list, ms)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.list(ctx, args)
+  heard.ensure()
+  if args.project then
+    return project(ctx, args)
+  end
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local ok, why = freshen(ctx, target.bufnr, args.wait_ms)
+  redact.refresh(turns.of(ctx))
+  local list = findings.of(target.bufnr, args)
+  local state
+  state, why = checked(target.bufnr, ok, why)
+  if not args.severity and not args.min_severity and not args.source then
+    session_of(ctx).seen[name_of(target.bufnr)] = list
+  end
+  if not args.path and (state == 'yes' or #list > 0) then
+    local items = {}
+    for i = args.offset + 1, math.min(#list, args.offset + args.limit) do
+      table.insert(items, list[i].item)
+    end
+    return items
+  end
+  local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
+  return {
+    path = target.path,
+    checked = state,
+    why = why,
+    total = #list,
+    counts = findings.counts(list),
+    diagnostics = findings.rows(part),
+    next_offset = args.offset + #part < #list and args.offset + #part or nil,
+  }
+end
+
+-- After an edit ------------------------------------------------------------------------------------------------
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.wait(ctx, args)
+  heard.ensure()
+  local begun = vim.uv.hrtime()
+  local session, before = session_of(ctx), before_call(args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  before = session.seen[name_of(bufnr)] or before or {}
+  local list
+  list, err = lsp.clients(ctx, bufnr)
+  if not list then
+    return nil, err
+  end
+  outside.tell(ctx)
+  local ok, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
+  if not vim.api.nvim_buf_is_loaded(bufnr) then
+    return nil, errors.new('not_found', target.path .. ' has been closed meanwhile')
+  end
+  redact.refresh(turns.of(ctx))
+  local now = findings.of(bufnr, { min_severity = args.min_severity })
+  local new, fixed = findings.difference(before, now)
+  if ok then
+    session.seen[name_of(bufnr)] = findings.of(bufnr, {})
+  end
+  local old, is_new = {}, {}
+  for _, each in ipairs(new) do
+    is_new[each] = true
+  end
+  for _, each in ipairs(now) do
+    if not is_new[each] then
+      table.insert(old, each)
+    end
+  end
+  return {
+    path = target.path,
+    settled = ok,
+    why = why,
+    new = findings.rows(new, args.limit),
+    fixed = findings.rows(fixed, args.limit),
+    remaining = findings.rows(old, MAX_REMAINING),
+    total = #now,
+    checked = ok and ('version %d, %.1f s'):format(
+      vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr),
+      (vim.uv.hrtime() - begun) / 1e9
+    ) or 'no: what is told may be of an older text',
+  }
+end
+
+-- Since a mark -------------------------------------------------------------------------------------------------
+
+--- What is there now, in all files that may be read.
+---@param ctx mcp-tools.Ctx
+---@return table<string, mcp-tools.lsp.Finding[]>
+---@return table? withheld
+local function snapshot(ctx)
+  local files, withheld = findings.everywhere(ctx, {}, turns.of(ctx))
+  local now = {}
+  for _, file in ipairs(files) do
+    now[file.path] = file.list
+  end
+  return now, withheld
+end
+
+---@param ctx mcp-tools.Ctx
+---@param ms number
+---@return string[] unsettled paths of open files that no server has looked at
+local function freshen_all(ctx, ms)
+  local over, unsettled, waited = vim.uv.hrtime() + ms * 1e6, {}, 0
+  outside.tell(ctx)
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
+    if #served > 0 then
+      ctx:await(function(done)
+        disk.refresh(bufnr, done)
+      end)
+    end
+    if #served > 0 and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' then
+      waited = waited + 1
+      local left = (over - vim.uv.hrtime()) / 1e6
+      if waited > MAX_WAITED or not fresh.wait(ctx, bufnr, served, math.max(left, 1)) then
+        table.insert(unsettled, access.shown(name_of(bufnr), ctx.root))
+      end
+    end
+  end
+  return unsettled
+end
+
+---@param session mcp-tools.lsp.Session
+---@param now table<string, mcp-tools.lsp.Finding[]>
+---@return string
+local function mark(session, now)
+  session.count = session.count + 1
+  local name = 'm' .. session.count
+  session.marks[name] = now
+  table.insert(session.order, name)
+  if #session.order > MAX_MARKS then
+    session.marks[table.remove(session.order, 1)] = nil
+  end
+  return name
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.delta(ctx, args)
+  heard.ensure()
+  local session = session_of(ctx)
+  local before = args.since and session.marks[args.since]
+  if args.since and not before then
+    local text = 'since: there is no mark %s in this session; call without since to set one'
+    return nil, errors.new('not_found', text:format(args.since))
+  end
+  local unsettled = freshen_all(ctx, args.timeout_ms)
+  local now, withheld = snapshot(ctx)
+  local answer = {
+    mark = mark(session, now),
+    settled = #unsettled == 0,
+    unsettled = #unsettled > 0 and unsettled or nil,
+    withheld = withheld,
+  }
+  if not before then
+    local total = 0
+    for _, list in pairs(now) do
+      total = total + #list
+    end
+    answer.total = total
+    return answer
+  end
+  local paths = vim.tbl_extend('keep', now, before)
+  answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
+  for path in vim.spairs(paths) do
+    local new, fixed = findings.difference(before[path] or {}, now[path] or {})
+    answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
+    answer.remaining = answer.remaining + #(now[path] or {}) - #new
+    if #new + #fixed > 0 then
+      table.insert(answer.files, {
+        path = path,
+        new = findings.rows(new, args.limit),
+        fixed = findings.rows(fixed, args.limit),
+      })
+    end
+  end
+  return answer
+end
+
+return M

@@ -1,0 +1,189 @@
+--- Diagnostics as answers, and what is new among them, whatever lines they have moved to.
+---
+--- Receives: buffers; what was found in them before.
+--- Sends: rows of text, guill's items, differences; of files that may not be read only how many.
+--- Does not know about: whether they are of the present text (fresh.lua), who found them.
+
+local access = require('mcp-tools.files.access')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.files.redact')
+local target = require('mcp-tools.editor.lsp.target')
+
+local M = {}
+
+local NAMES = { 'ERROR', 'WARN', 'INFO', 'HINT' }
+local SHOWN = { 'error', 'warning', 'info', 'hint' }
+local NUMBERS = { error = 1, warn = 2, warning = 2, info = 3, hint = 4 }
+--- What `severity` arguments may be; guill's are in capitals.
+M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
+--- Of one message, in characters.
+local MAX_MESSAGE = 500
+
+---@class mcp-tools.lsp.Finding
+---@field key string the same wherever it moves
+---@field bufnr integer
+---@field severity integer
+---@field row string `10:29 error code: message [source]`
+---@field item table guill's
+
+---@class mcp-tools.lsp.FindingFilter
+---@field severity string? only this
+---@field min_severity string? no milder
+---@field source string?
+
+---@param diagnostic vim.Diagnostic
+---@param filter mcp-tools.lsp.FindingFilter
+---@return boolean
+local function wanted(diagnostic, filter)
+  local severity = diagnostic.severity or 1
+  if filter.severity and severity ~= NUMBERS[filter.severity:lower()] then
+    return false
+  elseif filter.min_severity and severity > NUMBERS[filter.min_severity:lower()] then
+    return false
+  end
+  return not filter.source or (diagnostic.source or ''):lower() == filter.source:lower()
+end
+
+---@param diagnostic vim.Diagnostic
+---@return mcp-tools.lsp.Finding
+local function finding(diagnostic)
+  local bufnr, severity = diagnostic.bufnr, diagnostic.severity or 1
+  local message = redact.quoted(diagnostic.message)
+  if vim.fn.strchars(message) > MAX_MESSAGE then
+    message = vim.fn.strcharpart(message, 0, MAX_MESSAGE) .. '…'
+  end
+  local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
+  local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
+  local loaded = vim.api.nvim_buf_is_loaded(bufnr)
+  local line = loaded and vim.api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
+  local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SHOWN[severity])
+  local flat = message:gsub('%s*\n%s*', ' / '):gsub('\194\160', ' ')
+  return {
+    key = table.concat({ severity, diagnostic.source or '', code or '', flat, vim.trim(line) }, '\1'),
+    bufnr = bufnr,
+    severity = severity,
+    row = ('%s%s: %s'):format(place, code and ' ' .. code or '', flat),
+    item = {
+      lnum = diagnostic.lnum + 1,
+      col = column,
+      message = message,
+      severity = NAMES[severity],
+      source = diagnostic.source,
+      code = code,
+    },
+  }
+end
+
+--- What is found in a buffer right now, by line.
+---@param bufnr integer
+---@param filter mcp-tools.lsp.FindingFilter
+---@return mcp-tools.lsp.Finding[]
+function M.of(bufnr, filter)
+  local list, seen = {}, {}
+  local all = vim.diagnostic.get(bufnr)
+  table.sort(all, function(a, b)
+    return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
+  end)
+  for _, diagnostic in ipairs(all) do
+    if wanted(diagnostic, filter) then
+      local each = finding(diagnostic)
+      local id = each.key .. each.row
+      if not seen[id] then -- a server that tells by both ways tells twice
+        seen[id] = true
+        table.insert(list, each)
+      end
+    end
+  end
+  return list
+end
+
+---@param list mcp-tools.lsp.Finding[]
+---@param limit? integer
+---@return string[]
+function M.rows(list, limit)
+  local rows = {}
+  for i = 1, math.min(#list, limit or #list) do
+    rows[i] = list[i].row
+  end
+  return rows
+end
+
+---@param list mcp-tools.lsp.Finding[]
+---@return table<string, integer>
+function M.counts(list)
+  local counts = {}
+  for _, each in ipairs(list) do
+    local name = SHOWN[each.severity]
+    counts[name] = (counts[name] or 0) + 1
+  end
+  return next(counts) and counts or vim.empty_dict()
+end
+
+--- What is in one list and not in the other.
+---@param before mcp-tools.lsp.Finding[]
+---@param now mcp-tools.lsp.Finding[]
+---@return mcp-tools.lsp.Finding[] new
+---@return mcp-tools.lsp.Finding[] fixed
+function M.difference(before, now)
+  local counts, new, fixed = {}, {}, {}
+  for _, each in ipairs(before) do
+    counts[each.key] = (counts[each.key] or 0) + 1
+  end
+  for _, each in ipairs(now) do
+    if (counts[each.key] or 0) > 0 then
+      counts[each.key] = counts[each.key] - 1
+    else
+      table.insert(new, each)
+    end
+  end
+  for _, each in ipairs(before) do
+    if (counts[each.key] or 0) > 0 then
+      counts[each.key] = counts[each.key] - 1
+      table.insert(fixed, each)
+    end
+  end
+  return new, fixed
+end
+
+--- Buffers that have diagnostics and may be read, with their findings, the worst file first.
+---@param ctx mcp-tools.Ctx
+---@param filter mcp-tools.lsp.FindingFilter
+---@param pause fun()
+---@return { bufnr: integer, path: string, list: mcp-tools.lsp.Finding[] }[]
+---@return { path: string, count: integer, why: string }[]? withheld
+function M.everywhere(ctx, filter, pause)
+  local files, withheld, bufs = {}, {}, {}
+  for _, diagnostic in ipairs(vim.diagnostic.get(nil)) do
+    bufs[diagnostic.bufnr] = (bufs[diagnostic.bufnr] or 0) + 1
+  end
+  redact.refresh(pause)
+  for bufnr, count in vim.spairs(bufs) do
+    if vim.api.nvim_buf_is_valid(bufnr) then
+      local path = access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
+      local err = target.refusal(ctx, bufnr)
+      if err then
+        local _, why = access.buffer(bufnr, ctx.root)
+        table.insert(withheld, { path = path, count = count, why = why or err.message })
+      else
+        local list = M.of(bufnr, filter)
+        if #list > 0 then
+          table.insert(files, { bufnr = bufnr, path = path, list = list })
+        end
+      end
+      pause()
+    end
+  end
+  table.sort(files, function(a, b)
+    local one, two = a.list[1].severity, b.list[1].severity
+    for _, each in ipairs(a.list) do
+      one = math.min(one, each.severity)
+    end
+    for _, each in ipairs(b.list) do
+      two = math.min(two, each.severity)
+    end
+    return one < two or one == two and a.path < b.path
+  end)
+  return files, #withheld > 0 and withheld or nil
+end
+
+return M

@@ -1,0 +1,242 @@
+--- Fresh diagnostics: has every server of a buffer spoken about the text that it has now?
+---
+--- Receives: a buffer; what servers have said and been told (heard.lua).
+--- Sends: yes, or why that cannot be said; never yes by time alone where a server tells versions.
+--- Does not know about: what the diagnostics are.
+---
+--- A server that can be asked for diagnostics is asked. Of the others most say for which version they speak. The rest
+--- must have spoken after they were told of the text, and then be quiet; one that has nothing new may stay silent, so
+--- it is told of the text as of one just opened, about which each must speak.
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local heard = require('mcp-tools.editor.lsp.heard')
+local ready = require('mcp-tools.editor.lsp.ready')
+local request = require('mcp-tools.editor.lsp.request')
+local wait = require('mcp-tools.editor.lsp.wait')
+
+local M = {}
+
+--- Servers without versions speak of syntax, then of types, in one go; at first the latter takes its time. ms
+local QUIET_MS, QUIET_ANEW_MS = 250, 600
+--- What such a server had thought of the text before may still follow for so long, ns.
+local OLD = 100e6
+--- So long a server may be silent before it is told again, ms; or twice as long as it took before.
+local SILENT_MS = 800
+--- Cheap questions; the answer says that what was sent before has been read.
+local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
+local PULL = 'textDocument/diagnostic'
+
+---@param bufnr integer
+---@return string
+local function uri_of(bufnr)
+  return vim.uri_from_bufnr(bufnr)
+end
+
+--- Version of the text that servers were last told.
+---@param bufnr integer
+---@return integer?
+local function version_of(bufnr)
+  return vim.lsp.util.buf_versions[bufnr]
+end
+
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@return boolean
+local function can_pull(client, bufnr)
+  return clients.supports(client, PULL, bufnr)
+end
+
+--- Has a server without versions spoken since it was told of the text?
+---@param client vim.lsp.Client
+---@param uri string
+---@return boolean spoke
+---@return boolean quiet and finished
+local function has_spoken(client, uri)
+  local of = heard.of(client)
+  local published, sent = of.published[uri], of.sent[uri]
+  if not published or of.versioned then
+    return false, false
+  end
+  local anew = sent ~= nil and sent.anew
+  local since = sent and (anew and sent.at or math.max(sent.at + OLD, sent.read_at or 0)) or 0
+  local silent = (vim.uv.hrtime() - published.at) / 1e6
+  return published.at > since, silent > (anew and QUIET_ANEW_MS or QUIET_MS)
+end
+
+--- Is what a server has said of the text that the buffer has now?
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@return boolean
+local function is_fresh(client, bufnr)
+  local uri = uri_of(bufnr)
+  local published, sent = heard.of(client).published[uri], heard.of(client).sent[uri]
+  if published and published.version then
+    local version = math.max(version_of(bufnr) or 0, sent and sent.version or 0)
+    return published.version >= version and not (sent and sent.again)
+  end
+  local spoke, quiet = has_spoken(client, uri)
+  return spoke and quiet
+end
+
+--- Has any server looked at the text that a buffer has now?
+---@param bufnr integer
+---@return 'yes'|'stale'|'unknown'
+function M.state(bufnr)
+  local list, looked, all = clients.of(bufnr), false, true
+  local changed = vim.api.nvim_buf_get_changedtick(bufnr)
+  for _, client in ipairs(list) do
+    local of = heard.of(client)
+    local mute = of.ready and not of.spoke and not of.late
+    if not mute or #list == 1 then
+      looked = looked or of.published[uri_of(bufnr)] ~= nil
+      all = all and is_fresh(client, bufnr) and (version_of(bufnr) or changed) == changed
+    end
+  end
+  if #list == 0 or not looked then
+    return 'unknown'
+  end
+  return all and 'yes' or 'stale'
+end
+
+--- Has what was sent to a server been read?
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param ms number
+local function barrier(ctx, client, bufnr, ms)
+  for _, method in ipairs(BARRIERS) do
+    if clients.supports(client, method, bufnr) then
+      local params = { textDocument = { uri = uri_of(bufnr) }, position = { line = 0, character = 0 } }
+      request.ask(ctx, client, method, params, bufnr, math.max(ms, 1))
+      return
+    end
+  end
+end
+
+--- Tells a server of the text as of one that is opened now.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param ms number
+local function tell_again(ctx, client, bufnr, ms)
+  local uri, document = uri_of(bufnr), { uri = uri_of(bufnr) }
+  clients.notify(client, 'textDocument/didClose', { textDocument = document })
+  barrier(ctx, client, bufnr, ms)
+  if clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr) then
+    return
+  end
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local ends = vim.bo[bufnr].endofline or vim.bo[bufnr].fixendofline
+  local version = version_of(bufnr) or 0
+  local numbers = heard.of(client).numbers[uri] or {}
+  while numbers[version] do
+    version = version + 1 -- one that stands for no other text
+  end
+  clients.notify(client, 'textDocument/didOpen', {
+    textDocument = {
+      uri = uri,
+      languageId = client.get_language_id and client.get_language_id(bufnr, vim.bo[bufnr].filetype)
+        or vim.bo[bufnr].filetype,
+      version = version,
+      text = table.concat(lines, '\n') .. (ends and '\n' or ''),
+    },
+  })
+  -- What is heard of it from the editor comes a little later.
+  wait.until_(ctx, ms, function()
+    local sent = heard.of(client).sent[uri]
+    return sent and sent.version == version and not sent.again
+  end)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param over integer ns
+---@return string? why it is not fresh
+local function pull(ctx, client, bufnr, over)
+  local ms = (over - vim.uv.hrtime()) / 1e6
+  local params = { textDocument = { uri = uri_of(bufnr) } }
+  local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
+  if not report then
+    return err and err.message or ('%s has not answered'):format(client.name)
+  end
+  local handler = vim.lsp.handlers[PULL]
+  if handler and report.kind == 'full' then
+    handler(nil, report, { client_id = client.id, bufnr = bufnr, method = PULL, params = params })
+  end
+  local of, uri = heard.of(client), uri_of(bufnr)
+  of.spoke = true
+  of.published[uri] = { version = version_of(bufnr), count = 1, at = vim.uv.hrtime() }
+end
+
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param over integer ns
+---@return string? why it is not fresh
+local function push(ctx, client, bufnr, over)
+  local function left()
+    return (over - vim.uv.hrtime()) / 1e6
+  end
+  local of, begun = heard.of(client), vim.uv.hrtime()
+  barrier(ctx, client, bufnr, left())
+  -- What it has just been told of files that came or went may change what it thinks of this one.
+  wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)
+  local function fresh()
+    return is_fresh(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
+  end
+  local uri = uri_of(bufnr)
+  local sent = of.sent[uri]
+  if sent and sent.at >= begun then
+    sent.read_at = vim.uv.hrtime()
+  end
+  if sent and sent.again and of.versioned and left() > 0 then
+    tell_again(ctx, client, bufnr, left())
+    sent = of.sent[uri]
+  end
+  local silent = (sent and sent.at or begun) + math.max(SILENT_MS, 2 * of.slowest) * 1e6
+  wait.until_(ctx, math.min(left(), (silent - vim.uv.hrtime()) / 1e6), function()
+    return fresh() or has_spoken(client, uri)
+  end)
+  if not fresh() and not has_spoken(client, uri) and not heard.busy(client) and left() > 0 then
+    tell_again(ctx, client, bufnr, left())
+  end
+  wait.until_(ctx, left(), fresh)
+  if clients.is_stopped(client) then
+    return ('%s has stopped'):format(client.name)
+  elseif not vim.api.nvim_buf_is_loaded(bufnr) then
+    return 'the buffer has been closed'
+  elseif not is_fresh(client, bufnr) then
+    local state = ready.state(client)
+    local said = of.published[uri_of(bufnr)] and '%s has not yet spoken about the text as it is now'
+      or '%s has not spoken about this file'
+    return state.state == 'indexing' and ready.text(client, state) or said:format(client.name)
+  end
+end
+
+--- Waits until every server of a buffer has spoken about its text.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer loaded
+---@param list vim.lsp.Client[]
+---@param ms number at most
+---@return boolean fresh
+---@return string? why not
+function M.wait(ctx, bufnr, list, ms)
+  local over = vim.uv.hrtime() + ms * 1e6
+  local whys, spoke = {}, false
+  for _, client in ipairs(list) do
+    if not ready.was_ready(client) then
+      ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+    end
+    local of = heard.of(client)
+    local mute = of.ready and not of.spoke and not of.late and #list > 1 and not can_pull(client, bufnr)
+    if not mute then
+      local why = (can_pull(client, bufnr) and pull or push)(ctx, client, bufnr, over)
+      table.insert(whys, why)
+      spoke = spoke or why == nil
+    end
+  end
+  return #whys == 0 and spoke, whys[1]
+end
+
+return M

@@ -1,0 +1,230 @@
+--- What servers say of a place in a text: hover, signatures, inlay hints.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value.
+--- Does not know about: what the tool is called.
+
+local errors = require('mcp-tools.errors')
+local locations = require('mcp-tools.editor.lsp.locations')
+local lsp = require('mcp-tools.editor.lsp')
+local places = require('mcp-tools.editor.lsp.places')
+local position = require('mcp-tools.editor.lsp.position')
+local redact = require('mcp-tools.files.redact')
+local clients = require('mcp-tools.editor.lsp.clients')
+local request = require('mcp-tools.editor.lsp.request')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+--- Documentation beyond this is a manual. Bytes.
+local MAX_TEXT = 16000
+
+---@param contents any MarkupContent, MarkedString or a list of the latter
+---@return string text
+---@return 'markdown'|'plaintext'
+local function text_of(contents)
+  if type(contents) == 'string' then
+    return contents, 'markdown'
+  elseif contents.kind then
+    return contents.value, contents.kind
+  elseif contents.language then
+    return ('```%s\n%s\n```'):format(contents.language, contents.value), 'markdown'
+  end
+  local parts = {}
+  for _, each in ipairs(contents) do
+    table.insert(parts, (text_of(each)))
+  end
+  return table.concat(parts, '\n\n'), 'markdown'
+end
+
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@return string
+local function quoted(ctx, text)
+  if #text > MAX_TEXT then
+    text = text:sub(1, MAX_TEXT) .. '\n…'
+  end
+  local pause = turns.of(ctx)
+  redact.refresh(pause)
+  return redact.quoted(text, pause)
+end
+
+--- Where what is spoken of is defined; asked of the server that spoke.
+---@param ctx mcp-tools.Ctx
+---@param spot mcp-tools.lsp.Spot
+---@param client vim.lsp.Client
+---@return string?
+local function defined(ctx, spot, client)
+  if not clients.supports(client, 'textDocument/definition', spot.bufnr) then
+    return nil
+  end
+  local params = lsp.place(spot.bufnr, spot.line, spot.column)(client)
+  local result = request.ask(ctx, client, 'textDocument/definition', params, spot.bufnr, 2000)
+  local items = result and locations.items({ { result = result, client = client } }) or {}
+  if not items[1] then
+    return nil
+  end
+  local found = locations.find(ctx, { items[1] }, true)[1]
+  return ('%s:%d'):format(found.path, found.line)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.at(ctx, args)
+  local spot, err = places.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  local answers
+  local params = lsp.place(spot.bufnr, spot.line, spot.column)
+  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, { every = true })
+  if not answers then
+    return nil, err
+  end
+  local texts, kinds, first = {}, {}, nil
+  for _, answer in ipairs(answers) do
+    local text, kind = text_of(answer.result.contents)
+    if vim.trim(text) ~= '' then
+      table.insert(texts, vim.trim(text))
+      table.insert(kinds, kind)
+      first = first or answer.client
+    end
+  end
+  if not first then
+    local text = 'No hover information available at %s; line and col must be on a name'
+    return nil, errors.new('not_found', text:format(places.name(spot)))
+  end
+  return {
+    hover = quoted(ctx, table.concat(texts, '\n\n---\n\n')),
+    kind = vim.list_contains(kinds, 'markdown') and 'markdown' or 'plaintext',
+    defined = defined(ctx, spot, first),
+    incomplete = places.incomplete(answers),
+  }
+end
+
+--- The column just behind the parenthesis that follows a name.
+---@param spot mcp-tools.lsp.Spot
+---@param symbol string?
+---@return integer
+local function behind(spot, symbol)
+  if not symbol then
+    return spot.column
+  end
+  local from = position.byte(spot.text, spot.column - 1, 'utf-32') + #symbol
+  local _, last = spot.text:find('^%s*[%(<]', from + 1)
+  return position.units(spot.text, last or from, 'utf-32') + 1
+end
+
+---@param ctx mcp-tools.Ctx
+---@param signature lsp.SignatureInformation
+---@return table
+local function signature_of(ctx, signature)
+  local parameters = {}
+  for i, each in ipairs(signature.parameters or {}) do
+    local label = each.label
+    if type(label) == 'table' then
+      local first = position.byte(signature.label, label[1], 'utf-16')
+      label = signature.label:sub(first + 1, position.byte(signature.label, label[2], 'utf-16'))
+    end
+    parameters[i] = label
+  end
+  local about = signature.documentation and text_of(signature.documentation) or ''
+  return {
+    label = signature.label,
+    documentation = about ~= '' and quoted(ctx, about) or nil,
+    parameters = parameters,
+  }
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.signature(ctx, args)
+  local spot, err = places.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  local params = lsp.place(spot.bufnr, spot.line, behind(spot, args.symbol))
+  local result
+  result, err = lsp.request(ctx, spot.bufnr, 'textDocument/signatureHelp', params)
+  if err then
+    return nil, err
+  elseif not result or #(result.signatures or {}) == 0 then
+    local text = 'there is no call at %s; the place must be between its parentheses'
+    return nil, errors.new('not_found', text:format(places.name(spot)))
+  end
+  local active = (tonumber(result.activeSignature) or 0) + 1
+  local signature = result.signatures[active] or result.signatures[1]
+  local parameter = tonumber(signature.activeParameter) or tonumber(result.activeParameter)
+  local list = {}
+  for i, each in ipairs(result.signatures) do
+    list[i] = signature_of(ctx, each)
+  end
+  return { signatures = list, active_signature = active, active_parameter = parameter and parameter + 1 }
+end
+
+---@param label string|{ value: string }[]
+---@return string
+local function label_of(label)
+  if type(label) == 'string' then
+    return label
+  end
+  local parts = {}
+  for i, part in ipairs(label) do
+    parts[i] = part.value
+  end
+  return table.concat(parts)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.hints(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local count = vim.api.nvim_buf_line_count(target.bufnr)
+  if args.start_line > count then
+    local text = ('start_line: %d is beyond the end (%d lines)'):format(args.start_line, count)
+    return nil, errors.new('validation_error', text)
+  end
+  local last = math.min(args.end_line or count, count)
+  local end_text = vim.api.nvim_buf_get_lines(target.bufnr, last - 1, last, false)[1] or ''
+  local answers
+  answers, err = lsp.request_all(ctx, target.bufnr, 'textDocument/inlayHint', function(client)
+    return lsp.document(target.bufnr, {
+      range = {
+        start = { line = args.start_line - 1, character = 0 },
+        ['end'] = { line = last - 1, character = position.units(end_text, #end_text, client.offset_encoding) },
+      },
+    })
+  end, { every = true })
+  if not answers then
+    return nil, err
+  end
+  local all = {}
+  for _, answer in ipairs(answers) do
+    for _, hint in ipairs(answer.result) do
+      local at = hint.position
+      local line = vim.api.nvim_buf_get_lines(target.bufnr, at.line, at.line + 1, false)[1]
+      local column = position.to_client(line, at.character, answer.client.offset_encoding)
+      table.insert(all, { at.line + 1, column, vim.trim(label_of(hint.label)) })
+    end
+  end
+  table.sort(all, function(a, b)
+    return a[1] < b[1] or a[1] == b[1] and a[2] < b[2]
+  end)
+  local hints = {}
+  for i = args.offset + 1, math.min(#all, args.offset + args.limit) do
+    table.insert(hints, ('%d:%d %s'):format(unpack(all[i])))
+  end
+  local rest = args.offset + #hints
+  return { total = #all, hints = hints, next_offset = rest < #all and #hints > 0 and rest or nil }
+end
+
+return M

@@ -1,0 +1,268 @@
+--- Places that servers name, as answers: the path of a file once, then `line: text` for each.
+---
+--- Receives: `Location` and `LocationLink` lists of the protocol.
+--- Sends: places with their text, from buffers or the disk; of files that may not be read only where.
+--- Does not know about: what was asked.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.lsp.position')
+local read = require('mcp-tools.files.read')
+local redact = require('mcp-tools.files.redact')
+local target = require('mcp-tools.editor.lsp.target')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- A larger file has no line that is worth showing.
+local MAX_FILE = 8 * 1024 * 1024
+--- Characters of a line that are shown.
+local MAX_LINE = 200
+--- Files that are read at a time.
+local AT_ONCE = 32
+--- An answer with the text of the lines; beyond it come numbers, then counts per file, then the total alone. Bytes.
+local MAX_BYTES = 24000
+
+---@class mcp-tools.lsp.Item
+---@field uri string
+---@field range lsp.Range
+---@field encoding mcp-tools.lsp.Encoding
+---@field data any whatever belongs to it
+
+---@class mcp-tools.lsp.Found
+---@field path string as shown
+---@field file string? resolved; nil for what is no file
+---@field line integer
+---@field column integer
+---@field end_line integer
+---@field end_column integer
+---@field text string? the line, without what it begins and ends with in white space
+---@field raw string? the line
+---@field data any
+
+--- One list of what servers call Location, Location[] or LocationLink[], nothing twice.
+---@param answers { result: any, client: vim.lsp.Client }[]
+---@return mcp-tools.lsp.Item[]
+function M.items(answers)
+  local list, seen = {}, {}
+  for _, answer in ipairs(answers) do
+    local result = answer.result
+    for _, each in ipairs(vim.islist(result) and result or { result }) do
+      local uri = each.uri or each.targetUri
+      local range = each.range or each.targetSelectionRange or each.targetRange
+      if uri and range then
+        local key = ('%s %d %d'):format(uri, range.start.line, range.start.character)
+        if not seen[key] then
+          seen[key] = true
+          table.insert(list, { uri = uri, range = range, encoding = answer.client.offset_encoding })
+        end
+      end
+    end
+  end
+  return list
+end
+
+--- The file of an address: nil when it is none of this machine's.
+---@param uri string
+---@return string?
+local function file_of(uri)
+  if not uri:find('^file:') then
+    return nil
+  end
+  return (paths.resolve(vim.uri_to_fname(uri)))
+end
+
+---@param bytes string
+---@param rows table<integer, true> from 0
+---@return table<integer, string>
+local function pick(bytes, rows)
+  local lines, row, at, last = {}, 0, 1, -1
+  for each in pairs(rows) do
+    last = math.max(last, each)
+  end
+  while row <= last and at <= #bytes + 1 do
+    local stop = bytes:find('\n', at, true) or #bytes + 1
+    if rows[row] then
+      lines[row] = (bytes:sub(at, stop - 1):gsub('\r$', ''))
+    end
+    row, at = row + 1, stop + 1
+  end
+  return lines
+end
+
+--- Lines of files, as the editor has them or the disk.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param wanted table<string, table<integer, true>> resolved path → rows from 0
+---@return table<string, table<integer, string>> lines
+function M.lines(ctx, wanted)
+  local lines, files = {}, {}
+  local pause = turns.of(ctx)
+  for path, rows in pairs(wanted) do
+    local bufnr = buffers.of_path(path)
+    if bufnr then
+      lines[path] = {}
+      for row in pairs(rows) do
+        lines[path][row] = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1]
+      end
+    else
+      table.insert(files, path)
+    end
+    pause()
+  end
+  for first = 1, #files, AT_ONCE do
+    local last = math.min(first + AT_ONCE - 1, #files)
+    ctx:await(function(done)
+      local left = last - first + 1
+      for i = first, last do
+        read.read(files[i], MAX_FILE, function(bytes)
+          lines[files[i]] = bytes and pick(bytes, wanted[files[i]]) or {}
+          left = left - 1
+          if left == 0 then
+            done()
+          end
+        end)
+      end
+    end)
+  end
+  return lines
+end
+
+---@param text string
+---@return string
+local function shown(text)
+  text = utf8.repair(vim.trim(text))
+  if vim.fn.strchars(text) > MAX_LINE then
+    text = vim.fn.strcharpart(text, 0, MAX_LINE) .. '…'
+  end
+  return redact.quoted(text)
+end
+
+--- Places with their lines, by path and line.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param items mcp-tools.lsp.Item[]
+---@param without_text? boolean
+---@return mcp-tools.lsp.Found[]
+---@return { path: string, why: string }[]? withheld
+function M.find(ctx, items, without_text)
+  local wanted, files, allowed, withheld = {}, {}, {}, {}
+  for _, item in ipairs(items) do
+    local file = files[item.uri]
+    if file == nil then
+      file = file_of(item.uri) or false
+      files[item.uri] = file
+      if file and allowed[file] == nil then
+        local ok, why = target.may_read(ctx, file)
+        allowed[file] = ok
+        if not ok then
+          table.insert(withheld, { path = access.shown(file, ctx.root), why = why })
+        end
+      end
+    end
+    if file and allowed[file] then
+      wanted[file] = wanted[file] or {}
+      wanted[file][item.range.start.line] = true
+      wanted[file][item.range['end'].line] = true
+    end
+  end
+  local lines, pause = M.lines(ctx, wanted), turns.of(ctx)
+  if not without_text then
+    redact.refresh(pause)
+  end
+  local found = {}
+  for i, item in ipairs(items) do
+    local file, from, to = files[item.uri], item.range.start, item.range['end']
+    local here = file and lines[file] or {}
+    local raw = here[from.line]
+    found[i] = {
+      path = file and access.shown(file, ctx.root) or access.name(item.uri),
+      file = file or nil,
+      line = from.line + 1,
+      column = position.to_client(raw, from.character, item.encoding),
+      end_line = to.line + 1,
+      end_column = position.to_client(here[to.line], to.character, item.encoding),
+      text = not without_text and raw and shown(raw) or nil,
+      raw = raw,
+      data = item.data,
+    }
+    pause()
+  end
+  table.sort(found, function(a, b)
+    if a.path ~= b.path then
+      return a.path < b.path
+    elseif a.line ~= b.line then
+      return a.line < b.line
+    end
+    return a.column < b.column
+  end)
+  return found, #withheld > 0 and withheld or nil
+end
+
+---@param found mcp-tools.lsp.Found[]
+---@param entry fun(each: mcp-tools.lsp.Found): any
+---@return { path: string, lines: any[] }[]
+local function by_file(found, entry)
+  local files, last, row = {}, nil, nil
+  for _, each in ipairs(found) do
+    if not last or last.path ~= each.path then
+      last, row = { path = each.path, lines = {} }, nil
+      table.insert(files, last)
+    end
+    if row ~= each.line then -- two places on one line are one line
+      table.insert(last.lines, entry(each))
+      row = each.line
+    end
+  end
+  return files
+end
+
+---@param value any
+---@return boolean
+local function fits(value)
+  return #vim.json.encode(value) <= MAX_BYTES
+end
+
+--- Places as one answer, with as much of each as there is room for.
+---@param found mcp-tools.lsp.Found[] sorted
+---@param opts { limit: integer, offset: integer, narrow: string } `narrow` says which argument makes it less
+---@return table { total, files, next_offset?, note? }
+function M.answer(found, opts)
+  local total = #found
+  local part = vim.list_slice(found, opts.offset + 1, opts.offset + opts.limit)
+  local answer = { total = total, files = {} }
+  if opts.offset + #part < total then
+    answer.next_offset = opts.offset + #part
+  end
+  answer.files = by_file(part, function(each)
+    return each.text and ('%d: %s'):format(each.line, each.text) or tostring(each.line)
+  end)
+  if fits(answer.files) then
+    return answer
+  end
+  answer.note = 'too many for their text, so lines only; ' .. opts.narrow
+  answer.files = by_file(part, function(each)
+    return each.line
+  end)
+  if fits(answer.files) then
+    return answer
+  end
+  answer.note = 'too many for their lines, so counts per file; ' .. opts.narrow
+  answer.next_offset = nil
+  local counts, list = {}, {}
+  for _, each in ipairs(found) do
+    if not counts[each.path] then
+      counts[each.path] = { path = each.path, count = 0 }
+      table.insert(list, counts[each.path])
+    end
+    counts[each.path].count = counts[each.path].count + 1
+  end
+  answer.files = list
+  if not fits(list) then
+    answer.note = ('too many files (%d) to be named; %s'):format(#list, opts.narrow)
+    answer.files = nil
+  end
+  return answer
+end
+
+return M

@@ -1,0 +1,353 @@
+--- Files that others change on the disk: noticed, and told to language servers before they are asked.
+---
+--- Receives: the folders that servers work in; file events of the system.
+--- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.
+--- Does not know about: what is asked.
+--- Longer than others by the search, which is made of the files that are known here.
+---
+--- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
+--- first question on; what changed since the editor started is told then.
+
+local buffers = require('mcp-tools.editor.buffers')
+local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.disk')
+local heard = require('mcp-tools.editor.lsp.heard')
+local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
+local turns = require('mcp-tools.util.turns')
+
+local uv = vim.uv
+
+local M = {}
+
+--- Each takes a handle of the system, of which a user has some ten thousand.
+local MAX_FOLDERS = 2000
+--- A larger one is no source. Bytes.
+local MAX_FILE = 4 * 1024 * 1024
+--- Files that are searched for a text, and how many at a time.
+local MAX_SEARCHED, AT_ONCE = 10000, 32
+--- Told in one message.
+local MAX_CHANGES = 5000
+--- A server takes its time to look at what it was told of, and says nothing when it has; ns.
+local LOOKS_NEW, LOOKS_CHANGED = 1500e6, 400e6
+--- Folders that no server reads for the project's own files; those that begin with a dot are left out as well.
+local LEFT_OUT = { ['node_modules'] = true, ['__pycache__'] = true, ['site-packages'] = true }
+
+--- `FileChangeType` of the protocol.
+local MADE, CHANGED, DELETED = 1, 2, 3
+
+---@class mcp-tools.lsp.Watched
+---@field inode integer of the root
+---@field folders table<string, uv.uv_fs_event_t>
+---@field count integer
+---@field files table<string, true> known ones
+---@field changed table<string, true> what events have named since the last question
+---@field full boolean there are more folders than are watched
+---@field ready boolean
+
+---@type table<string, mcp-tools.lsp.Watched> by root
+local watched = {}
+
+--- When the first server of a root was started, or when the editor was, which is not later. Its socket tells that.
+---@param root string
+---@return integer seconds
+local function started(root)
+  local stat = vim.v.servername ~= '' and uv.fs_stat(vim.v.servername)
+  local first = os.time()
+  for _, client in ipairs(clients.of(nil)) do
+    if vim.list_contains(clients.roots(client), root) then
+      local of = heard.of(client)
+      local ago = math.ceil((uv.hrtime() - of.since) / 1e9)
+      first = math.min(first, of.late and stat and stat.mtime.sec or os.time() - ago)
+    end
+  end
+  return first
+end
+
+---@param of mcp-tools.lsp.Watched
+---@param folder string
+local function watch(of, folder)
+  if of.folders[folder] then
+    return
+  elseif of.count >= MAX_FOLDERS then
+    of.full = true
+    return
+  end
+  local handle = assert(uv.new_fs_event())
+  local ok = handle:start(folder, {}, function(err, name)
+    if not err and name then
+      of.changed[folder .. '/' .. name] = true
+    end
+  end)
+  if not ok then
+    handle:close()
+    of.full = true
+    return
+  end
+  of.folders[folder], of.count = handle, of.count + 1
+end
+
+---@param of mcp-tools.lsp.Watched
+---@param folder string
+local function forget(of, folder)
+  local handle = of.folders[folder]
+  if handle then
+    handle:stop()
+    handle:close()
+    of.folders[folder], of.count = nil, of.count - 1
+  end
+end
+
+--- Watches a folder with all below it.
+---@param of mcp-tools.lsp.Watched
+---@param top string
+---@param pause fun()
+---@param found fun(path: string) called for each file
+local function walk(of, top, pause, found)
+  local todo = { top }
+  while #todo > 0 do
+    local folder = table.remove(todo)
+    watch(of, folder)
+    local entries = uv.fs_scandir(folder)
+    while entries do
+      local name, kind = uv.fs_scandir_next(entries)
+      if not name then
+        break
+      elseif kind == 'directory' and name:sub(1, 1) ~= '.' and not LEFT_OUT[name] and not of.full then
+        table.insert(todo, folder .. '/' .. name)
+      elseif kind == 'file' then
+        found(folder .. '/' .. name)
+      end
+      pause()
+    end
+    pause()
+  end
+end
+
+--- Files that servers have just been told of.
+---@type table<string, { kind: integer, at: integer }>
+local recent = {}
+--- So long the server may not have looked at one of them, ns.
+local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
+
+--- Do the places where a name is used lack a file that has just been made and has the name, or name one that is gone?
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param name string
+---@param uris table<string, true>
+---@return boolean
+function M.lacks(ctx, name, uris)
+  local now = uv.hrtime()
+  for path, change in pairs(name ~= '' and recent or {}) do
+    local uri = vim.uri_from_fname(path)
+    if now - change.at > (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW) then
+      recent[path] = nil
+    elseif change.kind == DELETED and uris[uri] then
+      return true
+    elseif change.kind ~= DELETED and not uris[uri] then
+      local bytes = ctx:await(function(done)
+        read.read(path, MAX_FILE, done, function()
+          return true -- its text goes nowhere
+        end)
+      end)
+      if bytes and bytes:find(name, 1, true) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+---@param changes table<string, integer> path → type
+---@param root string
+local function tell(changes, root)
+  local list, looks = {}, 0
+  for path, kind in vim.spairs(changes) do
+    local bufnr = kind == CHANGED and buffers.of_path(path)
+    if not bufnr or #clients.of(bufnr) == 0 then -- of what is open, servers know the text from the editor
+      looks = math.max(looks, kind == CHANGED and LOOKS_CHANGED or LOOKS_NEW)
+      recent[path] = { kind = kind, at = uv.hrtime() }
+    end
+    if #list < MAX_CHANGES then
+      table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
+    end
+  end
+  if #list == 0 then
+    return
+  end
+  for _, client in ipairs(clients.of(nil)) do
+    if vim.list_contains(clients.roots(client), root) then
+      clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = list })
+      if looks > 0 then
+        heard.of(client).unsettled = uv.hrtime() + looks
+      end
+    end
+  end
+end
+
+--- Lines that hold a text, in files of the same kind as a buffer's, below the folders of its servers.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer
+---@param text string
+---@param max integer
+---@return mcp-tools.Hit[] hits with whole paths
+---@return boolean more
+function M.search(ctx, bufnr, text, max)
+  local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
+  local files, hits = {}, {}
+  for _, of in pairs(watched) do
+    for path in pairs(of.files) do
+      if path:sub(-#extension - 1) == '.' .. extension then
+        table.insert(files, path)
+      end
+    end
+  end
+  for first = 1, math.min(#files, MAX_SEARCHED), AT_ONCE do
+    local last = math.min(first + AT_ONCE - 1, #files)
+    local texts = ctx:await(function(done)
+      local got, left = {}, last - first + 1
+      for i = first, last do
+        read.read(files[i], MAX_FILE, function(bytes)
+          got[i], left = bytes or '', left - 1
+          if left == 0 then
+            done(got)
+          end
+        end)
+      end
+    end)
+    for i = first, last do
+      if texts[i]:find(text, 1, true) then
+        for number, line in ipairs(vim.split(texts[i], '\n', { plain = true })) do
+          if line:find(text, 1, true) then
+            table.insert(hits, { path = files[i], line = number, text = line })
+          end
+        end
+      end
+      if #hits >= max then
+        return hits, true
+      end
+    end
+  end
+  return hits, #files > MAX_SEARCHED
+end
+
+--- Begins to watch a root.
+---@param ctx mcp-tools.Ctx
+---@param root string
+---@param inode integer
+local function begin(ctx, root, inode)
+  local of = { inode = inode, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
+  watched[root] = of
+  local pause, since, changes = turns.of(ctx), started(root), {}
+  walk(of, root, pause, function(path)
+    of.files[path] = true
+    local stat = uv.fs_stat(path)
+    if stat and stat.mtime.sec >= since then
+      changes[path] = CHANGED
+    end
+  end)
+  of.ready = true
+  tell(changes, root)
+end
+
+--- What an event has named, as it is now.
+---@param of mcp-tools.lsp.Watched
+---@param path string
+---@param pause fun()
+---@param changes table<string, integer>
+local function look(of, path, pause, changes)
+  local stat = uv.fs_stat(path)
+  if not stat then
+    forget(of, path)
+    if of.files[path] then
+      of.files[path], changes[path] = nil, DELETED
+    end
+  elseif stat.type == 'directory' then
+    local name = vim.fs.basename(path)
+    if name:sub(1, 1) ~= '.' and not LEFT_OUT[name] then
+      walk(of, path, pause, function(file)
+        if not of.files[file] then
+          of.files[file], changes[file] = true, MADE
+        end
+      end)
+    end
+  elseif stat.type == 'file' then
+    changes[path] = of.files[path] and CHANGED or MADE
+    of.files[path] = true
+  end
+end
+
+--- Ends watches of folders that no server works in any more, or that are not the same as they were.
+---@param roots table<string, integer> → inode
+local function prune(roots)
+  for root, of in pairs(watched) do
+    if roots[root] ~= of.inode then
+      for _, folder in ipairs(vim.tbl_keys(of.folders)) do
+        forget(of, folder)
+      end
+      watched[root] = nil
+    end
+  end
+end
+
+--- Folders that servers work in, with their inodes. What the system has to say by now is heard meanwhile.
+---@param ctx mcp-tools.Ctx
+---@return table<string, integer>
+local function roots_of(ctx)
+  local roots = {}
+  for _, client in ipairs(clients.of(nil)) do
+    for _, root in ipairs(clients.roots(client)) do
+      if roots[root] == nil and paths.is_project(root) then
+        local stat = ctx:await(function(done)
+          uv.fs_stat(
+            root,
+            vim.schedule_wrap(function(_, stat)
+              done(stat)
+            end)
+          )
+        end)
+        roots[root] = stat and stat.ino or nil
+      end
+    end
+  end
+  return roots
+end
+
+--- Calls whose question has been prepared: several requests of one call are one question.
+---@type table<mcp-tools.Ctx, true>
+local told = setmetatable({}, { __mode = 'k' })
+
+--- Tells the servers what has changed on the disk since the last question.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param again? boolean also when it was done in this call
+function M.tell(ctx, again)
+  if told[ctx] and not again then
+    return
+  end
+  told[ctx] = true
+  local roots = roots_of(ctx)
+  prune(roots)
+  for root, inode in pairs(roots) do
+    local of = watched[root]
+    if not of then
+      begin(ctx, root, inode)
+    elseif of.ready and next(of.changed) then
+      local changed, changes, pause = of.changed, {}, turns.of(ctx)
+      of.changed = {}
+      for path in pairs(changed) do
+        look(of, path, pause, changes)
+        pause()
+      end
+      tell(changes, root)
+      for path in pairs(changes) do
+        local bufnr = buffers.of_path(path)
+        if bufnr then
+          ctx:await(function(done)
+            disk.refresh(bufnr, done)
+          end)
+        end
+      end
+    end
+  end
+end
+
+return M

@@ -1,0 +1,135 @@
+--- Language servers themselves: what they are at, and how to start them anew.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value.
+--- Does not know about: what servers are asked, what the tool is called.
+
+local access = require('mcp-tools.files.access')
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local heard = require('mcp-tools.editor.lsp.heard')
+local lsp = require('mcp-tools.editor.lsp')
+local ready = require('mcp-tools.editor.lsp.ready')
+local wait = require('mcp-tools.editor.lsp.wait')
+
+local M = {}
+
+--- A server that does not end when it is asked to is ended, ms.
+local ENDS_MS = 3000
+
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@return vim.lsp.Client[]?
+---@return mcp-tools.Error? err
+local function chosen(ctx, args)
+  heard.ensure()
+  if not args.path and not args.bufnr then
+    return clients.starting()
+  end
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local list
+  list, err = lsp.clients(ctx, target.bufnr)
+  return list, err
+end
+
+---@param client vim.lsp.Client
+---@return integer?
+local function any_buffer(client)
+  for bufnr in vim.spairs(client.attached_buffers) do
+    if vim.api.nvim_buf_is_loaded(bufnr) then
+      return bufnr
+    end
+  end
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer?, wait_ms: integer }
+---@return table?
+---@return mcp-tools.Error? err
+function M.of(ctx, args)
+  local list, err = chosen(ctx, args)
+  if not list then
+    return nil, err
+  end
+  local over = vim.uv.hrtime() + args.wait_ms * 1e6
+  local servers, all = {}, true
+  for _, client in ipairs(list) do
+    local bufnr = any_buffer(client)
+    if bufnr and args.wait_ms > 0 then
+      ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+    end
+  end
+  for i, client in ipairs(list) do
+    local state = ready.state(client)
+    local doing = table.concat({ state.title, state.message }, ': ')
+    local roots = clients.roots(client)
+    all = all and state.state == 'ready'
+    servers[i] = {
+      id = client.id,
+      name = client.name,
+      state = state.state,
+      doing = doing ~= '' and doing or nil,
+      percentage = state.percentage,
+      root = roots[1] and access.name(roots[1]),
+      files = vim.tbl_count(client.attached_buffers),
+    }
+  end
+  return {
+    servers = servers,
+    ready = all and #servers > 0,
+    note = #servers == 0 and 'no language server runs; give path, a file of the project, to start its server' or nil,
+  }
+end
+
+--- What a client is started with again.
+---@param client vim.lsp.Client
+---@return integer[] buffers
+local function files_of(client)
+  return vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.tbl_keys(client.attached_buffers))
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer?, name: string? }
+---@return table?
+---@return mcp-tools.Error? err
+function M.restart(ctx, args)
+  local list, err = chosen(ctx, args)
+  if not list then
+    return nil, err
+  end
+  list = vim.tbl_filter(function(client)
+    return not args.name or client.name == args.name
+  end, list)
+  if #list == 0 then
+    local what = args.name and ('name: no language server is called %s'):format(args.name) or 'no language server runs'
+    return nil, errors.new('not_found', what .. '; lsp_status lists those that run')
+  end
+  local restarted = {}
+  for _, client in ipairs(list) do
+    local files, config = files_of(client), client.config
+    clients.stop(client)
+    local ended = wait.until_(ctx, ENDS_MS, function()
+      return clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id)
+    end)
+    if not ended then
+      clients.stop(client, true)
+      wait.until_(ctx, ENDS_MS, function()
+        return not vim.lsp.get_client_by_id(client.id)
+      end)
+    end
+    local id
+    for _, bufnr in ipairs(files) do
+      id = vim.api.nvim_buf_is_loaded(bufnr) and vim.lsp.start(config, { bufnr = bufnr }) or id
+    end
+    if #files > 0 and not id then
+      return nil, errors.new('tool_error', ('%s has ended and could not be started again'):format(client.name))
+    end
+    table.insert(restarted, { name = client.name, id = id, files = #files })
+  end
+  return { restarted = restarted }
+end
+
+return M

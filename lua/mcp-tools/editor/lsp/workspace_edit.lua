@@ -1,0 +1,242 @@
+--- A `WorkspaceEdit` of a server, as edits of files: previewed, applied all or not at all, taken back.
+---
+--- Receives: the edit, and the server whose encoding its columns are in.
+--- Sends: what changed in which file, or why nothing has.
+--- Does not know about: what the edit is for.
+
+local access = require('mcp-tools.files.access')
+local disk = require('mcp-tools.editor.disk')
+local edit = require('mcp-tools.editor.edit')
+local errors = require('mcp-tools.errors')
+local open = require('mcp-tools.editor.open')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.lsp.position')
+local target = require('mcp-tools.editor.lsp.target')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+--- Files that one edit may touch; beyond it the person should see to it.
+local MAX_FILES = 1000
+--- Bytes of a preview.
+local MAX_PREVIEW = 200000
+
+---@class mcp-tools.lsp.FileChange
+---@field bufnr integer
+---@field path string as shown
+---@field place string resolved
+---@field edits mcp-tools.Edit[]
+---@field changedtick integer
+---@field write boolean nobody has it open, so that it is written
+---@field before string[]
+
+---@class mcp-tools.lsp.Plan
+---@field files mcp-tools.lsp.FileChange[] by path
+---@field count integer places
+
+--- Text edits by file.
+---@param change lsp.WorkspaceEdit
+---@return table<string, { edits: table[], version: integer? }>? by_uri
+---@return mcp-tools.Error? err
+local function by_uri(change)
+  local found = {}
+  for _, each in ipairs(change.documentChanges or {}) do
+    if each.kind then
+      local text =
+        'the server wants to %s a file as well (%s), which this tool does not do; use file_move or file_write'
+      local where = vim.uri_to_fname(each.newUri or each.uri)
+      return nil, errors.new('tool_error', text:format(each.kind, where))
+    end
+    local uri = each.textDocument.uri
+    found[uri] = found[uri] or { edits = {}, version = each.textDocument.version }
+    vim.list_extend(found[uri].edits, each.edits)
+  end
+  if not change.documentChanges then
+    for uri, edits in pairs(change.changes or {}) do
+      found[uri] = { edits = edits }
+    end
+  end
+  return found
+end
+
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+local function loaded(ctx, path)
+  local ok, why = target.may_read(ctx, path)
+  if not ok then
+    local text = '%s would be changed as well, but it is %s; nothing has been changed'
+    return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why or 'not to be read'))
+  end
+  local bufnr, err = ctx:await(function(done)
+    open.load(path, done)
+  end)
+  if not bufnr then
+    return nil, err
+  end
+  local state = ctx:await(function(done)
+    disk.refresh(bufnr, done)
+  end)
+  if state == 'conflict' then
+    local text = '%s was changed on the disk and has unsaved changes; nothing has been changed'
+    return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
+  end
+  return bufnr
+end
+
+---@param bufnr integer
+---@param list lsp.TextEdit[]
+---@param encoding mcp-tools.lsp.Encoding
+---@return mcp-tools.Edit[]
+function M.edits(bufnr, list, encoding)
+  local count = vim.api.nvim_buf_line_count(bufnr)
+  local function at(point)
+    if point.line >= count then -- servers mean the end of the text
+      local last = vim.api.nvim_buf_get_lines(bufnr, count - 1, count, false)[1] or ''
+      return count - 1, #last
+    end
+    local line = vim.api.nvim_buf_get_lines(bufnr, point.line, point.line + 1, false)[1] or ''
+    return point.line, position.byte(line, point.character, encoding)
+  end
+  local edits = {}
+  for i, each in ipairs(list) do
+    local start_line, start_col = at(each.range.start)
+    local end_line, end_col = at(each.range['end'])
+    local text = each.newText:gsub('\r\n', '\n')
+    if each.range['end'].line >= count and text:sub(-1) == '\n' then
+      text = text:sub(1, -2) -- the last line of a buffer ends by itself
+    end
+    edits[i] = { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
+  end
+  return edits
+end
+
+--- What an edit would change. Its files are loaded, and as they are on the disk.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param change lsp.WorkspaceEdit
+---@param client vim.lsp.Client
+---@param changed? table<string, true> resolved paths that may differ from the version that is named
+---@return mcp-tools.lsp.Plan? plan
+---@return mcp-tools.Error? err
+function M.plan(ctx, change, client, changed)
+  local files, err = by_uri(change)
+  if not files then
+    return nil, err
+  elseif vim.tbl_count(files) > MAX_FILES then
+    local text = ('it would change %d files; at most %d are changed at once'):format(vim.tbl_count(files), MAX_FILES)
+    return nil, errors.new('too_large', text)
+  end
+  local plan, pause = { files = {}, count = 0 }, turns.of(ctx)
+  for uri, each in vim.spairs(files) do
+    if not uri:find('^file:') then
+      return nil, errors.new('tool_error', ('the server wants to change %s, which is no file'):format(access.name(uri)))
+    end
+    local path = paths.resolve(vim.uri_to_fname(uri))
+    local bufnr
+    bufnr, err = loaded(ctx, path)
+    if not bufnr then
+      return nil, err
+    end
+    local version = type(each.version) == 'number' and each.version or nil
+    local known = vim.lsp.util.buf_versions[bufnr]
+    if version and known and version > 0 and version < known and not (changed or {})[path] then
+      local text = '%s has changed while the server was asked; ask again'
+      return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
+    end
+    plan.count = plan.count + #each.edits
+    table.insert(plan.files, {
+      bufnr = bufnr,
+      path = access.shown(path, ctx.root),
+      place = path,
+      edits = M.edits(bufnr, each.edits, client.offset_encoding),
+      changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
+      write = not vim.bo[bufnr].buflisted and #vim.fn.win_findbuf(bufnr) == 0 and not vim.bo[bufnr].modified,
+      before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false),
+    })
+    pause()
+  end
+  return plan
+end
+
+--- A unified diff of all files.
+---@param plan mcp-tools.lsp.Plan
+---@param root string
+---@return string
+function M.preview(plan, root)
+  local parts, size = {}, 0
+  for _, file in ipairs(plan.files) do
+    local text, err = edit.preview(file.bufnr, file.edits, { root = root })
+    text = text or ('%s: %s\n'):format(file.path, err.message)
+    size = size + #text
+    if size > MAX_PREVIEW then
+      table.insert(parts, ('… and more, up to %d files\n'):format(#plan.files))
+      break
+    end
+    table.insert(parts, text)
+  end
+  return table.concat(parts)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param items mcp-tools.FileEdits[]
+---@return mcp-tools.FileEdited[]? files
+---@return mcp-tools.Error? err
+local function apply_all(ctx, items)
+  return ctx:await(function(done)
+    edit.apply_all(items, { ctx = ctx }, done)
+  end)
+end
+
+--- Applies a plan: all of it, or nothing. Files that the person has open are not written.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param plan mcp-tools.lsp.Plan
+---@return mcp-tools.FileEdited[]? files in the order of the plan
+---@return mcp-tools.Error? err
+function M.apply(ctx, plan)
+  local items = {}
+  for i, file in ipairs(plan.files) do
+    items[i] = { bufnr = file.bufnr, edits = file.edits, changedtick = file.changedtick, write = file.write or nil }
+  end
+  return apply_all(ctx, items)
+end
+
+--- Puts the files of an applied plan back to what they were.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param plan mcp-tools.lsp.Plan
+---@return mcp-tools.Error? err
+function M.take_back(ctx, plan)
+  local items = {}
+  for i, file in ipairs(plan.files) do
+    local last = vim.api.nvim_buf_line_count(file.bufnr) - 1
+    local text = vim.api.nvim_buf_get_lines(file.bufnr, last, last + 1, false)[1] or ''
+    items[i] = {
+      bufnr = file.bufnr,
+      write = file.write or nil,
+      edits = {
+        {
+          start_line = 0,
+          start_col = 0,
+          end_line = last,
+          end_col = #text,
+          text = table.concat(file.before, '\n'),
+        },
+      },
+    }
+  end
+  return select(2, apply_all(ctx, items))
+end
+
+--- Files and places, for answers.
+---@param plan mcp-tools.lsp.Plan
+---@param files? mcp-tools.FileEdited[]
+---@return table[]
+function M.summary(plan, files)
+  local list = {}
+  for i, file in ipairs(plan.files) do
+    list[i] = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
+  end
+  return list
+end
+
+return M

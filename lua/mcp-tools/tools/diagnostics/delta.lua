@@ -1,0 +1,36 @@
+--- What has become worse or better since a mark, in all open files.
+
+local checks = require('mcp-tools.editor.lsp.checks')
+
+return {
+  name = 'diagnostics_delta',
+  description = 'Without since: sets a mark, {mark, total}. With since: what is new and fixed since that mark in all'
+    .. ' open'
+    .. ' files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a new'
+    .. ' mark.',
+  args = {
+    since = { type = 'string', description = 'A mark that an earlier call of this tool gave' },
+    timeout_ms = {
+      type = 'integer',
+      description = 'At most so long',
+      default = 15000,
+      minimum = 100,
+      maximum = 240000,
+    },
+    limit = {
+      type = 'integer',
+      description = 'At most so many rows per file',
+      default = 50,
+      minimum = 1,
+      maximum = 1000,
+    },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = checks.delta(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,42 @@
+--- Who calls the function at a place, or what it calls.
+
+local args = require('mcp-tools.editor.lsp.args')
+local places = require('mcp-tools.editor.lsp.places')
+
+local KINDS = {
+  incoming = {
+    prepare = 'textDocument/prepareCallHierarchy',
+    step = 'callHierarchy/incomingCalls',
+    item = 'from',
+    ranges = 'fromRanges',
+  },
+  outgoing = {
+    prepare = 'textDocument/prepareCallHierarchy',
+    step = 'callHierarchy/outgoingCalls',
+    item = 'to',
+    ranges = 'fromRanges',
+  },
+}
+
+return {
+  name = 'lsp_calls',
+  description = 'Who calls the function at a place, or what it calls: {of, total, items: [{name, kind, path, line, col,'
+    .. ' lines of the calls, children}]}; from 1. At most 200 items.',
+  args = args.place({
+    direction = {
+      type = 'string',
+      enum = { 'incoming', 'outgoing' },
+      description = 'Callers or callees',
+      default = 'incoming',
+    },
+    depth = { type = 'integer', description = 'Levels', default = 1, minimum = 1, maximum = 5 },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = places.hierarchy(ctx, given, KINDS[given.direction])
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,41 @@
+--- What servers offer to do at a place: listed, then applied by id.
+
+local actions = require('mcp-tools.editor.lsp.actions')
+local args = require('mcp-tools.editor.lsp.args')
+
+return {
+  name = 'lsp_code_actions',
+  description = 'Quick fixes and refactorings at a place, or for lines up to end_line: {actions: [{id, title, kind}]}.'
+    .. ' apply = id does one: {title, places, files}; with dry_run only its diff. Open files stay unsaved.',
+  args = args.place({
+    end_line = { type = 'integer', description = 'Last line of what it is about', minimum = 1 },
+    kinds = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Only these, such as quickfix, refactor, source.organizeImports',
+    },
+    limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 1000 },
+    apply = { type = 'string', description = 'Id of the action to do; nothing else is needed then' },
+    dry_run = { type = 'boolean', description = 'With apply: only show the diff', default = false },
+  }),
+  annotations = { read_only = false, destructive = false },
+  needs_approval = function(given)
+    return given.apply ~= nil and not given.dry_run and 'it changes files of the project'
+  end,
+  preview = function(given)
+    return actions.preview(given.apply)
+  end,
+  recommended = true,
+  run = function(ctx, given)
+    local answer, err
+    if given.apply then
+      answer, err = actions.apply(ctx, given.apply, given.dry_run)
+    else
+      answer, err = actions.list(ctx, given)
+    end
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,21 @@
+--- What language servers say of a place (guill's name, arguments and shape).
+
+local args = require('mcp-tools.editor.lsp.args')
+local hover = require('mcp-tools.editor.lsp.hover')
+
+return {
+  name = 'lsp_hover',
+  description = 'Type, signature and documentation of what stands at a place, by all its language servers: {hover,'
+    .. ' kind,'
+    .. ' defined: "path:line"}. Without line and col: at the cursor in that file.',
+  args = args.place(),
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, given)
+    local answer, err = hover.at(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

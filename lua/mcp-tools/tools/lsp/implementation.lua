@@ -1,0 +1,21 @@
+--- Where what stands at a place is implemented.
+
+local args = require('mcp-tools.editor.lsp.args')
+local places = require('mcp-tools.editor.lsp.places')
+
+return {
+  name = 'lsp_implementation',
+  description = 'Where the interface or method at a place is implemented: {total, places: [{path, line, col,'
+    .. ' text}]}; lines and columns from 1.',
+  args = args.place({
+    limit = { type = 'integer', description = 'At most so many places', default = 50, minimum = 1, maximum = 1000 },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = places.few(ctx, given, 'textDocument/implementation', 'implementation')
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,22 @@
+--- What the editor would show between the text of some lines: types, names of parameters.
+
+local args = require('mcp-tools.editor.lsp.args')
+local hover = require('mcp-tools.editor.lsp.hover')
+
+return {
+  name = 'lsp_inlay_hints',
+  description = 'Inferred types and parameter names that the language server hints at in some lines: {total, hints:'
+    .. ' ["line:col label"]}, counted from 1.',
+  args = args.paged(args.file({
+    start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
+    end_line = { type = 'integer', description = 'Last line; default: the last of the file', minimum = 1 },
+  })),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = hover.hints(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

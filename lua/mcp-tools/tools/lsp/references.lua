@@ -1,0 +1,23 @@
+--- Where the name at a place is used.
+
+local args = require('mcp-tools.editor.lsp.args')
+local places = require('mcp-tools.editor.lsp.places')
+
+return {
+  name = 'lsp_references',
+  description = 'Every use of the name at a place, in the whole project: {total, files: [{path, lines: ["line:'
+    .. ' text"]}]}.'
+    .. ' Waits until the language server has read the project. Too many come as numbers of lines, then as counts.',
+  args = args.paged(args.place({
+    include_declaration = { type = 'boolean', description = 'Also where it is declared', default = true },
+    files = { type = 'string', description = 'Only files that match this glob, such as src/**/*.py' },
+  })),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = places.references(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,37 @@
+--- Renames what stands at a place, everywhere.
+
+local args = require('mcp-tools.editor.lsp.args')
+local rename = require('mcp-tools.editor.lsp.rename')
+
+return {
+  name = 'lsp_rename',
+  description = 'Renames what stands at a place in the whole project, all or nothing, and checks that no reference'
+    .. ' to the'
+    .. ' old name is left. Answers files and places; dry_run: the diff, and nothing changes. Open files stay'
+    .. ' unsaved, the'
+    .. ' others are written.',
+  args = args.place({
+    new_name = { type = 'string', description = 'The new name', required = true, minLength = 1, maxLength = 200 },
+    dry_run = { type = 'boolean', description = 'Only show the diff', default = false },
+    wait_ms = {
+      type = 'integer',
+      description = 'Wait so long for a server that is still indexing',
+      default = 20000,
+      minimum = 0,
+      maximum = 240000,
+    },
+  }),
+  annotations = { read_only = false, destructive = false },
+  needs_approval = function(given)
+    return not given.dry_run and 'it changes files of the project'
+  end,
+  preview = rename.preview,
+  recommended = true,
+  run = function(ctx, given)
+    local answer, err = rename.run(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

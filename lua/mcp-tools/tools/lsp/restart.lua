@@ -1,0 +1,23 @@
+--- Ends language servers and starts them again for the files that they had.
+
+local args = require('mcp-tools.editor.lsp.args')
+local status = require('mcp-tools.editor.lsp.status')
+
+return {
+  name = 'lsp_restart',
+  description = 'Restarts language servers, of a file, or by name, for all files that they serve: {restarted:'
+    .. ' [{name, files}]}.'
+    .. ' For a server that hangs or has not seen a change of its configuration.',
+  args = args.file({
+    name = { type = 'string', description = 'Only the server of this name' },
+  }),
+  annotations = { read_only = false, destructive = false, idempotent = true },
+  needs_approval = 'it restarts language servers',
+  run = function(ctx, given)
+    local answer, err = status.restart(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,20 @@
+--- The parameters of the call at a place.
+
+local args = require('mcp-tools.editor.lsp.args')
+local hover = require('mcp-tools.editor.lsp.hover')
+
+return {
+  name = 'lsp_signature',
+  description = 'Signatures of the call that a place is in, between its parentheses: {signatures: [{label,'
+    .. ' documentation,'
+    .. ' parameters}], active_signature, active_parameter}, counted from 1. symbol means just behind its "(".',
+  args = args.place(),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = hover.signature(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,28 @@
+--- Which language servers run, and whether they are ready.
+
+local args = require('mcp-tools.editor.lsp.args')
+local status = require('mcp-tools.editor.lsp.status')
+
+return {
+  name = 'lsp_status',
+  description = 'Language servers of a file, or all that run: {servers: [{id, name, state, doing, percentage, root,'
+    .. ' files}],'
+    .. ' ready}. state is starting, indexing, unsure, ready or stopped. With wait_ms it waits until all are ready.',
+  args = args.file({
+    wait_ms = {
+      type = 'integer',
+      description = 'Wait so long for them to be ready',
+      default = 0,
+      minimum = 0,
+      maximum = 240000,
+    },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = status.of(ctx, given)
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

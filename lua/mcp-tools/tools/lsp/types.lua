@@ -1,0 +1,28 @@
+--- The types above or below the one at a place.
+
+local args = require('mcp-tools.editor.lsp.args')
+local places = require('mcp-tools.editor.lsp.places')
+
+local KINDS = {
+  super = { prepare = 'textDocument/prepareTypeHierarchy', step = 'typeHierarchy/supertypes' },
+  sub = { prepare = 'textDocument/prepareTypeHierarchy', step = 'typeHierarchy/subtypes' },
+}
+
+return {
+  name = 'lsp_types',
+  description = 'Types above (super) or below (sub) the class at a place: {of, total, items: [{name, kind, path,'
+    .. ' line, col,'
+    .. ' children}]}; from 1. At most 200 items.',
+  args = args.place({
+    direction = { type = 'string', enum = { 'super', 'sub' }, description = 'Above or below', default = 'sub' },
+    depth = { type = 'integer', description = 'Levels', default = 2, minimum = 1, maximum = 10 },
+  }),
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, given)
+    local answer, err = places.hierarchy(ctx, given, KINDS[given.direction])
+    if err then
+      return ctx(nil, err)
+    end
+    return answer
+  end,
+}

@@ -1,0 +1,230 @@
+local double = require('lsp_double')
+local project = require('lsp_project')
+local t = require('helpers')
+
+local path, bufnr
+
+--- A server of a file that is open.
+local function server(capabilities, answers)
+  bufnr = vim.fn.bufadd(path)
+  vim.fn.bufload(bufnr)
+  vim.bo[bufnr].buflisted = true
+  return double.start(bufnr, project.root, capabilities, answers or {})
+end
+
+--- A call that has not ended.
+local function start(name, args)
+  local call = project.start(name, args)
+  vim.wait(30, function()
+    return call:ended()
+  end, 5)
+  t.ok(not call:ended(), name .. ' did not wait')
+  return call
+end
+
+local function result_of(call, ms)
+  t.wait(function()
+    return call:ended()
+  end, ms or 8000)
+  t.eq(nil, call.outcome.error)
+  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+end
+
+local function edit(lines)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+end
+
+before_each(function()
+  project.open('python')
+  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
+  path = project.write('text.txt', 'one\n')
+end)
+after_each(project.close)
+
+describe('a server at work', function()
+  it('is told of with its percentage, and what it cannot know yet is no empty answer', function()
+    local s = server({ referencesProvider = true, renameProvider = true }, { ['textDocument/references'] = {} })
+    project.call('lsp_status') -- from now on somebody listens
+    s:publish(bufnr, 0, {})
+    local args = { path = path, line = 1, col = 1, limit = 5 }
+    s:progress('begin', { title = 'Indexing', percentage = 40, message = '4/10' })
+    local status = t.ok(project.call('lsp_status'))
+    t.eq({ 'indexing', 40, 'Indexing: 4/10', false }, {
+      status.servers[1].state,
+      status.servers[1].percentage,
+      status.servers[1].doing,
+      status.ready,
+    })
+    local _, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'x', wait_ms = 100 })
+    t.eq('busy', err.code)
+    t.matches('double is still indexing, 40 %% %(Indexing: 4/10%)', err.message)
+    local call = start('lsp_references', args)
+    s:progress('report', { percentage = 90 })
+    vim.wait(50)
+    t.ok(not call:ended())
+    s:progress('end')
+    t.eq(0, result_of(call).total)
+    status = project.call('lsp_status', { wait_ms = 2000 })
+    t.eq({ 'ready', true }, { status.servers[1].state, status.ready })
+  end)
+
+  it('is not waited for when its progress is that of our own question', function()
+    local s
+    s = server({ hoverProvider = true }, {
+      ['textDocument/hover'] = function(params)
+        s:say('$/progress', { token = params.workDoneToken, value = { kind = 'begin', title = 'Hovering' } })
+        return { contents = 'text' }
+      end,
+    })
+    s:publish(bufnr, 0, {})
+    t.eq('text', project.call('lsp_hover', { path = path }).hover)
+    t.eq('ready', project.call('lsp_status', { wait_ms = 1000 }).servers[1].state)
+  end)
+end)
+
+describe('diagnostics', function()
+  it('of an older version are not fresh, and those of the present one are', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    local old = vim.lsp.util.buf_versions[bufnr]
+    edit({ 'two' })
+    local call = start('diagnostics_wait', { path = path })
+    s:publish(bufnr, old, {})
+    vim.wait(400)
+    t.ok(not call:ended(), 'clean by what was said of an older text')
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'wrong' })
+    local result = result_of(call)
+    t.eq({ true, 1 }, { result.settled, #result.new })
+    t.eq('1:1 error: wrong', result.new[1])
+  end)
+
+  it('that never come are never called clean', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    edit({ 'two' })
+    local result = project.call('diagnostics_wait', { path = path, timeout_ms = 1500 })
+    t.eq(false, result.settled)
+    t.matches('double has not', result.why)
+    t.matches('^no', result.checked)
+    local list = project.call('diagnostics_list', { path = path, wait_ms = 0 })
+    t.ok(list.checked ~= 'yes')
+  end)
+
+  it('of a server without versions are those after the change, when it has gone quiet', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, nil, {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    edit({ 'two' })
+    local call = start('diagnostics_wait', { path = path })
+    s:publish(bufnr, nil, {}) -- what it thought of the text before
+    vim.wait(150)
+    s:publish(bufnr, nil, { 'wrong' })
+    local result = result_of(call)
+    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
+  end)
+
+  it('of a server without versions that stays silent are asked for anew', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, nil, {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    edit({ 'two' })
+    local call = project.start('diagnostics_wait', { path = path })
+    t.wait(function()
+      return s:heard('textDocument/didClose')
+    end, 4000)
+    t.wait(function()
+      local opened = s:heard('textDocument/didOpen')
+      return opened and opened.textDocument.text == 'two\n'
+    end)
+    s:publish(bufnr, nil, {})
+    t.eq({ true, {} }, { result_of(call).settled, result_of(call).new })
+  end)
+
+  it('are asked for where the server can be asked', function()
+    local items = { { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } } }
+    items[1].message, items[1].severity = 'pulled', 2
+    local s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
+      ['textDocument/diagnostic'] = function()
+        return { kind = 'full', items = items }
+      end,
+    })
+    local result = project.call('diagnostics_wait', { path = path })
+    t.eq(true, result.settled)
+    local list = project.call('diagnostics_list', { path = path })
+    t.eq({ 'yes', { '1:1 warning: pulled' } }, { list.checked, list.diagnostics })
+    items = {}
+    edit({ 'two' })
+    result = project.call('diagnostics_wait', { path = path })
+    t.eq({ true, {}, 1 }, { result.settled, result.new, #result.fixed })
+    t.ok(s)
+  end)
+end)
+
+describe('a rename', function()
+  local function range(line, first, last)
+    return { start = { line = line, character = first }, ['end'] = { line = line, character = last } }
+  end
+
+  local function answers(edited)
+    local uri = vim.uri_from_fname(path)
+    return {
+      ['textDocument/rename'] = function(params)
+        local edits = {}
+        for i, line in ipairs(edited) do
+          edits[i] = { range = range(line, 0, 3), newText = params.newName }
+        end
+        return { changes = { [uri] = edits } }
+      end,
+      ['textDocument/definition'] = { uri = uri, range = range(0, 0, 3) },
+      ['textDocument/references'] = { { uri = uri, range = range(0, 0, 3) }, { uri = uri, range = range(1, 0, 3) } },
+    }
+  end
+
+  local function renamer(edited, change)
+    path = project.write('text.txt', 'one\none\n')
+    local s = server(
+      { renameProvider = true, definitionProvider = true, referencesProvider = true, hoverProvider = true },
+      vim.tbl_extend('force', answers(edited), change or {})
+    )
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    return s
+  end
+
+  it('that would leave a place out is refused', function()
+    renamer({ 0 })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.eq(nil, result)
+    t.eq('busy', err.code)
+    t.matches('would leave out text.txt:2', err.message)
+    t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
+  it('after which references are missing is taken back', function()
+    local uri, asked = vim.uri_from_fname(path), 0
+    renamer({ 0, 1 }, {
+      ['textDocument/references'] = function()
+        asked = asked + 1
+        local list = { { uri = uri, range = range(0, 0, 3) } }
+        if asked == 1 then
+          table.insert(list, { uri = uri, range = range(1, 0, 3) })
+        end
+        return list
+      end,
+    })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.eq(nil, result)
+    t.matches('new had 1 references where one had 2; everything has been taken back', err.message)
+    t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
+  it('that wants to rename files as well is refused', function()
+    renamer({ 0, 1 }, {
+      ['textDocument/rename'] = {
+        documentChanges = { { kind = 'rename', oldUri = 'file:///a', newUri = 'file:///b' } },
+      },
+    })
+    local _, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.matches('rename a file as well', err.message)
+  end)
+end)

@@ -1,0 +1,98 @@
+-- Code actions and formatting, for any kind of server.
+-- Receives: the kind. Sends: tests.
+
+local project = require('lsp_project')
+local t = require('helpers')
+
+local KINDS = {
+  python = {
+    file = 'shop/action.py',
+    text = 'import os\n\nvalue = Ledger()\n',
+    line = 3,
+    symbol = 'Ledger',
+    title = 'shop.ledger',
+    done = 'from shop.ledger import Ledger',
+  },
+  typescript = {
+    file = 'shop/action.ts',
+    text = 'export const   value = new Ledger( );\n',
+    line = 1,
+    symbol = 'Ledger',
+    title = '[Ii]mport.*ledger',
+    done = 'import { Ledger } from "./ledger";',
+    formats = 'export const value = new Ledger();',
+  },
+}
+
+return function(kind)
+  local here = KINDS[kind]
+
+  describe('code actions of a server of ' .. kind, function()
+    local path = project.root .. '/' .. here.file
+
+    before_each(function()
+      project.share(kind)
+    end)
+
+    local function text()
+      return table.concat(vim.fn.readfile(path), '\n') .. '\n'
+    end
+
+    local function ok(name, args)
+      local result, err = project.call(name, args)
+      t.eq(nil, err)
+      return result
+    end
+
+    it('are listed, shown and done by id', function()
+      project.write(here.file, here.text)
+      t.ok(#ok('diagnostics_wait', { path = path }).new >= 1)
+      local list = ok('lsp_code_actions', { path = path, line = here.line, symbol = here.symbol })
+      local action = t.ok(
+        vim.iter(list.actions):find(function(each)
+          return each.title:find(here.title) ~= nil
+        end),
+        vim.inspect(list)
+      )
+      local shown = ok('lsp_code_actions', { apply = action.id, dry_run = true })
+      t.matches(vim.pesc('+' .. here.done), shown.diff)
+      t.eq(here.text, text())
+      local done = ok('lsp_code_actions', { apply = action.id })
+      t.eq({ action.title, here.file }, { done.title, done.files[1].path })
+      t.matches(vim.pesc(here.done), text())
+      local _, err = project.call('lsp_code_actions', { apply = action.id })
+      t.eq('stale', err.code)
+      _, err = project.call('lsp_code_actions', { apply = 'a0' })
+      t.eq('not_found', err.code)
+    end)
+
+    it('of which there are none are said to be none', function()
+      local result = ok('lsp_code_actions', { path = path, line = 1, col = 1, kinds = { 'nothing.like.this' } })
+      t.eq({}, result.actions)
+    end)
+
+    if here.formats then
+      it('lsp_format writes what nobody has open, and shows it before', function()
+        project.write(here.file, here.text)
+        local shown = ok('lsp_format', { path = path, dry_run = true })
+        t.matches(vim.pesc('+' .. here.formats), shown.diff)
+        t.eq(here.text, text())
+        local result = ok('lsp_format', { path = path })
+        t.eq({ true, nil }, { result.changed, result.unsaved })
+        t.eq(here.formats .. '\n', text())
+        t.eq(false, ok('lsp_format', { path = path }).changed)
+      end)
+    else
+      it('lsp_format says that the server cannot', function()
+        local _, err = project.call('lsp_format', { path = path })
+        t.eq('not_found', err.code)
+        t.matches('cannot answer textDocument/formatting', err.message)
+      end)
+    end
+
+    it('leave nothing', function()
+      vim.cmd('silent! bwipeout! ' .. path)
+      vim.fn.delete(path)
+    end)
+  end)
+end

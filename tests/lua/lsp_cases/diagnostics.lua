@@ -1,0 +1,128 @@
+-- What the tools of diagnostics answer, for any kind of server.
+-- Receives: the kind. Sends: tests.
+
+local project = require('lsp_project')
+local t = require('helpers')
+
+local KINDS = {
+  python = {
+    file = 'shop/new.py',
+    broken = 'shop/broken.py',
+    clean = 'value: int = 1\n',
+    wrong = 'value: int = "é"\n',
+    comment = '# a comment\n',
+    code = 'reportAssignmentType',
+    source = 'basedpyright',
+  },
+  typescript = {
+    file = 'shop/new.ts',
+    broken = 'shop/broken.ts',
+    clean = 'export const value: number = 1;\n',
+    wrong = 'export const value: number = "é";\n',
+    comment = '// a comment\n',
+    code = '2322',
+    source = 'typescript',
+  },
+}
+
+local function ok(name, args)
+  local result, err = project.call(name, args)
+  t.eq(nil, err)
+  return result
+end
+
+return function(kind)
+  local here = KINDS[kind]
+  describe('diagnostics of a server of ' .. kind, function()
+    local path = project.root .. '/' .. here.file
+
+    before_each(function()
+      project.share(kind)
+    end)
+
+    it('are unknown, not none, where nobody has looked', function()
+      project.write(here.file, here.clean)
+      local result = ok('diagnostics_list', { path = path, wait_ms = 0 })
+      t.eq({ 'unknown', 0 }, { result.checked, result.total })
+      local notes = project.write('notes.txt', 'text\n')
+      result = ok('diagnostics_list', { path = notes })
+      t.eq('unknown', result.checked)
+      t.matches('no language server', result.why)
+      result = ok('diagnostics_list', { bufnr = vim.fn.bufnr(notes) })
+      t.eq('unknown', result.checked)
+    end)
+
+    it('of a file that is not open are there when it was checked', function()
+      local result = ok('diagnostics_list', { path = project.root .. '/' .. here.broken, wait_ms = 30000 })
+      t.eq({ 'yes', 1 }, { result.checked, result.total })
+      t.matches('^%d:%d+ error .*' .. '', result.diagnostics[1])
+      local bufnr = vim.fn.bufnr(project.root .. '/' .. here.broken)
+      local items = ok('diagnostics_list', { bufnr = bufnr })
+      t.eq({ 1, 'ERROR', here.source }, { #items, items[1].severity, items[1].source })
+      t.ok(items[1].lnum >= 1 and items[1].col >= 1 and #items[1].message > 5)
+      t.eq({}, ok('diagnostics_list', { bufnr = bufnr, severity = 'HINT' }))
+      t.eq(1, #ok('diagnostics_list', { bufnr = bufnr, severity = 'error', source = here.source }))
+      t.eq({}, ok('diagnostics_list', { bufnr = bufnr, source = 'somebody else' }))
+      local _, err = project.call('diagnostics_list', { bufnr = bufnr, severity = 'bad' })
+      t.eq('validation_error', err.code)
+      result = ok('diagnostics_list', { project = true })
+      t.eq({ 1, here.broken }, { result.total, result.files[1].path })
+    end)
+
+    it('are fresh after each of ten edits on the disk', function()
+      local first = ok('diagnostics_wait', { path = path })
+      t.eq({ true, {}, {}, {} }, { first.settled, first.new, first.fixed, first.remaining })
+      for i = 1, 5 do
+        project.write(here.file, here.wrong:rep(1))
+        local broken = ok('diagnostics_wait', { path = path })
+        t.eq({ true, 1, 0, 0, i }, { broken.settled, #broken.new, #broken.fixed, #broken.remaining, i })
+        t.matches(here.code, broken.new[1])
+        project.write(here.file, here.clean)
+        local mended = ok('diagnostics_wait', { path = path })
+        t.eq({ true, 0, 1, 0, i }, { mended.settled, #mended.new, #mended.fixed, #mended.remaining, i })
+        t.eq(broken.new[1], mended.fixed[1])
+      end
+    end)
+
+    it('are fresh after edits in the buffer, also those that change nothing', function()
+      local bufnr = vim.fn.bufnr(path)
+      vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { vim.trim(here.comment) })
+      local result = ok('diagnostics_wait', { bufnr = bufnr })
+      t.eq({ true, 0, 0, 0 }, { result.settled, #result.new, #result.fixed, #result.remaining })
+      vim.api.nvim_buf_set_lines(bufnr, 1, 2, false, { vim.trim(here.wrong) })
+      result = ok('diagnostics_wait', { bufnr = bufnr })
+      t.eq({ true, 1 }, { result.settled, #result.new })
+      t.matches('^2:', result.new[1])
+      -- It has moved, and is not new.
+      vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { vim.trim(here.comment), '' })
+      result = ok('diagnostics_wait', { bufnr = bufnr })
+      t.eq({ true, 0, 0, 1 }, { result.settled, #result.new, #result.fixed, #result.remaining })
+      t.matches('^4:', result.remaining[1])
+    end)
+
+    it('since a mark are those of all open files', function()
+      local mark = ok('diagnostics_delta', {}).mark
+      project.write(here.broken, here.clean)
+      local bufnr = vim.fn.bufnr(path)
+      vim.api.nvim_buf_set_lines(bufnr, -1, -1, false, { (vim.trim(here.wrong):gsub('value', 'other')) })
+      local result = ok('diagnostics_delta', { since = mark })
+      t.eq({ true, 1, 1, 1 }, { result.settled, result.new, result.fixed, result.remaining })
+      t.eq({ here.broken, here.file }, { result.files[1].path, result.files[2].path })
+      result = ok('diagnostics_delta', { since = result.mark })
+      t.eq({ 0, 0, 2 }, { result.new, result.fixed, result.remaining })
+      local _, err = project.call('diagnostics_delta', { since = 'm999' })
+      t.eq('not_found', err.code)
+    end)
+
+    it('are not called settled when time runs out', function()
+      local bufnr = vim.fn.bufnr(path)
+      vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { vim.trim(here.clean) })
+      local client = vim.lsp.get_clients({ bufnr = bufnr })[1]
+      local result = ok('diagnostics_wait', { bufnr = bufnr, timeout_ms = 100 })
+      if not result.settled then
+        t.matches(client.name, result.why)
+        t.matches('^no', result.checked)
+      end
+    end)
+  end)
+end

@@ -1,0 +1,139 @@
+-- A language server inside of the editor that does what a test says: the second implementation of what servers speak.
+-- Receives: answers by method. Sends: its client; progress and diagnostics when it is told to.
+-- Does not know about: what is tested.
+
+local t = require('helpers')
+
+local M = {}
+
+---@class LspDouble
+---@field answers table<string, any|fun(params: table): any>
+---@field asked table[] { method, params }
+---@field told table[] { method, params }
+---@field client vim.lsp.Client
+local Double = {}
+Double.__index = Double
+
+--- Starts one for a buffer.
+---@param bufnr integer
+---@param root string
+---@param capabilities table
+---@param answers table<string, any>
+---@return LspDouble
+function M.start(bufnr, root, capabilities, answers)
+  local self = setmetatable({ answers = answers, asked = {}, told = {} }, Double)
+  local closing = false
+  local function answer(method, params)
+    if method == 'initialize' then
+      return {
+        capabilities = vim.tbl_extend('keep', capabilities, { textDocumentSync = 1, positionEncoding = 'utf-8' }),
+      }
+    end
+    local value = self.answers[method]
+    if type(value) == 'function' then
+      return value(params)
+    end
+    return value
+  end
+  local id = vim.lsp.start({
+    name = 'double',
+    root_dir = root,
+    cmd = function(dispatchers)
+      self.dispatchers = dispatchers
+      local count = 0
+      return {
+        request = function(method, params, callback, notify_reply)
+          count = count + 1
+          local number = count
+          table.insert(self.asked, { method = method, params = params })
+          vim.schedule(function()
+            local result = answer(method, params)
+            if notify_reply then
+              notify_reply(number)
+            end
+            if result ~= M.SILENT then
+              callback(nil, result)
+            end
+          end)
+          return true, number
+        end,
+        notify = function(method, params)
+          table.insert(self.told, { method = method, params = params })
+          if method == 'exit' then
+            closing = true
+            dispatchers.on_exit(0, 0)
+          end
+          return true
+        end,
+        is_closing = function()
+          return closing
+        end,
+        terminate = function()
+          if not closing then
+            closing = true
+            dispatchers.on_exit(0, 0)
+          end
+        end,
+      }
+    end,
+  }, {
+    bufnr = bufnr,
+    reuse_client = function()
+      return false
+    end,
+  })
+  self.client = assert(vim.lsp.get_client_by_id(id))
+  t.wait(function()
+    return self.client.initialized and self:heard('textDocument/didOpen')
+  end)
+  return self
+end
+
+--- What it never answers.
+M.SILENT = {}
+
+--- Says something by itself.
+---@param method string
+---@param params table
+function Double:say(method, params)
+  self.dispatchers.notification(method, params)
+end
+
+---@param kind 'begin'|'report'|'end'
+---@param value? table
+function Double:progress(kind, value)
+  self:say('$/progress', { token = 'work', value = vim.tbl_extend('force', { kind = kind }, value or {}) })
+end
+
+--- What it thinks of a text.
+---@param bufnr integer
+---@param version integer?
+---@param messages string[]
+function Double:publish(bufnr, version, messages)
+  local list = {}
+  for i, message in ipairs(messages) do
+    list[i] = {
+      range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } },
+      severity = 1,
+      message = message,
+      source = 'double',
+    }
+  end
+  self:say(
+    'textDocument/publishDiagnostics',
+    { uri = vim.uri_from_bufnr(bufnr), version = version, diagnostics = list }
+  )
+end
+
+--- Has it been told something?
+---@param method string
+---@return table? params the last
+function Double:heard(method)
+  for i = #self.told, 1, -1 do
+    if self.told[i].method == method then
+      return self.told[i].params
+    end
+  end
+end
+
+return M

@@ -1,0 +1,2 @@
+require('lsp_cases.diagnostics')('python')
+it('ends', require('lsp_project').close)

@@ -1,0 +1,2 @@
+require('lsp_cases.diagnostics')('typescript')
+it('ends', require('lsp_project').close)

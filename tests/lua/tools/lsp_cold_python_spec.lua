@@ -1,0 +1,2 @@
+require('lsp_cases.cold')('python')
+it('ends', require('lsp_project').close)

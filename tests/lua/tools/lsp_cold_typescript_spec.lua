@@ -1,0 +1,2 @@
+require('lsp_cases.cold')('typescript')
+it('ends', require('lsp_project').close)

@@ -15,12 +15,16 @@ local METHOD = 'textDocument/documentSymbol'
 local STARTS_MS = 10000
 --- A configuration that looks for the project's root first starts its server a little after the file is opened, ms.
 local APPEARS_MS = 300
---- A server that takes longer is busy with something else, ms.
-local ANSWERS_MS = 5000
+--- The first answer may wait until the server has read the project; one that takes longer later on is busy, ms.
+local FIRST_MS, ANSWERS_MS = 20000, 5000
 local TICK_MS = 10
 --- ContentModified, and the server's own cancel: it may be asked again.
 local AGAIN = { [-32801] = true, [-32802] = true }
 local TRIES = 5
+
+--- Servers that have answered once.
+---@type table<integer, true>
+local answered = {}
 
 ---@param item table DocumentSymbol or SymbolInformation
 ---@param encoding mcp-tools.lsp.Encoding
@@ -136,6 +140,7 @@ function M.ask(bufnr, fresh, cb)
       elseif err then
         return finish(nil, client.name, ('%s: %s'):format(client.name, tostring(err.message)))
       end
+      answered[client.id] = true
       finish(tree_of(type(result) == 'table' and result or {}, client.offset_encoding), client.name)
     end)
     if not id then
@@ -148,10 +153,10 @@ function M.ask(bufnr, fresh, cb)
     elseif #list == 0 then
       return finish()
     end
-    local begun = vim.uv.hrtime()
+    local over_at = vim.uv.hrtime() + (answered[list[1].id] and ANSWERS_MS or FIRST_MS) * 1e6
     limit = timer.every(100, function()
       local gone = clients.is_stopped(list[1])
-      if gone or vim.uv.hrtime() - begun > ANSWERS_MS * 1e6 then
+      if gone or vim.uv.hrtime() > over_at then
         if id and not gone then
           clients.cancel(list[1], id)
         end

@@ -26,6 +26,7 @@ local M = {}
 ---@field why string? no better one: what was wrong with it
 ---@field changedtick integer? of the buffer that it was read from
 ---@field servers string?
+---@field failed boolean? the server did not answer
 
 --- Somebody types on while the server is asked: asked again so many times.
 local TRIES = 3
@@ -127,7 +128,9 @@ function M.of_buffer(bufnr, cb, fresh, try)
       return
     end
     found.changedtick, found.servers = tick, from_server.servers(bufnr)
-    keep(bufnr, found)
+    if not found.failed then -- the server is asked again next time
+      keep(bufnr, found)
+    end
     cb(found)
   end
   local stop = from_server.ask(bufnr, fresh == true, function(tree, server, why)
@@ -140,7 +143,7 @@ function M.of_buffer(bufnr, cb, fresh, try)
       if tree and #found.tree == 0 then
         found = { tree = {}, by = 'server', name = server }
       end
-      found.why = why or found.why
+      found.failed, found.why = why ~= nil, why or found.why
       finish(found)
     end)
   end)

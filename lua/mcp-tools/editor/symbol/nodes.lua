@@ -69,26 +69,6 @@ local function is_made_up(name)
   return name == '' or name:find('^<') ~= nil or name:find(' callback$') ~= nil
 end
 
---- Leaves out parameters, locals and what has no name; tells methods from functions.
----@param list mcp-tools.SymbolNode[]
----@param parent? mcp-tools.SymbolNode
----@return mcp-tools.SymbolNode[]
-function M.prune(list, parent)
-  local out = {}
-  for _, node in ipairs(list) do
-    local inner = parent and CODE[parent.kind]
-    if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
-      node.parent = parent
-      if node.kind == 'function' and parent and TYPES[parent.kind] then
-        node.kind = 'method'
-      end
-      node.children = M.prune(node.children, node)
-      table.insert(out, node)
-    end
-  end
-  return out
-end
-
 ---@param a mcp-tools.SymbolNode
 ---@param b mcp-tools.SymbolNode
 local function before(a, b)
@@ -103,6 +83,27 @@ local function before(a, b)
     end
   end
   return false
+end
+
+--- Leaves out parameters, locals and what has no name; tells methods from functions.
+---@param list mcp-tools.SymbolNode[]
+---@param parent? mcp-tools.SymbolNode
+---@return mcp-tools.SymbolNode[]
+function M.prune(list, parent)
+  local out = {}
+  table.sort(list, before) -- some servers sort by name
+  for _, node in ipairs(list) do
+    local inner = parent and CODE[parent.kind]
+    if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
+      node.parent = parent
+      if node.kind == 'function' and parent and TYPES[parent.kind] then
+        node.kind = 'method'
+      end
+      node.children = M.prune(node.children, node)
+      table.insert(out, node)
+    end
+  end
+  return out
 end
 
 ---@param outer mcp-tools.SymbolNode

@@ -80,6 +80,7 @@ end
 ---@field bufnr integer?
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
+---@field write boolean? else as for all
 
 ---@class mcp-tools.FileEdited: mcp-tools.Edited
 ---@field written boolean
@@ -93,6 +94,7 @@ end
 ---@field changedtick integer? of the text that they are for
 ---@field bufnr integer
 ---@field new boolean it was not loaded before
+---@field write boolean?
 ---@field state mcp-tools.DiskState?
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
@@ -107,7 +109,13 @@ local function gather(items, cb)
       return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffer_change.label(bufnr))))
     end
     seen[bufnr] = true
-    local target = { edits = item.edits, changedtick = item.changedtick, bufnr = bufnr, new = new }
+    local target = {
+      edits = item.edits,
+      changedtick = item.changedtick,
+      bufnr = bufnr,
+      new = new,
+      write = item.write,
+    }
     table.insert(targets, target)
     disk.refresh(bufnr, function(state)
       target.state = state
@@ -171,7 +179,10 @@ local function change_all(targets, write)
     end
   end
   for _, target in ipairs(targets) do
-    local wanted = write
+    local wanted = target.write
+    if wanted == nil then
+      wanted = write
+    end
     if wanted == nil then
       wanted = target.new
     end
@@ -194,7 +205,7 @@ local function meant_for_now(item)
     return item
   end
   local tick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
-  return { bufnr = bufnr, edits = item.edits, changedtick = tick }
+  return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write }
 end
 
 --- Edits several files, all or none. Those that are not open are loaded where nobody sees them, and written. The

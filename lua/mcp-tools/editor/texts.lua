@@ -71,7 +71,7 @@ function M.of(ctx, list)
     for _, path in ipairs(on_disk) do
       read.read(path, M.MAX_FILE, function(bytes, err)
         if bytes and not bytes:sub(1, LOOK):find('%z') then
-          texts[path] = { text = bytes, unsaved = false }
+          texts[path] = { text = (bytes:gsub('\r\n', '\n')), unsaved = false }
         elseif err and err.code == 'too_large' then
           texts[path] = false
         end

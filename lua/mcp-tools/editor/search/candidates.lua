@@ -82,10 +82,9 @@ local function by_git(ctx, place, query, text)
   end
   local done = git.await(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT })
   local names = names_of(done)
-  return names
-    and vim.tbl_map(function(name)
-      return vim.trim(top.stdout) .. '/' .. name
-    end, names)
+  return names and vim.tbl_map(function(name)
+    return vim.trim(top.stdout) .. '/' .. name
+  end, names)
 end
 
 --- Files that may hold the query.

@@ -96,13 +96,6 @@ function M.place(found)
   return lines, place_of(lines, found.node), vim.bo[bufnr].filetype
 end
 
---- Does nobody but tools know of the buffer? Then its file is what counts.
----@param bufnr integer
----@return boolean
-local function is_unseen(bufnr)
-  return not vim.bo[bufnr].buflisted and not vim.bo[bufnr].modified and #vim.fn.win_findbuf(bufnr) == 0
-end
-
 --- Applies edits to a symbol's file.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param found mcp-tools.PickedSymbol
@@ -111,9 +104,10 @@ end
 ---@return mcp-tools.Error? err
 function M.apply(ctx, found, edits)
   local bufnr = found.source.bufnr
-  local items = { { bufnr = bufnr, edits = edits, changedtick = found.source.file.changedtick } }
+  local tick = found.source.file.changedtick
+  local items = { { bufnr = bufnr, edits = edits, changedtick = tick, write = buffers.is_unseen(bufnr) } }
   local files, err = ctx:await(function(done)
-    edit.apply_all(items, { ctx = ctx, write = is_unseen(bufnr) }, done)
+    edit.apply_all(items, { ctx = ctx }, done)
   end)
   if not files then
     return nil, err

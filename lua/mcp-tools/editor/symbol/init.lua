@@ -40,7 +40,11 @@ local kept = {}
 ---@return mcp-tools.SymbolFile?
 local function known(bufnr)
   local file = kept[bufnr]
-  if file and file.changedtick == api.nvim_buf_get_changedtick(bufnr) and file.servers == from_server.servers(bufnr) then
+  if
+    file
+    and file.changedtick == api.nvim_buf_get_changedtick(bufnr)
+    and file.servers == from_server.servers(bufnr)
+  then
     return file
   end
 end

@@ -32,7 +32,11 @@ local function overview_of(each)
   end)
   local made = {}
   -- As the text is now: what was loaded for this goes before the answer is put together.
-  for key, opts in pairs({ full = {}, plain = { small = false }, top = { depth = 1, small = false, signatures = false } }) do
+  for key, opts in pairs({
+    full = {},
+    plain = { small = false },
+    top = { depth = 1, small = false, signatures = false },
+  }) do
     opts.filetype = filetype
     made[key] = outline.rows(each.file.tree, source.lines_of(each.bufnr), opts)
   end

@@ -42,7 +42,8 @@ local function of_project(ctx, path)
   elseif found.total ~= 1 then
     project.drop(found)
     if found.total == 0 and found.incomplete then
-      return nil, errors.new('busy', ('symbol: %q was not found, but %s; try again'):format(path.given, found.incomplete))
+      return nil,
+        errors.new('busy', ('symbol: %q was not found, but %s; try again'):format(path.given, found.incomplete))
     elseif found.total == 0 then
       local text = 'symbol: there is no %q in the project; symbol_find with substring finds what comes near'
       return nil, errors.new('not_found', text:format(path.given))

@@ -184,7 +184,8 @@ function M.find(ctx, picked)
   local readable = {}
   for path, list in pairs(found) do
     local ok, why = target.may_read(ctx, path)
-    local file = { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = not ok and why or nil }
+    local file =
+      { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = not ok and why or nil }
     table.insert(made.files, file)
     made.total = made.total + #list
     if ok then

@@ -110,20 +110,25 @@ end
 ---@param line string
 ---@param row integer
 ---@param found fun(match: mcp-tools.search.Match): boolean?
+---@param pause fun()
 ---@return boolean? enough
-function Matcher:in_line(line, row, found)
+function Matcher:in_line(line, row, found, pause)
   local first, last = self.compiled.regex:match_str(line)
   local count = 0
   while first and first >= 0 do
     if last > first and found({ row = row, col = first, end_row = row, end_col = last }) then
       return true
     end
-    count = count + 1
-    local place = vim.fn.matchstrpos(line, self.compiled.text, 0, count + 1)
-    first, last = place[2], place[3]
-    if first and first <= (last and last - 1 or 0) and count > 1000 then
+    local from = last > first and last or last + 1
+    if from > #line then
       return
     end
+    count = count + 1
+    if count % 100 == 0 then
+      pause()
+    end
+    -- With a count the text before still counts for `^` and edges of words.
+    first, last = unpack(vim.fn.matchstrpos(line, self.compiled.text, from, 1), 2, 3)
   end
 end
 
@@ -142,7 +147,7 @@ function Matcher:each(text, found, pause)
     if stop - at <= MAX_LINE then
       local line = text:sub(at, stop - 1)
       line = line:sub(-1) == '\r' and line:sub(1, -2) or line
-      if self:in_line(line, row, found) then
+      if self:in_line(line, row, found, pause) then
         return
       end
     end

@@ -156,14 +156,16 @@ function M.insert(lines, at, text, where, filetype)
   local new = indented(split(text), indent_of(lines[at.row + 1]), nil)
   local above, at_top = blanks(lines, top - 1, -1)
   local below, at_end = blanks(lines, at.end_row + 1, 1)
-  local single = at.row == at.end_row and #new == 1
   local gap
-  if single and math.min(at_top and 0 or above, at_end and 0 or below) == 0 then
-    gap = 0
+  if where == 'before' then
+    gap = at_top and below or above
   else
-    gap = math.max(1, at_top and 0 or above, at_end and 0 or below)
-    gap = math.min(gap, 2)
+    gap = at_end and above or below
   end
+  if at.row ~= at.end_row or #new > 1 then
+    gap = math.max(gap, 1)
+  end
+  gap = math.min(gap, 2)
   local space = ('\n'):rep(gap)
   if where == 'before' then
     return edit(top, 0, top, 0, table.concat(new, '\n') .. '\n' .. space)
@@ -187,9 +189,10 @@ function M.delete(lines, at, filetype)
   local above, at_top = blanks(lines, top - 1, -1)
   local below, at_end = blanks(lines, at.end_row + 1, 1)
   local first, last = top, at.end_row
+  local opener = not at_top and #indent_of(lines[top - above]) < #indent_of(lines[at.row + 1])
   if at_end then
     first = top - above
-  elseif at_top or below > 0 and below <= above then
+  elseif at_top or opener and above == 0 or below > 0 and below <= above then
     last = last + below
   elseif above > 0 and above < below then
     first = top - above

@@ -50,7 +50,7 @@ local function parameter(part, type_first)
   local head = vim.trim(part:match('^[^=:]*'))
   local stars, name = head:match('^([*.&]*)([%w_$\128-\255]+)')
   if type_first then
-    name = head:gsub('%b[]', ''):match('([%w_$]+)%s*$') or name
+    name = head:match('%(%s*%*%s*([%w_$]+)%s*%)') or head:gsub('%b[]', ''):match('([%w_$]+)%s*$') or name
   else
     for _, word in ipairs({ 'mut', 'public', 'private', 'protected', 'readonly', 'final' }) do
       name = name == word and head:match('^' .. word .. '%s+([%w_$]+)') or name
@@ -86,6 +86,29 @@ local function parameters(inner, type_first)
   return table.concat(names, ', ')
 end
 
+--- What stands in brackets; those in quotes do not count.
+---@param text string
+---@param from integer of the first one
+---@return string? inner
+local function brackets(text, from)
+  local depth, quote = 0, nil
+  for at = from, #text do
+    local char = text:sub(at, at)
+    if quote then
+      quote = char ~= quote and quote or nil
+    elseif char == '"' or char == "'" then
+      quote = char
+    elseif char == '(' then
+      depth = depth + 1
+    elseif char == ')' then
+      depth = depth - 1
+      if depth == 0 then
+        return text:sub(from + 1, at - 1)
+      end
+    end
+  end
+end
+
 --- The parameters behind the name of a function, in brackets.
 ---@param node mcp-tools.SymbolNode
 ---@param lines_of mcp-tools.LinesOf
@@ -103,14 +126,15 @@ function M.signature(node, lines_of, filetype)
   if last and not text:sub(1, last):find('\n') then
     text = text:sub(last + 1)
   end
-  local list = text:match('^%s*%b<>%s*(%b())')
-    or text:match('^%s*(%b())')
-    or text:match('^%s*[:=]?=?%s*function%s*(%b())')
-    or text:match('^%s*=%s*a?s?y?n?c?%s*(%b())%s*[:=]')
+  local from = text:match('^%s*%b<>%s*()%(')
+    or text:match('^%s*()%(')
+    or text:match('^%s*[:=]?=?%s*function%s*()%(')
+    or text:match('^%s*=%s*a?s?y?n?c?%s*()%(')
+  local list = from and brackets(text, from)
   if not list then
     return '()'
   end
-  return '(' .. parameters(list:sub(2, -2):gsub('%-%-[^\n]*', ''), TYPE_FIRST[filetype] == true) .. ')'
+  return '(' .. parameters(list, TYPE_FIRST[filetype] == true) .. ')'
 end
 
 ---@param node mcp-tools.SymbolNode

@@ -150,8 +150,10 @@ function M.find(ctx, path, place, opts)
   if not text then
     return nil, err
   end
+  -- Servers look for the beginnings of words, each in its way.
+  local all = opts.substring or next(named) == nil
   for _, file in ipairs(text.files) do
-    if not filetypes[filetype_of(file.path)] and holds_all(file.text, path) then
+    if (all or not filetypes[filetype_of(file.path)]) and holds_all(file.text, path) then
       texts[file.path] = file
     end
   end

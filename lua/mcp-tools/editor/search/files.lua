@@ -1,4 +1,4 @@
---- Files of a folder: what git knows or would add, else all but hidden ones.
+--- Files of a place that globs take, and which of them may be read.
 ---
 --- Receives: a file or folder, globs.
 --- Sends: paths that may be read, sorted, and those that may not with the reason.
@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local git = require('mcp-tools.editor.git')
+local file_names = require('mcp-tools.editor.file_names')
 local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')
 local turns = require('mcp-tools.util.turns')
@@ -17,10 +17,6 @@ local M = {}
 
 --- Beyond it a search takes longer than anybody waits.
 M.MAX_FILES = 100000
---- Bytes that git may print of names.
-local MAX_NAMES = 16 * 1024 * 1024
---- Folders of packages and builds, where nothing else says what to leave out.
-local LEFT_OUT = { node_modules = true, __pycache__ = true, ['site-packages'] = true, target = true }
 --- Globs of one call.
 local MAX_GLOBS = 50
 
@@ -86,52 +82,6 @@ function M.matcher(globs)
   end
 end
 
---- All files below a folder, by looking.
----@param ctx mcp-tools.Ctx
----@param top string
----@return string[] relative
----@return boolean cut
-local function walk(ctx, top)
-  local found, todo, pause = {}, { '' }, turns.of(ctx)
-  while #todo > 0 do
-    local folder = table.remove(todo)
-    local entries = ctx:await(function(done)
-      uv.fs_scandir(top .. '/' .. folder, function(_, handle)
-        vim.schedule(function()
-          done(handle)
-        end)
-      end)
-    end)
-    while entries do
-      local name, kind = uv.fs_scandir_next(entries)
-      if not name then
-        break
-      elseif kind == 'directory' and name:sub(1, 1) ~= '.' and not LEFT_OUT[name] then
-        table.insert(todo, folder .. name .. '/')
-      elseif kind == 'file' and name:sub(1, 1) ~= '.' then
-        table.insert(found, folder .. name)
-      end
-      if #found >= M.MAX_FILES then
-        return found, true
-      end
-    end
-    pause()
-  end
-  return found, false
-end
-
----@param ctx mcp-tools.Ctx
----@param top string
----@return string[]? relative
-local function by_git(ctx, top)
-  local args = { 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate' }
-  local done = git.await(args, { ctx = ctx, cwd = top, limit = MAX_NAMES })
-  if not done.ok then
-    return nil
-  end
-  return vim.split(done.stdout, '\0', { plain = true, trimempty = true })
-end
-
 --- Judges paths one after the other, and tells why some are withheld.
 ---@param ctx mcp-tools.Ctx
 ---@param place mcp-tools.search.Place
@@ -163,10 +113,7 @@ function M.list(ctx, place, globs)
   if not takes then
     return nil, err
   end
-  local names, cut = by_git(ctx, place.path), false
-  if not names then
-    names, cut = walk(ctx, place.path)
-  end
+  local names, _, cut = file_names.list(ctx, place.path, {})
   local found, pause = {}, turns.of(ctx)
   for i, name in ipairs(names) do
     if takes(name) then

@@ -30,6 +30,7 @@ describe('a regular expression', function()
       { 'fo{1,}?', 'foo', { 'fo' } },
       { 'a{b}', 'a{b} ab', { 'a{b}' } },
       { '\\bword\\b', 'word words sword word', { 'word', 'word' } },
+      { '\\bpost\\b', 'äpost postä post', { 'post' } },
       { '\\Bord', 'word ord', { 'ord' } },
       { '^x|y$', 'x x y y', { 'x', 'y' } },
       { '(?:a|b)c', 'ac bc cc', { 'ac', 'bc' } },

@@ -14,8 +14,10 @@ local MAX = 1000
 --- Of a count: the automaton grows with it.
 local MAX_REPEAT = 1000
 
-local WORD_EDGE = '%(\\w@1<=\\w@!|\\w@1<!\\w@=)'
-local NO_WORD_EDGE = '%(\\w@1<=\\w@=|\\w@1<!\\w@!)'
+--- What words are made of, beyond ASCII too.
+local W = '%(\\w|[^\\x01-\\x7f])'
+local WORD_EDGE = ('%%(%s@4<=%s@!|%s@4<!%s@=)'):format(W, W, W, W)
+local NO_WORD_EDGE = ('%%(%s@4<=%s@=|%s@4<!%s@!)'):format(W, W, W, W)
 
 --- Of `\d` and the like, alone.
 local CLASSES = { d = '\\d', D = '\\D', w = '\\w', W = '\\W', s = '[ \\t\\r]', S = '[^ \\t\\r]', h = '[ \\t]' }

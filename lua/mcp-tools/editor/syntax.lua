@@ -57,8 +57,9 @@ end
 ---@param source integer|string a loaded buffer, or text
 ---@param lang string as `language` gave it
 ---@param cb fun(root: TSNode?, why: string?)
-function M.parse(source, lang, cb)
-  if not NEW then
+---@param now? boolean in one go, before this returns
+function M.parse(source, lang, cb, now)
+  if not NEW and not now then
     return in_slices(lang, source, cb)
   end
   local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
@@ -66,18 +67,23 @@ function M.parse(source, lang, cb)
   if not ok or not parser then
     return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
   end
-  parser:parse(nil, function(err, trees)
+  local function take(err, trees)
     local tree = not err and trees and (trees[1] or select(2, next(trees)))
     cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
-  end)
+  end
+  if now then
+    return take(nil, parser:parse())
+  end
+  parser:parse(nil, take)
 end
 
 --- Goes through an iterator in slices.
 ---@param next_one fun(): boolean takes one step; false at the end
 ---@param done fun(ok: boolean, thrown: any)
-function M.walk(next_one, done)
+---@param now? boolean in one go, before this returns
+function M.walk(next_one, done, now)
   local function slice()
-    local over = vim.uv.hrtime() + TURN
+    local over = now and math.huge or vim.uv.hrtime() + TURN
     while vim.uv.hrtime() < over do
       for _ = 1, 20 do
         local ok, more = pcall(next_one)

@@ -59,19 +59,20 @@ end
 local function shown(bufnr, node)
   local row, col, end_row, end_col = node:range()
   local count = api.nvim_buf_line_count(bufnr)
-  local function at(line, byte)
-    return ('%d:%d'):format(line + 1, position.column(bufnr, line, byte))
+  local function line_of(number)
+    return api.nvim_buf_get_lines(bufnr, number, number + 1, false)[1] or ''
   end
   if end_row >= count or end_col == 0 and end_row > row then
     end_row = math.min(end_row, count) - 1
-    end_col = #(api.nvim_buf_get_lines(bufnr, end_row, end_row + 1, false)[1] or '')
+    end_col = #line_of(end_row)
   end
-  local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+  local line = line_of(row)
   local text = row == end_row and line:sub(col + 1, end_col) or line:sub(col + 1) .. ' …'
   text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
+  local column = position.column(bufnr, row, col)
   -- The end is the last character of it.
-  local last = math.max(end_col - 1, row == end_row and col or 0)
-  return ('%s-%s %s'):format(at(row, col), at(end_row, last), text)
+  local last = math.max(position.characters(line_of(end_row):sub(1, end_col)), row == end_row and column or 1)
+  return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
 end
 
 --- The nodes around a place.

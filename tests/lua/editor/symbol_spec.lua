@@ -49,7 +49,10 @@ local PYTHON = table.concat({
 }, '\n')
 
 describe('a name path', function()
-  local top = nodes.prune(from_lines.tree(split(PYTHON)))
+  local top
+  from_lines.ask(split(PYTHON), function(tree)
+    top = nodes.prune(tree)
+  end, true)
 
   local function one(text)
     local found, err = name_path.one(top, assert(name_path.parse(text, 'symbol')), 'symbol', 'a.py')

@@ -49,19 +49,24 @@ after_each(project.close)
 describe('file_search', function()
   it('gives the total, and the path of a file once', function()
     t.eq(
-      table.concat({
-        '6 matches in 2 files',
-        'a.lua',
-        '  1:7: local post = 1',
-        '  2:8: return post -- posts',
-        'src/b.py',
-        '  1:5: def post():',
-        '  2:13: return "post äpost"',
-      }, '\n'):gsub('2:13: return', '2:13:     return'),
+      table
+        .concat({
+          '6 matches in 2 files',
+          'a.lua',
+          '  1:7: local post = 1',
+          '  2:8: return post -- posts',
+          'src/b.py',
+          '  1:5: def post():',
+          '  2:13: return "post äpost"',
+        }, '\n')
+        :gsub('2:13: return', '2:13:     return'),
       (search({ query = 'post' }))
     )
     t.matches('^4 matches in 2 files\n', (search({ query = 'post', word = true })))
-    t.matches('^2 matches in 1 files\nsrc/b.py\n', (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true })))
+    t.matches(
+      '^2 matches in 1 files\nsrc/b.py\n',
+      (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true }))
+    )
     t.matches('^3 matches in 1 files\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
     t.eq('0 matches in 0 files', (search({ query = 'none' })))
     t.matches('regex=true', (search({ query = 'po.+t' })))
@@ -102,11 +107,17 @@ describe('file_search', function()
     end
     project.write('many.txt', table.concat(lines, '\n'))
     local text = search({ query = 'needle', limit = 2, offset = 1 })
-    t.matches('^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: needle 3 x+$', text)
+    t.matches(
+      '^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: needle 3 x+$',
+      text
+    )
     text = search({ query = 'needle', limit = 2, context = 20 })
     t.matches('  22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })
-    t.eq('3000 matches in 1 files\nmany.txt: 3000\n(too much for lines, so counts per file; narrow it with path, globs or limit)', text)
+    t.eq(
+      '3000 matches in 1 files\nmany.txt: 3000\n(too much for lines, so counts per file; narrow it with path, globs or limit)',
+      text
+    )
     t.ok(#search({ query = 'needle', limit = 300 }) <= 24000 + 200)
   end)
 
@@ -166,7 +177,10 @@ describe('file_replace', function()
     t.eq('validation_error', select(2, replace(args)).code)
     args.expected_count = 5
     local _, err = replace(args)
-    t.eq({ 'stale', 'expected_count is 5, but there are 6; nothing was replaced, make a dry run again' }, { err.code, err.message })
+    t.eq(
+      { 'stale', 'expected_count is 5, but there are 6; nothing was replaced, make a dry run again' },
+      { err.code, err.message }
+    )
     t.eq(before, disk('a.lua') .. disk('src/b.py'))
   end)
 
@@ -182,7 +196,10 @@ describe('file_replace', function()
   end)
 
   it('takes groups, and text of several lines', function()
-    t.matches('"post äpost" → %[post äpost%]', (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', '')))
+    t.matches(
+      '"post äpost" → %[post äpost%]',
+      (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', ''))
+    )
     replace({ query = '"(.*)"', replacement = '[$1]', regex = true, dry_run = false, expected_count = 1 })
     t.eq('def post():\n    return [post äpost]\n', disk('src/b.py'))
     project.write('dos.txt', 'one\r\ntwo\r\nthree\r\n')

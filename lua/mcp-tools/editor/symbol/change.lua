@@ -21,8 +21,8 @@ local api = vim.api
 
 local M = {}
 
---- Larger files are not read while the person waits.
-local MAX_PREVIEW = 4 * 1024 * 1024
+--- Bytes. Larger files are not looked through while the person waits.
+local MAX_PREVIEW = 512 * 1024
 
 --- How lines change: `make(lines, place, filetype)`.
 ---@alias mcp-tools.SymbolEdits fun(lines: string[], at: mcp-tools.SymbolPlace, filetype: string): mcp-tools.Edit[]
@@ -132,7 +132,9 @@ end
 ---@return string[]? lines
 ---@return string filetype_or_fault
 local function text_of(bufnr, path)
-  if bufnr then
+  if bufnr and buffers.size(bufnr) > MAX_PREVIEW and not symbol.now(bufnr) then
+    return nil, 'the text is too large'
+  elseif bufnr then
     return api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   end
   local bytes, fault = read_now(path or '', MAX_PREVIEW + 1)
@@ -166,11 +168,8 @@ function M.preview(args, make)
   if not file then
     symbol.of_text(lines, filetype, function(found)
       file = found
-    end)
+    end, true)
     note = file and ('Found by %s; a language server may draw its borders otherwise.\n'):format(symbol.by(file)) or ''
-  end
-  if not file then
-    return ('The difference is not known yet: %s is still being looked for'):format(args.symbol)
   end
   local root = project.root()
   local name = target.path and access.shown(target.path, root) or ('buffer %d'):format(target.bufnr)

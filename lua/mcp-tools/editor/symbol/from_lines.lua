@@ -6,8 +6,12 @@
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local symbols = require('mcp-tools.editor.symbols')
+local syntax = require('mcp-tools.editor.syntax')
 
 local M = {}
+
+--- Lines that are looked at in one go; of each so many symbols are found at most.
+local STEP = 20
 
 --- Words before the name that tell what it is.
 local KINDS = { 'class', 'struct', 'interface', 'enum', 'trait', 'impl', 'module', 'namespace', 'type' }
@@ -60,27 +64,42 @@ local function end_of(lines, first)
   return last
 end
 
---- Finds the symbols.
 ---@param lines string[]
----@return mcp-tools.SymbolNode[]
-function M.tree(lines)
-  local list = {}
-  for _, found in ipairs(symbols.of_lines(lines)) do
-    local line = lines[found.line]
-    local last = end_of(lines, found.line)
-    local at = line:find(found.name, 1, true) or 1
-    table.insert(list, {
-      name = found.name,
-      kind = kind_of(line:sub(1, at - 1)),
-      line = found.line,
-      end_line = last,
-      range = { found.line - 1, #line:match('^%s*'), last - 1, #lines[last] },
-      at = { found.line - 1, at - 1 },
-      units = 'utf-8',
-      children = {},
-    })
-  end
-  return nodes.nest(list)
+---@param found mcp-tools.Symbol
+---@return mcp-tools.SymbolNode
+local function node_of(lines, found)
+  local line = lines[found.line]
+  local last = end_of(lines, found.line)
+  local at = line:find(found.name, 1, true) or 1
+  return {
+    name = found.name,
+    kind = kind_of(line:sub(1, at - 1)),
+    line = found.line,
+    end_line = last,
+    range = { found.line - 1, #line:match('^%s*'), last - 1, #lines[last] },
+    at = { found.line - 1, at - 1 },
+    units = 'utf-8',
+    children = {},
+  }
+end
+
+--- Finds the symbols, in slices. `cb` is called on the main loop, perhaps before this returns.
+---@param lines string[]
+---@param cb fun(tree: mcp-tools.SymbolNode[])
+---@param now? boolean in one go, before this returns
+function M.ask(lines, cb, now)
+  local list, first = {}, 1
+  syntax.walk(function()
+    local last = math.min(first + STEP - 1, #lines)
+    for _, found in ipairs(symbols.of_lines(vim.list_slice(lines, first, last))) do
+      found.line = found.line + first - 1
+      table.insert(list, node_of(lines, found))
+    end
+    first = last + 1
+    return first <= #lines
+  end, function()
+    cb(nodes.nest(list))
+  end, now)
 end
 
 return M

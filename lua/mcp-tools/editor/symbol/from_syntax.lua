@@ -204,7 +204,8 @@ end
 ---@param source integer|string a loaded buffer, or text
 ---@param filetype string
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
-function M.ask(source, filetype, cb)
+---@param now? boolean in one go, before this returns
+function M.ask(source, filetype, cb, now)
   local lang, why = syntax.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
@@ -248,8 +249,8 @@ function M.ask(source, filetype, cb)
         spread(list, last)
       end
       cb(nodes.nest(list), lang)
-    end)
-  end)
+    end, now)
+  end, now)
 end
 
 return M

@@ -87,24 +87,28 @@ end
 ---@param source integer|string[]
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
-local function by_text(source, filetype, cb)
+---@param now? boolean
+local function by_text(source, filetype, cb, now)
   local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
   from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
-    if tree and (#tree > 0 or lang ~= 'markdown') then
+    if tree then
       return cb({ tree = nodes.prune(tree), by = 'treesitter', name = lang })
     elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
       return cb({ tree = {}, by = 'lines', why = why })
     end
-    cb({ tree = nodes.prune(from_lines.tree(lines_of(source))), by = 'lines', why = why })
-  end)
+    from_lines.ask(lines_of(source), function(found)
+      cb({ tree = nodes.prune(found), by = 'lines', why = why })
+    end, now)
+  end, now)
 end
 
---- Symbols of text that is in no buffer.
+--- Symbols of text that is in no buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param lines string[]
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
-function M.of_text(lines, filetype, cb)
-  by_text(lines, filetype, cb)
+---@param now? boolean in one go, before this returns: for small texts
+function M.of_text(lines, filetype, cb, now)
+  by_text(lines, filetype, cb, now)
 end
 
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.

@@ -107,10 +107,7 @@ describe('file_search', function()
     end
     project.write('many.txt', table.concat(lines, '\n'))
     local text = search({ query = 'needle', limit = 2, offset = 1 })
-    t.matches(
-      '^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: needle 3 x+$',
-      text
-    )
+    t.matches('^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: ', text)
     text = search({ query = 'needle', limit = 2, context = 20 })
     t.matches('  22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })

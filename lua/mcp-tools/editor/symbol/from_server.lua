@@ -114,7 +114,7 @@ end
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) no server: neither
 ---@return fun() cancel
 function M.ask(bufnr, fresh, cb)
-  local over, stop, id, limit, asked = false, nil, nil, nil, nil
+  local over, stop, id, limit, asked = false
   local function finish(...)
     if over then
       return

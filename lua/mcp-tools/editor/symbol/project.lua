@@ -1,4 +1,4 @@
---- Symbols of the project by name: its language servers say in which files, else files that hold the word are looked at.
+--- Symbols of the project by name: language servers say in which files, else those that hold the word are looked at.
 ---
 --- Receives: a name path, a place; the ctx of a `run` tool.
 --- Sends: the symbols that are meant, with the buffers or texts that they stand in.
@@ -22,7 +22,7 @@ local M = {}
 local METHOD = 'workspace/symbol'
 --- Files of one call; a name that is in more of them says little.
 local MAX_FILES = 100
---- Files without a running server that are loaded, so that theirs starts; where there are more, their text is looked at.
+--- Files without a running server that are loaded, so that theirs starts; of more of them the text is looked at.
 local MAX_LOADED = 20
 
 ---@class mcp-tools.Hits symbols of one file

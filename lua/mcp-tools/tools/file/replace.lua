@@ -13,7 +13,7 @@ return {
     .. ' dry_run=false with expected_count, and ids for some of them. Nothing is replaced when the count or an id does'
     .. ' not fit. One undo block per file; open files are left unsaved.',
   args = {
-    query = { type = 'string', description = 'Text to find, as it stands unless regex', required = true, minLength = 1 },
+    query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
     replacement = {
       type = 'string',
       description = 'What takes its place; with regex $1 to $9 are groups, $0 all, $$ a dollar',

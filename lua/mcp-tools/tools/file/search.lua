@@ -15,7 +15,7 @@ return {
     .. ' `line:column: text` (from 1, in characters). Ignored and sensitive files are left out. Too many matches come'
     .. ' as counts per file.',
   args = {
-    query = { type = 'string', description = 'Text to find, as it stands unless regex', required = true, minLength = 1 },
+    query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
     path = { type = 'string', description = 'File or folder to search; default: the project' },
     globs = {
       type = 'array',

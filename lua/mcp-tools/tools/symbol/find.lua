@@ -33,7 +33,7 @@ return {
     if not path then
       return ctx(nil, err)
     end
-    local place, found = nil, nil
+    local place, found
     if not args.bufnr then
       place, err = search_files.place(ctx, args.path)
       if not place then

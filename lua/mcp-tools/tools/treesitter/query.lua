@@ -6,8 +6,8 @@ return {
   name = 'treesitter_query',
   title = 'Run a treesitter query',
   description = 'Runs a treesitter query, such as `(function_declaration name: (_) @name)`, and lists what it captures:'
-    .. ' `@capture line:column-line:column text`. Lines and columns count from 1, columns in characters. treesitter_scope'
-    .. ' tells the names of nodes.',
+    .. ' `@capture line:column-line:column text`. Lines and columns count from 1, columns in characters.'
+    .. ' treesitter_scope tells the names of nodes.',
   args = {
     query = { type = 'string', description = 'The query', required = true, minLength = 1, maxLength = 10000 },
     path = { type = 'string', description = 'Path of the file; it need not be open' },

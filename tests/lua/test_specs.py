@@ -20,15 +20,14 @@ SLOW = (
     "editor/lsp/core_spec.lua",
     "editor/process_spec.lua",
     "prompts/prompts_spec.lua",
-    "tools/file_move_spec.lua",
-    "tools/symbol_python_spec.lua",
-    "tools/symbol_typescript_spec.lua",
     "tools/dap/breakpoints_spec.lua",
     "tools/dap/configurations_spec.lua",
     "tools/dap/end_spec.lua",
     "tools/dap/person_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
+    "tools/symbol_python_spec.lua",
+    "tools/symbol_typescript_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [

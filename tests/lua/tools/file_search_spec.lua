@@ -112,7 +112,8 @@ describe('file_search', function()
     t.matches('  22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })
     t.eq(
-      '3000 matches in 1 files\nmany.txt: 3000\n(too much for lines, so counts per file; narrow it with path, globs or limit)',
+      '3000 matches in 1 files\nmany.txt: 3000\n'
+        .. '(too much for lines, so counts per file; narrow it with path, globs or limit)',
       text
     )
     t.ok(#search({ query = 'needle', limit = 300 }) <= 24000 + 200)

@@ -120,8 +120,8 @@ end
 --- What was loaded for a call alone goes with it.
 ---@param source mcp-tools.SymbolSource
 function M.drop(source)
-  if source.new and vim.api.nvim_buf_is_valid(source.bufnr) and #vim.fn.win_findbuf(source.bufnr) == 0 then
-    pcall(vim.api.nvim_buf_delete, source.bufnr, {})
+  if source.new then
+    open.drop(source.bufnr)
   end
 end
 

@@ -4,6 +4,7 @@
 --- Sends: lines such as `Ledger [class] 25-67` and `  post_entry(account, amount) 33`.
 --- Does not know about: files, limits of answers.
 
+local ladder = require('mcp-tools.editor.ladder')
 local position = require('mcp-tools.editor.lsp.position')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -179,19 +180,23 @@ end
 ---@param list mcp-tools.SymbolNode[]
 ---@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts
----@param out string[]
+---@param out string[]|{ bytes: integer }
 ---@param level integer
 local function add(list, lines_of, opts, out, level)
   local indent = ('  '):rep(level)
   local run, kind = {}, nil
   local function flush()
     if #run > 0 then
-      table.insert(out, ('%s%s [%s]'):format(indent, table.concat(run, ', '), kind))
+      local text = ('%s%s [%s]'):format(indent, table.concat(run, ', '), kind)
+      table.insert(out, text)
+      out.bytes = out.bytes + #text + 1
       run = {}
     end
   end
   for _, node in ipairs(list) do
-    if SMALL[node.kind] and #node.children == 0 then
+    if out.bytes > ladder.MAX_BYTES then
+      break -- it is going to be told in a shorter way
+    elseif SMALL[node.kind] and #node.children == 0 then
       if node.kind ~= kind or #table.concat(run, ', ') > MAX_ROW then
         flush()
       end
@@ -201,7 +206,9 @@ local function add(list, lines_of, opts, out, level)
       end
     else
       flush()
-      table.insert(out, indent .. row(node, lines_of, opts))
+      local text = indent .. row(node, lines_of, opts)
+      table.insert(out, text)
+      out.bytes = out.bytes + #text + 1
       if not opts.depth or level + 1 < opts.depth then
         add(node.children, lines_of, opts, out, level + 1)
       end
@@ -210,13 +217,13 @@ local function add(list, lines_of, opts, out, level)
   flush()
 end
 
---- The outline of a file.
+--- The outline of a file, as far as an answer can hold it and a little more.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts
 ---@return string[] rows
 function M.rows(tree, lines_of, opts)
-  local out = {}
+  local out = { bytes = 0 }
   add(tree, lines_of, opts, out, 0)
   return out
 end

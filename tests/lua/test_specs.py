@@ -39,6 +39,8 @@ SLOW = (
     "tools/lsp_cold_typescript_spec.lua",
     "tools/lsp_python_spec.lua",
     "tools/lsp_typescript_spec.lua",
+    "tools/symbol_python_spec.lua",
+    "tools/symbol_typescript_spec.lua",
 )
 """They start processes, or wait for one that does not answer."""
 SPECS = [

@@ -94,6 +94,14 @@ function M.some_lines(bufnr, first, max_lines, max_bytes)
   return api.nvim_buf_get_lines(bufnr, before, before + count, false), before + count < total
 end
 
+--- Does nobody but tools know of a loaded buffer? Then its file is what counts.
+---@param bufnr integer
+---@return boolean
+function M.is_unseen(bufnr)
+  local options = vim.bo[bufnr]
+  return not options.buflisted and not options.modified and #vim.fn.win_findbuf(bufnr) == 0
+end
+
 --- What `path` or `bufnr` names.
 ---@param args { path: string?, bufnr: integer? } `bufnr` 0 is the current one
 ---@return { bufnr: integer?, path: string? }? found a path without `bufnr` is not loaded

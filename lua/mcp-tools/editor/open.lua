@@ -95,4 +95,18 @@ function M.load(path, cb)
   end)
 end
 
+--- Unloads a buffer that was loaded for one call and that nobody sees, so that no server keeps it.
+---@param bufnr integer
+function M.drop(bufnr)
+  if not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
+    return
+  elseif vim.fn.has('nvim-0.11') == 0 then
+    -- There the answer to a question for colours that is under way would fail where the person sees it.
+    for _, client in ipairs(vim.lsp.get_clients({ bufnr = bufnr })) do
+      pcall(vim.lsp.semantic_tokens.stop, bufnr, client.id)
+    end
+  end
+  pcall(api.nvim_buf_delete, bufnr, {})
+end
+
 return M

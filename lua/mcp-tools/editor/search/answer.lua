@@ -1,0 +1,158 @@
+--- What a search has found, as text: the path of a file once, then `line:column: text` for each place.
+---
+--- Receives: places per file.
+--- Sends: text that stays within bounds.
+--- Does not know about: how it was searched.
+
+local ladder = require('mcp-tools.editor.ladder')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.files.redact')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- Characters of a line that are shown, and of them before a match.
+local MAX_LINE, BEFORE = 200, 80
+
+--- Lines of a text by number, found as they are asked for.
+---@param text string
+---@return fun(row: integer): string? from 0
+function M.rows(text)
+  local starts, last = { [0] = 1 }, 0
+  return function(row)
+    while last < row do
+      local stop = text:find('\n', starts[last], true)
+      if not stop or stop == #text then
+        return nil
+      end
+      last = last + 1
+      starts[last] = stop + 1
+    end
+    local from = starts[row]
+    local stop = text:find('\n', from, true) or #text + 1
+    return (text:sub(from, stop - 1):gsub('\r$', ''))
+  end
+end
+
+--- A line as it is shown: cut where it is long, so that the match can be seen.
+---@param line string
+---@param col? integer bytes from 0
+---@return string
+function M.shown(line, col)
+  line = utf8.repair(line)
+  local length = position.characters(line)
+  if length > MAX_LINE then
+    local at = col and position.characters(line:sub(1, col)) or 0
+    local from = math.max(0, math.min(at - BEFORE, length - MAX_LINE))
+    line = (from > 0 and '…' or '')
+      .. vim.fn.strcharpart(line:gsub('%z', '\n'), from, MAX_LINE)
+      .. (from + MAX_LINE < length and '…' or '')
+  end
+  return redact.quoted((line:gsub('%c', function(char)
+    return char == '\t' and char or '?'
+  end)))
+end
+
+---@param file mcp-tools.search.File
+---@param from integer
+---@param to integer of its matches
+---@param context integer
+---@param out string[]
+local function add(file, from, to, context, out)
+  local row_of, printed, is_match = M.rows(file.text), -1, {}
+  for i = from, to do
+    is_match[file.matches[i].row] = is_match[file.matches[i].row] or file.matches[i]
+  end
+  table.insert(out, file.shown .. (file.unsaved and ' (unsaved)' or ''))
+  for i = from, to do
+    local row = file.matches[i].row
+    if context > 0 and printed >= 0 and row - context > printed + 1 then
+      table.insert(out, '  --')
+    end
+    for each = math.max(row - context, printed + 1, 0), row + context do
+      local match, line = is_match[each], row_of(each)
+      if line and match then
+        local column = position.characters(line:sub(1, match.col)) + 1
+        table.insert(out, ('  %d:%d: %s'):format(each + 1, column, M.shown(line, match.col)))
+      elseif line then
+        table.insert(out, ('  %d- %s'):format(each + 1, M.shown(line)))
+      end
+      printed = math.max(printed, each)
+    end
+  end
+end
+
+--- The text of some of the places.
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer }
+---@param context integer
+---@return string[]
+local function places(found, opts, context)
+  local out, passed, left = {}, 0, opts.limit
+  for _, file in ipairs(found.files) do
+    local from = math.max(1, opts.offset - passed + 1)
+    local to = math.min(#file.matches, from + left - 1)
+    if from <= to and left > 0 then
+      add(file, from, to, context, out)
+      left = left - (to - from + 1)
+    end
+    passed = passed + #file.matches
+  end
+  return out
+end
+
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer }
+---@return string
+local function head(found, opts)
+  local text = ('%d%s matches in %d files'):format(found.total, found.cut and '+' or '', #found.files)
+  local last = math.min(opts.offset + opts.limit, found.total)
+  if opts.offset > 0 or last < found.total then
+    text = ('%s; %d-%d shown'):format(text, math.min(opts.offset + 1, last), last)
+    text = text .. (last < found.total and (', offset=%d goes on'):format(last) or '')
+  end
+  if found.passed > 0 then
+    text = ('%s; %d files are too large to be searched'):format(text, found.passed)
+  end
+  return text
+end
+
+--- The answer to a search.
+---@param found mcp-tools.search.Found
+---@param opts { limit: integer, offset: integer, context: integer }
+---@return string
+function M.of(found, opts)
+  local function with(context, without)
+    return {
+      without = without,
+      text = function()
+        local rows = places(found, opts, context)
+        table.insert(rows, 1, head(found, opts))
+        return table.concat(rows, '\n')
+      end,
+    }
+  end
+  local rungs = { with(opts.context) }
+  if opts.context > 0 then
+    table.insert(rungs, with(0, 'context'))
+  end
+  table.insert(rungs, {
+    without = 'lines, so counts per file',
+    text = function()
+      local rows = { head(found, { limit = math.huge, offset = 0 }) }
+      for _, file in ipairs(found.files) do
+        table.insert(rows, ('%s: %d'):format(file.shown, #file.matches))
+      end
+      return table.concat(rows, '\n')
+    end,
+  })
+  table.insert(rungs, {
+    without = 'files to be named, so the total',
+    text = function()
+      return head(found, { limit = math.huge, offset = 0 })
+    end,
+  })
+  return ladder.fit(rungs, 'narrow it with path, globs or limit')
+end
+
+return M

@@ -1,0 +1,103 @@
+--- What a replacement would do, or has done, as text.
+---
+--- Receives: occurrences per file.
+--- Sends: text that stays within bounds.
+--- Does not know about: how they were found.
+
+local ladder = require('mcp-tools.editor.ladder')
+local position = require('mcp-tools.editor.position')
+local search_answer = require('mcp-tools.editor.search.answer')
+
+local M = {}
+
+---@param plan mcp-tools.ReplacePlan
+---@param opts { limit: integer, offset: integer }
+---@param with 'text'|'ids'
+---@param regex boolean
+---@return string[]
+local function rows(plan, opts, with, regex)
+  local out, passed = {}, 0
+  for _, each in ipairs(plan.files) do
+    local named = false
+    for _, one in ipairs(each.occurrences) do
+      if passed >= opts.offset and passed < opts.offset + opts.limit then
+        if not named then
+          table.insert(out, each.file.shown .. (each.file.unsaved and ' (unsaved)' or ''))
+          named = true
+        end
+        local column = position.characters(one.line:sub(1, one.col)) + 1
+        local text = with == 'text' and ': ' .. search_answer.shown(one.line, one.col) or ''
+        if text ~= '' and regex then
+          text = text .. ' → ' .. search_answer.shown(one.new)
+        end
+        table.insert(out, ('  %s %d:%d%s'):format(one.id, one.row + 1, column, text))
+      end
+      passed = passed + 1
+    end
+  end
+  return out
+end
+
+--- The answer to a dry run.
+---@param plan mcp-tools.ReplacePlan
+---@param args { limit: integer, offset: integer, regex: boolean }
+---@return string
+function M.dry(plan, args)
+  local head = ('%d occurrences in %d files, nothing replaced yet'):format(plan.total, #plan.files)
+  if plan.total > 0 then
+    head = ('%s; apply with dry_run=false and expected_count=%d, or with ids of some'):format(head, plan.total)
+  end
+  local last = math.min(args.offset + args.limit, plan.total)
+  if args.offset > 0 or last < plan.total then
+    head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
+    head = head .. (last < plan.total and (', offset=%d goes on'):format(last) or '')
+  end
+  if plan.passed > 0 then
+    head = ('%s; %d files are too large to be searched'):format(head, plan.passed)
+  end
+  local function rung(with, without)
+    return {
+      without = without,
+      text = function()
+        local list = rows(plan, args, with, args.regex)
+        table.insert(list, 1, head)
+        return table.concat(list, '\n')
+      end,
+    }
+  end
+  return ladder.fit({
+    rung('text'),
+    rung('ids', 'the text of the lines'),
+    {
+      without = 'ids, so counts per file',
+      text = function()
+        local list = { head }
+        for _, each in ipairs(plan.files) do
+          table.insert(list, ('%s: %d'):format(each.file.shown, #each.occurrences))
+        end
+        return table.concat(list, '\n')
+      end,
+    },
+    {
+      without = 'files to be named, so the total',
+      text = function()
+        return head
+      end,
+    },
+  }, 'narrow it with path, globs or limit')
+end
+
+--- The answer to what was done.
+---@param plan mcp-tools.ReplacePlan
+---@param files mcp-tools.FileEdited[]
+---@return string
+function M.done(plan, files)
+  local list = { ('%d occurrences replaced in %d files'):format(plan.total, #plan.files) }
+  for i, each in ipairs(plan.files) do
+    local state = files[i].written and '' or #files[i].hunks == 0 and ', unchanged' or ', open and not saved'
+    table.insert(list, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
+  end
+  return table.concat(list, '\n')
+end
+
+return M

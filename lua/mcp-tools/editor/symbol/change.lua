@@ -1,0 +1,192 @@
+--- A change of one symbol: found, edited in one undo block, written where nobody has the file open.
+---
+--- Receives: `symbol`, `path` or `bufnr`, `changedtick` arguments; how the lines change.
+--- Sends: what has changed, or why nothing has; for the person the difference beforehand.
+--- Does not know about: what the change is.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local edit = require('mcp-tools.editor.edit')
+local errors = require('mcp-tools.errors')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local pick = require('mcp-tools.editor.symbol.pick')
+local position = require('mcp-tools.editor.lsp.position')
+local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
+local symbol = require('mcp-tools.editor.symbol')
+local text_edits = require('mcp-tools.editor.text_edits')
+local unified = require('mcp-tools.editor.unified')
+
+local api = vim.api
+
+local M = {}
+
+--- Bytes. Larger files are not looked through while the person waits.
+local MAX_PREVIEW = 512 * 1024
+
+--- How lines change: `make(lines, place, filetype)`.
+---@alias mcp-tools.SymbolEdits fun(lines: string[], at: mcp-tools.SymbolPlace, filetype: string): mcp-tools.Edit[]
+
+--- Arguments that all changes of symbols share.
+---@param more table
+---@return table
+function M.args(more)
+  return vim.tbl_extend('error', {
+    symbol = {
+      type = 'string',
+      description = 'Name path: `Class/method`, `/Class`, `name[2]`',
+      required = true,
+      minLength = 1,
+    },
+    path = { type = 'string', description = 'File that defines it' },
+    bufnr = { type = 'integer', description = 'Buffer that defines it, instead of path', minimum = 0 },
+    changedtick = {
+      type = 'integer',
+      description = 'Of the text that was read: refused when it has changed since',
+      minimum = 0,
+    },
+  }, more)
+end
+
+---@param lines string[]
+---@param node mcp-tools.SymbolNode
+---@return mcp-tools.SymbolPlace
+local function place_of(lines, node)
+  local row, col, end_row, end_col = unpack(node.range)
+  end_row = math.min(end_row, #lines - 1)
+  if end_col == 0 and end_row > row then -- it ends with the line before
+    end_row, end_col = end_row - 1, math.huge
+  end
+  return {
+    row = row,
+    col = position.byte(lines[row + 1] or '', col, node.units),
+    end_row = end_row,
+    end_col = position.byte(lines[end_row + 1] or '', end_col, node.units),
+  }
+end
+
+--- Finds the symbol that arguments mean.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return mcp-tools.PickedSymbol?
+---@return mcp-tools.Error? err
+function M.find(ctx, args)
+  if (args.path == nil) == (args.bufnr == nil) then
+    return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
+  end
+  local found, err = pick.find(ctx, args)
+  if not found then
+    return nil, err
+  end
+  err = edit.refusal(found.source.bufnr, args.changedtick)
+  if err then
+    return nil, err
+  end
+  return found
+end
+
+--- The lines of a symbol's file, and where it is in them.
+---@param found mcp-tools.PickedSymbol
+---@return string[] lines
+---@return mcp-tools.SymbolPlace
+---@return string filetype
+function M.place(found)
+  local bufnr = found.source.bufnr
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  return lines, place_of(lines, found.node), vim.bo[bufnr].filetype
+end
+
+--- Applies edits to a symbol's file.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param found mcp-tools.PickedSymbol
+---@param edits mcp-tools.Edit[]
+---@return table? answer
+---@return mcp-tools.Error? err
+function M.apply(ctx, found, edits)
+  local bufnr = found.source.bufnr
+  local tick = found.source.file.changedtick
+  local items = { { bufnr = bufnr, edits = edits, changedtick = tick, write = buffers.is_unseen(bufnr) } }
+  local files, err = ctx:await(function(done)
+    edit.apply_all(items, { ctx = ctx }, done)
+  end)
+  if not files then
+    return nil, err
+  end
+  local file = files[1]
+  return {
+    path = found.source.shown,
+    bufnr = bufnr,
+    symbol = found.path,
+    by = found.by,
+    hunks = file.hunks,
+    changedtick = file.changedtick,
+    written = file.written,
+    note = #file.hunks == 0 and 'the text was like that already' or nil,
+  }
+end
+
+-- What the person sees beforehand --------------------------------------------------------------------------------
+
+---@param bufnr integer?
+---@param path string?
+---@return string[]? lines
+---@return string filetype_or_fault
+local function text_of(bufnr, path)
+  if bufnr and buffers.size(bufnr) > MAX_PREVIEW and not symbol.now(bufnr) then
+    return nil, 'the text is too large'
+  elseif bufnr then
+    return api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
+  end
+  local bytes, fault = read_now(path or '', MAX_PREVIEW + 1)
+  if not bytes or #bytes > MAX_PREVIEW then
+    return nil, fault or 'the file is too large'
+  end
+  local lines = vim.split((bytes:gsub('\r\n', '\n'):gsub('\n$', '')), '\n', { plain = true })
+  return lines, vim.filetype.match({ filename = path, contents = lines }) or ''
+end
+
+--- The difference that a change would make. It is made at once, so that a symbol that nobody has asked the server for
+--- yet is found by the text alone; then it says so.
+---@param args table
+---@param make mcp-tools.SymbolEdits
+---@return string
+function M.preview(args, make)
+  local target, err = buffers.find(args)
+  local path
+  if target then
+    path, err = name_path.parse(args.symbol, 'symbol')
+  end
+  if not target or not path then
+    return ('This is going to fail: %s'):format(err.message)
+  end
+  local lines, filetype = text_of(target.bufnr, target.path)
+  if not lines then
+    return ('The difference cannot be shown: %s'):format(filetype)
+  end
+  local file = target.bufnr and symbol.now(target.bufnr)
+  local note = ''
+  if not file then
+    symbol.of_text(lines, filetype, function(found)
+      file = found
+    end, true)
+    note = file and ('Found by %s; a language server may draw its borders otherwise.\n'):format(symbol.by(file)) or ''
+  end
+  local root = project.root()
+  local name = target.path and access.shown(target.path, root) or ('buffer %d'):format(target.bufnr)
+  local node
+  node, err = name_path.one(file.tree, path, 'symbol', name)
+  if not node then
+    return note .. ('This is going to fail: %s'):format(err.message)
+  end
+  local list
+  list, err = text_edits.ordered(make(lines, place_of(lines, node), filetype), #lines, function(row)
+    return lines[row + 1]
+  end)
+  if not list then
+    return note .. ('This is going to fail: %s'):format(err.message)
+  end
+  local diff = unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
+  return note .. (diff ~= '' and diff or 'Nothing would change.')
+end
+
+return M

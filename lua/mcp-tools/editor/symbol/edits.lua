@@ -1,0 +1,203 @@
+--- Edits of symbols: replaced, written before or after, deleted; as changes of lines.
+---
+--- Receives: the lines of a file, where a symbol stands in them.
+--- Sends: edits with positions from 0, columns in bytes.
+--- Does not know about: buffers, how the symbol was found.
+
+local M = {}
+
+---@class mcp-tools.SymbolPlace rows and bytes from 0
+---@field row integer
+---@field col integer
+---@field end_row integer
+---@field end_col integer
+
+--- Lines above a definition that belong to it: decorators, attributes, comments.
+local ATTACHED = { '^@', '^#%[', '^//', '^/%*', '^%*', '^%-%-', '^;;', '^"""?%s' }
+--- In these `#` begins no comment.
+local HASH_IS_CODE = { c = true, cpp = true, cs = true, objc = true, lua = true, javascript = true, typescript = true }
+
+---@param line string?
+---@return string
+local function indent_of(line)
+  return line and line:match('^%s*') or ''
+end
+
+---@param line string?
+local function is_blank(line)
+  return line ~= nil and not line:find('%S')
+end
+
+---@param line string
+---@param filetype string
+local function is_attached(line, filetype)
+  local text = line:match('^%s*(.*)')
+  for _, form in ipairs(ATTACHED) do
+    if text:find(form) then
+      return true
+    end
+  end
+  return text:find('^#') ~= nil and not HASH_IS_CODE[filetype]
+end
+
+--- The first row of a symbol with what belongs to it above.
+---@param lines string[]
+---@param at mcp-tools.SymbolPlace
+---@param filetype string
+---@return integer row
+function M.first_row(lines, at, filetype)
+  local row, indent = at.row, indent_of(lines[at.row + 1])
+  while row > 0 do
+    local above = lines[row]
+    if is_blank(above) or indent_of(above):sub(1, #indent) ~= indent or not is_attached(above, filetype) then
+      break
+    end
+    row = row - 1
+  end
+  return row
+end
+
+---@param text string
+---@return string[]
+local function split(text)
+  return vim.split((text:gsub('\r\n', '\n'):gsub('^\n+', ''):gsub('%s+$', '')), '\n', { plain = true })
+end
+
+--- The least indent of lines after the first.
+---@param lines string[]
+---@return integer?
+local function rest_indent(lines)
+  local least
+  for i = 2, #lines do
+    if not is_blank(lines[i]) then
+      least = math.min(least or math.huge, #indent_of(lines[i]))
+    end
+  end
+  return least
+end
+
+--- Lines as they stand at an indent. They may come with it, without it, or without it in the first line alone.
+---@param lines string[]
+---@param indent string
+---@param rest integer? the least indent of lines after the first, where they have theirs
+---@return string[]
+local function indented(lines, indent, rest)
+  local own, out = indent_of(lines[1]), {}
+  if own == indent then
+    return lines
+  end
+  local least = rest_indent(lines)
+  if own == '' and least and least >= (rest or #indent + 1) then
+    out = vim.list_slice(lines)
+    out[1] = indent .. out[1]
+    return out
+  end
+  for i, line in ipairs(lines) do
+    if is_blank(line) then
+      out[i] = ''
+    elseif vim.startswith(line, own) then
+      out[i] = indent .. line:sub(#own + 1)
+    else
+      out[i] = line
+    end
+  end
+  return out
+end
+
+---@param row integer
+---@param col integer
+---@param end_row integer
+---@param end_col integer
+---@param text string
+---@return mcp-tools.Edit[]
+local function edit(row, col, end_row, end_col, text)
+  return { { start_line = row, start_col = col, end_line = end_row, end_col = end_col, text = text } }
+end
+
+--- Puts another definition in the place of a symbol.
+---@param lines string[]
+---@param at mcp-tools.SymbolPlace
+---@param body string
+---@return mcp-tools.Edit[]
+function M.replace(lines, at, body)
+  local first = lines[at.row + 1] or ''
+  local new = split(body)
+  if first:sub(1, at.col):find('%S') then
+    return edit(at.row, at.col, at.end_row, at.end_col, table.concat(new, '\n'))
+  end
+  local old = vim.list_slice(lines, at.row + 1, at.end_row + 1)
+  new = indented(new, first:sub(1, at.col), rest_indent(old))
+  return edit(at.row, 0, at.end_row, at.end_col, table.concat(new, '\n'))
+end
+
+--- Blank lines from a row on.
+---@param lines string[]
+---@param row integer from 0
+---@param step integer
+---@return integer count
+---@return boolean at_edge nothing comes behind them
+local function blanks(lines, row, step)
+  local count = 0
+  while is_blank(lines[row + 1]) do
+    count, row = count + 1, row + step
+  end
+  return count, lines[row + 1] == nil
+end
+
+--- Writes text before or after a symbol, as far from it as its neighbours are.
+---@param lines string[]
+---@param at mcp-tools.SymbolPlace
+---@param text string
+---@param where 'before'|'after'
+---@param filetype string
+---@return mcp-tools.Edit[]
+function M.insert(lines, at, text, where, filetype)
+  local top = M.first_row(lines, at, filetype)
+  local new = indented(split(text), indent_of(lines[at.row + 1]), nil)
+  local above, at_top = blanks(lines, top - 1, -1)
+  local below, at_end = blanks(lines, at.end_row + 1, 1)
+  local gap
+  if where == 'before' then
+    gap = at_top and below or above
+  else
+    gap = at_end and above or below
+  end
+  if at.row ~= at.end_row or #new > 1 then
+    gap = math.max(gap, 1)
+  end
+  gap = math.min(gap, 2)
+  local space = ('\n'):rep(gap)
+  if where == 'before' then
+    return edit(top, 0, top, 0, table.concat(new, '\n') .. '\n' .. space)
+  end
+  local last = #lines[at.end_row + 1]
+  return edit(at.end_row, last, at.end_row, last, '\n' .. space .. table.concat(new, '\n'))
+end
+
+--- Takes a symbol out, with what belongs to it above and the blank lines that would be left over.
+---@param lines string[]
+---@param at mcp-tools.SymbolPlace
+---@param filetype string
+---@return mcp-tools.Edit[]
+---@return integer first row, integer last row that go
+function M.delete(lines, at, filetype)
+  local head, tail = lines[at.row + 1]:sub(1, at.col), lines[at.end_row + 1]:sub(at.end_col + 1)
+  if head:find('%S') or tail:find('^%s*[%w_]') then
+    return edit(at.row, at.col, at.end_row, at.end_col, ''), at.row, at.end_row
+  end
+  local top = M.first_row(lines, at, filetype)
+  local above, at_top = blanks(lines, top - 1, -1)
+  local below, at_end = blanks(lines, at.end_row + 1, 1)
+  local first, last = top, at.end_row
+  local opener = not at_top and #indent_of(lines[top - above]) < #indent_of(lines[at.row + 1])
+  if at_end then
+    first = top - above
+  elseif at_top or opener and above == 0 or below > 0 and below <= above then
+    last = last + below
+  elseif above > 0 and above < below then
+    first = top - above
+  end
+  return edit(first, 0, last + 1, 0, ''), top, at.end_row
+end
+
+return M

@@ -1,0 +1,256 @@
+--- Symbols of a text by its syntax tree.
+---
+--- Receives: a loaded buffer, or text with its filetype.
+--- Sends: a tree of symbols, or why there is none.
+--- Does not know about: language servers, who asks.
+---
+--- Grammars name alike what defines something: `function_declaration`, `class_definition`, `struct_item`. So a query
+--- is made of the types that a grammar has; what it says otherwise stands in `MORE`.
+
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local syntax = require('mcp-tools.editor.syntax')
+
+local M = {}
+
+local WORDS = {
+  'function',
+  'method',
+  'constructor',
+  'class',
+  'struct',
+  'union',
+  'enum',
+  'interface',
+  'trait',
+  'impl',
+  'module',
+  'mod',
+  'namespace',
+  'type',
+  'type_alias',
+  'protocol',
+  'object',
+  'macro',
+  'record',
+  'singleton_method',
+}
+local ENDS = { 'declaration', 'definition', 'item', 'specifier', 'def', 'spec' }
+
+--- Words that are called otherwise in answers.
+local KINDS = {
+  mod = 'module',
+  type_alias = 'type',
+  singleton_method = 'method',
+  preproc_def = 'macro',
+  preproc_function_def = 'macro',
+}
+
+---@type table<string, string> type → kind
+local TYPES = { preproc_def = 'macro', preproc_function_def = 'macro' }
+for _, word in ipairs(WORDS) do
+  TYPES[word] = KINDS[word] or word
+  for _, ending in ipairs(ENDS) do
+    TYPES[word .. '_' .. ending] = KINDS[word] or word
+  end
+end
+
+local FUNCTION_VALUE = '(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression)])'
+--- What the name of a type does not tell.
+local MORE = {
+  lua = {
+    '(assignment_statement (variable_list name: (_) @name) (expression_list value: (function_definition))) @function',
+    '(field name: (_) @name value: (function_definition)) @function',
+  },
+  javascript = { FUNCTION_VALUE .. ' @function' },
+  typescript = { FUNCTION_VALUE .. ' @function' },
+  tsx = { FUNCTION_VALUE .. ' @function' },
+  c = { '(type_definition declarator: (_) @name) @type' },
+  cpp = { '(type_definition declarator: (_) @name) @type' },
+  markdown = { '(section . (atx_heading heading_content: (_) @name)) @section' },
+  vimdoc = { '(h1) @section', '(h2) @section', '(h3) @section' },
+}
+
+---@type table<string, vim.treesitter.Query|false>
+local queries = {}
+
+---@param lang string
+---@param sources string[]
+---@return vim.treesitter.Query|false
+local function parse(lang, sources)
+  local ok, query = pcall(vim.treesitter.query.parse, lang, table.concat(sources, '\n'))
+  return ok and query or false
+end
+
+--- Symbols that a grammar has: lists of {name, named} up to 0.10, later names with whether they are named.
+---@param lang string
+---@return string[]
+local function types_of(lang)
+  local found = {}
+  for key, value in pairs(vim.treesitter.language.inspect(lang).symbols) do
+    local name, named = key, value
+    if type(value) == 'table' then
+      name, named = value[1], value[2]
+    end
+    if named and TYPES[name] and not vim.list_contains(found, name) then
+      table.insert(found, name)
+    end
+  end
+  table.sort(found)
+  return found
+end
+
+---@param lang string
+---@return vim.treesitter.Query|false
+local function query_of(lang)
+  if queries[lang] == nil then
+    local sources = {}
+    for _, name in ipairs(types_of(lang)) do
+      table.insert(sources, ('(%s) @%s'):format(name, TYPES[name]))
+    end
+    for _, source in ipairs(MORE[lang] or {}) do
+      if parse(lang, { source }) then -- grammars change
+        table.insert(sources, source)
+      end
+    end
+    queries[lang] = #sources > 0 and parse(lang, sources)
+  end
+  return queries[lang]
+end
+
+---@param node TSNode
+---@param field string
+---@return TSNode?
+local function field(node, field_name)
+  return node:field(field_name)[1]
+end
+
+--- Of C's declarators the innermost is the name.
+---@param node TSNode
+---@return TSNode?
+local function name_of(node)
+  local found = field(node, 'name') or (node:type():find('^impl') and field(node, 'type'))
+  local at = not found and field(node, 'declarator') or nil
+  while at do
+    found = at
+    at = field(at, 'declarator')
+  end
+  return found
+end
+
+---@param text string
+---@return string
+local function one_line(text)
+  return vim.trim((text:gsub('%s+', ' '))):sub(1, 120)
+end
+
+--- A heading without what decorates it.
+---@param text string
+---@return string
+local function title(text)
+  text = text:gsub('^[=%-]+%s*', ''):gsub('%s*%*%S+%*', ''):gsub('%s*[=~%-]+$', '')
+  return (text:gsub('/', ' '))
+end
+
+---@param node TSNode
+---@param kind string
+---@param name TSNode?
+---@param source integer|string
+---@return mcp-tools.SymbolNode?
+local function symbol_of(node, kind, name, source)
+  if node:type():find('_specifier$') and not field(node, 'body') then
+    return nil -- `struct name` where a type is used
+  end
+  name = name or name_of(node)
+  local whole = node
+  local parent = node:parent()
+  if parent and parent:type() == 'function_definition' and node:type() == 'function_declaration' then
+    whole = parent -- Vim's has the head alone
+  end
+  if not name and kind == 'section' then
+    name = node
+  elseif not name then
+    return nil
+  end
+  local row, col, end_row, end_col = whole:range()
+  local name_row, name_col = name:range()
+  local text = one_line(vim.treesitter.get_node_text(name, source))
+  if end_col == 0 and end_row > row then -- with its last line break
+    end_row, end_col = end_row - 1, math.huge
+  end
+  return {
+    name = kind == 'section' and title(text) or text,
+    kind = kind,
+    line = row + 1,
+    end_line = end_row + 1,
+    range = { row, col, end_row, end_col },
+    at = { name_row, name_col },
+    units = 'utf-8',
+    children = {},
+  }
+end
+
+--- Headings without a text of their own reach to the next one.
+---@param list mcp-tools.SymbolNode[]
+---@param last integer
+local function spread(list, last)
+  for i, node in ipairs(list) do
+    local following = list[i + 1]
+    node.end_line = following and following.line - 1 or last
+    node.range = { node.line - 1, 0, node.end_line - 1, math.huge }
+  end
+end
+
+--- Finds the symbols of a text. `cb` is called on the main loop, perhaps before this returns.
+---@param source integer|string a loaded buffer, or text
+---@param filetype string
+---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
+---@param now? boolean in one go, before this returns
+function M.ask(source, filetype, cb, now)
+  local lang, why = syntax.language(filetype)
+  local query = lang and query_of(lang)
+  if not lang or not query then
+    return cb(nil, nil, why or ('what defines something in %s is not known'):format(lang))
+  end
+  syntax.parse(source, lang, function(root, fault)
+    if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
+      return cb(nil, nil, fault or 'the buffer is gone')
+    end
+    local list, seen = {}, {}
+    local matches = query:iter_matches(root, source, 0, -1, { all = true })
+    syntax.walk(function()
+      local _, match = matches()
+      if not match then
+        return false
+      end
+      local node, kind, name
+      for id, captured in pairs(match) do
+        captured = type(captured) == 'table' and captured[1] or captured
+        if query.captures[id] == 'name' then
+          name = captured
+        else
+          node, kind = captured, query.captures[id]
+        end
+      end
+      local symbol = node and symbol_of(node, kind, name, source)
+      local key = symbol and symbol.at[1] .. ' ' .. symbol.at[2]
+      if symbol and not seen[key] then
+        seen[key] = true
+        table.insert(list, symbol)
+      end
+      return true
+    end, function(ok, thrown)
+      if not ok then
+        return cb(nil, nil, ('treesitter: %s'):format(tostring(thrown)))
+      elseif lang == 'vimdoc' then
+        local _, _, last = root:range()
+        table.sort(list, function(a, b)
+          return a.line < b.line
+        end)
+        spread(list, last)
+      end
+      cb(nodes.nest(list), lang)
+    end, now)
+  end, now)
+end
+
+return M

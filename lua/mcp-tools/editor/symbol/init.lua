@@ -1,0 +1,243 @@
+--- Symbols of files: by the language server, else the syntax tree, else the look of the lines; the answer says which.
+---
+--- Receives: a loaded buffer, or the text of a file that is not open; names such as `Class/method`.
+--- Sends: trees of symbols, or the one that a name means.
+--- Does not know about: tools, who may read the file.
+---
+---   symbol.find(bufnr, 'Ledger/post_entry', function(found, err) … end)     -- found.line, found.end_line, found.by
+---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
+
+local errors = require('mcp-tools.errors')
+local from_lines = require('mcp-tools.editor.symbol.from_lines')
+local from_server = require('mcp-tools.editor.symbol.from_server')
+local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local position = require('mcp-tools.editor.lsp.position')
+
+local api = vim.api
+
+local M = {}
+
+---@class mcp-tools.SymbolFile
+---@field tree mcp-tools.SymbolNode[]
+---@field by 'server'|'treesitter'|'lines'
+---@field name string? of the server or the language
+---@field why string? no better one: what was wrong with it
+---@field changedtick integer? of the buffer that it was read from
+---@field servers string?
+---@field failed boolean? the server did not answer
+
+--- Somebody types on while the server is asked: asked again so many times.
+local TRIES = 3
+--- Files whose symbols are kept.
+local MAX_KEPT = 64
+
+---@type table<integer, mcp-tools.SymbolFile> by buffer
+local kept = {}
+
+---@param bufnr integer
+---@return mcp-tools.SymbolFile?
+local function known(bufnr)
+  local file = kept[bufnr]
+  if
+    file
+    and file.changedtick == api.nvim_buf_get_changedtick(bufnr)
+    and file.servers == from_server.servers(bufnr)
+  then
+    return file
+  end
+end
+
+---@param bufnr integer
+---@param file mcp-tools.SymbolFile
+local function keep(bufnr, file)
+  if not kept[bufnr] and vim.tbl_count(kept) >= MAX_KEPT then
+    kept = {}
+  end
+  kept[bufnr] = file
+end
+
+--- What is known of a buffer at once: asked before, or seen in its lines.
+---@param bufnr integer loaded
+---@return mcp-tools.SymbolFile? nil: somebody has to be asked
+function M.now(bufnr)
+  return known(bufnr)
+end
+
+--- How symbols were found, in words.
+---@param file mcp-tools.SymbolFile
+---@return string
+function M.by(file)
+  if file.by == 'server' then
+    return file.name --[[@as string]]
+  elseif file.by == 'treesitter' then
+    return 'treesitter'
+  end
+  return 'the look of the lines'
+end
+
+---@param source integer|string[]
+---@return string[]
+local function lines_of(source)
+  return type(source) == 'table' and source or api.nvim_buf_get_lines(source --[[@as integer]], 0, -1, false)
+end
+
+--- Without a server.
+---@param source integer|string[]
+---@param filetype string
+---@param cb fun(file: mcp-tools.SymbolFile)
+---@param now? boolean
+local function by_text(source, filetype, cb, now)
+  local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
+  from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
+    if tree then
+      return cb({ tree = nodes.prune(tree), by = 'treesitter', name = lang })
+    elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
+      return cb({ tree = {}, by = 'lines', why = why })
+    end
+    from_lines.ask(lines_of(source), function(found)
+      cb({ tree = nodes.prune(found), by = 'lines', why = why })
+    end, now)
+  end, now)
+end
+
+--- Symbols of text that is in no buffer. `cb` is called on the main loop, perhaps before this returns.
+---@param lines string[]
+---@param filetype string
+---@param cb fun(file: mcp-tools.SymbolFile)
+---@param now? boolean in one go, before this returns: for small texts
+function M.of_text(lines, filetype, cb, now)
+  by_text(lines, filetype, cb, now)
+end
+
+--- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
+---@param bufnr integer loaded
+---@param cb fun(file: mcp-tools.SymbolFile?, err: mcp-tools.Error?)
+---@param fresh? boolean the buffer was loaded just now
+---@param try? integer
+---@return fun() cancel
+function M.of_buffer(bufnr, cb, fresh, try)
+  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
+  local file = known(bufnr)
+  if file then
+    cb(file)
+    return function() end
+  end
+  local tick, cancel = api.nvim_buf_get_changedtick(bufnr), nil
+  local function finish(found)
+    if not api.nvim_buf_is_loaded(bufnr) then
+      return cb(nil, errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+    elseif api.nvim_buf_get_changedtick(bufnr) ~= tick then
+      if (try or 1) >= TRIES then
+        return cb(nil, errors.new('busy', 'the text changes while it is looked at; try again'))
+      end
+      cancel = M.of_buffer(bufnr, cb, false, (try or 1) + 1)
+      return
+    end
+    found.changedtick, found.servers = tick, from_server.servers(bufnr)
+    if not found.failed then -- the server is asked again next time
+      keep(bufnr, found)
+    end
+    cb(found)
+  end
+  local stop = from_server.ask(bufnr, fresh == true, function(tree, server, why)
+    if tree and (#tree > 0 or #lines_of(bufnr) < 2) then
+      return finish({ tree = nodes.prune(tree), by = 'server', name = server })
+    elseif not api.nvim_buf_is_loaded(bufnr) then
+      return finish()
+    end
+    by_text(bufnr, vim.bo[bufnr].filetype, function(found)
+      if tree and #found.tree == 0 then
+        found = { tree = {}, by = 'server', name = server }
+      end
+      found.failed, found.why = why ~= nil, why or found.why
+      finish(found)
+    end)
+  end)
+  return function()
+    (cancel or stop)()
+  end
+end
+
+--- The same for coroutines of `run` handlers; it ends with the call.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer loaded
+---@param fresh? boolean
+---@return mcp-tools.SymbolFile?
+---@return mcp-tools.Error? err
+function M.await(ctx, bufnr, fresh)
+  return ctx:await(function(done)
+    local cancel = M.of_buffer(bufnr, done, fresh)
+    ctx:on_cancel(cancel)
+  end)
+end
+
+---@class mcp-tools.FoundSymbol
+---@field path string the whole name path
+---@field kind string
+---@field line integer from 1
+---@field end_line integer
+---@field by string
+---@field node mcp-tools.SymbolNode
+---@field file mcp-tools.SymbolFile
+
+---@param bufnr integer
+---@param file mcp-tools.SymbolFile
+---@param path mcp-tools.NamePath
+---@param argument string
+---@return mcp-tools.FoundSymbol?
+---@return mcp-tools.Error? err
+local function pick(bufnr, file, path, argument)
+  local name = vim.fs.basename(api.nvim_buf_get_name(bufnr))
+  local node, err = name_path.one(file.tree, path, argument, name ~= '' and name or ('buffer %d'):format(bufnr))
+  if not node then
+    return nil, err
+  end
+  return {
+    path = name_path.of(node, file.tree),
+    kind = node.kind,
+    line = node.line,
+    end_line = node.end_line,
+    by = M.by(file),
+    node = node,
+    file = file,
+  }
+end
+
+--- The one symbol of a buffer that a name means. `cb` is called on the main loop, perhaps before this returns.
+---@param bufnr integer loaded
+---@param name string `name`, `Class/method`, `/Class`, `name[2]`
+---@param cb fun(found: mcp-tools.FoundSymbol?, err: mcp-tools.Error?)
+---@param opts? { argument: string?, fresh: boolean? } `argument`: what the name is called in errors, `symbol`
+---@return fun() cancel
+function M.find(bufnr, name, cb, opts)
+  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
+  local argument = opts and opts.argument or 'symbol'
+  local path, bad = name_path.parse(name, argument)
+  if not path then
+    cb(nil, bad)
+    return function() end
+  end
+  return M.of_buffer(bufnr, function(file, err)
+    if not file then
+      return cb(nil, err)
+    end
+    cb(pick(bufnr, file, path, argument))
+  end, opts and opts.fresh)
+end
+
+--- The bytes of a symbol in its buffer: row and column of its start and its end, from 0.
+---@param bufnr integer
+---@param node mcp-tools.SymbolNode
+---@return integer row, integer col, integer end_row, integer end_col
+function M.range(bufnr, node)
+  local function byte(row, units)
+    local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+    return position.byte(line, units, node.units)
+  end
+  local row, col, end_row, end_col = unpack(node.range)
+  return row, byte(row, col), end_row, byte(end_row, end_col)
+end
+
+return M

@@ -1,0 +1,157 @@
+--- Symbols of a file as a tree: what a file defines, each with what stands in it.
+---
+--- Receives: symbols with ranges, in any order; names of kinds.
+--- Sends: the tree, without parameters and locals; kinds by name.
+--- Does not know about: where symbols come from, how they are shown.
+
+local M = {}
+
+---@class mcp-tools.SymbolNode
+---@field name string
+---@field kind string
+---@field line integer from 1
+---@field end_line integer
+---@field range { [1]: integer, [2]: integer, [3]: integer, [4]: integer } rows and columns from 0; columns in `units`
+---@field at { [1]: integer, [2]: integer } where its name stands
+---@field units mcp-tools.lsp.Encoding what columns count
+---@field children mcp-tools.SymbolNode[]
+---@field parent mcp-tools.SymbolNode?
+
+--- By the numbers of the protocol.
+M.KINDS = {
+  'file',
+  'module',
+  'namespace',
+  'package',
+  'class',
+  'method',
+  'property',
+  'field',
+  'constructor',
+  'enum',
+  'interface',
+  'function',
+  'variable',
+  'constant',
+  'string',
+  'number',
+  'boolean',
+  'array',
+  'object',
+  'key',
+  'null',
+  'enum_member',
+  'struct',
+  'event',
+  'operator',
+  'type_parameter',
+}
+
+---@param list string[]
+---@return table<string, true>
+local function set(list)
+  local out = {}
+  for _, each in ipairs(list) do
+    out[each] = true
+  end
+  return out
+end
+
+--- What stands in these is theirs alone, but for what may be called or made.
+local CODE = set({ 'function', 'method', 'constructor', 'operator' })
+local KEPT_IN_CODE = set({ 'function', 'method', 'constructor', 'class', 'interface', 'enum', 'struct' })
+--- Functions that stand in these are methods.
+local TYPES = set({ 'class', 'struct', 'interface', 'trait', 'impl', 'protocol', 'enum', 'object' })
+
+--- Callbacks, and what has no name: servers make one up.
+---@param name string
+local function is_made_up(name)
+  return name == '' or name:find('^<') ~= nil or name:find(' callback$') ~= nil
+end
+
+---@param a mcp-tools.SymbolNode
+---@param b mcp-tools.SymbolNode
+local function before(a, b)
+  for i = 1, 2 do
+    if a.range[i] ~= b.range[i] then
+      return a.range[i] < b.range[i]
+    end
+  end
+  for i = 3, 4 do
+    if a.range[i] ~= b.range[i] then
+      return a.range[i] > b.range[i]
+    end
+  end
+  return false
+end
+
+--- Leaves out parameters, locals and what has no name; tells methods from functions.
+---@param list mcp-tools.SymbolNode[]
+---@param parent? mcp-tools.SymbolNode
+---@return mcp-tools.SymbolNode[]
+function M.prune(list, parent)
+  local out = {}
+  table.sort(list, before) -- some servers sort by name
+  for _, node in ipairs(list) do
+    local inner = parent and CODE[parent.kind]
+    if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
+      node.parent = parent
+      if node.kind == 'function' and parent and TYPES[parent.kind] then
+        node.kind = 'method'
+      end
+      node.children = M.prune(node.children, node)
+      table.insert(out, node)
+    end
+  end
+  return out
+end
+
+---@param outer mcp-tools.SymbolNode
+---@param inner mcp-tools.SymbolNode
+local function holds(outer, inner)
+  local a, b = outer.range, inner.range
+  return a[3] > b[3] or a[3] == b[3] and a[4] >= b[4]
+end
+
+--- A tree of what is in a list, by what stands in what.
+---@param list mcp-tools.SymbolNode[] without children
+---@return mcp-tools.SymbolNode[]
+function M.nest(list)
+  table.sort(list, before)
+  local top, open = {}, {}
+  for _, node in ipairs(list) do
+    while #open > 0 and not holds(open[#open], node) do
+      table.remove(open)
+    end
+    table.insert(#open > 0 and open[#open].children or top, node)
+    table.insert(open, node)
+  end
+  return top
+end
+
+--- Calls `fn` for each symbol, in the order of the tree, until it returns something true.
+---@param list mcp-tools.SymbolNode[]
+---@param fn fun(node: mcp-tools.SymbolNode): any
+---@return any
+function M.each(list, fn)
+  for _, node in ipairs(list) do
+    local found = fn(node) or M.each(node.children, fn)
+    if found then
+      return found
+    end
+  end
+end
+
+--- The innermost symbol around a line.
+---@param list mcp-tools.SymbolNode[]
+---@param line integer from 1
+---@return mcp-tools.SymbolNode?
+function M.around(list, line)
+  for _, node in ipairs(list) do
+    if node.line <= line and line <= node.end_line then
+      return M.around(node.children, line) or node
+    end
+  end
+end
+
+return M

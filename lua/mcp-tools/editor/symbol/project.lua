@@ -1,0 +1,230 @@
+--- Symbols of the project by name: language servers say in which files, else those that hold the word are looked at.
+---
+--- Receives: a name path, a place; the ctx of a `run` tool.
+--- Sends: the symbols that are meant, with the buffers or texts that they stand in.
+--- Does not know about: how they are shown.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
+local clients = require('mcp-tools.editor.lsp.clients')
+local lsp = require('mcp-tools.editor.lsp')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local paths = require('mcp-tools.files.paths')
+local request = require('mcp-tools.editor.lsp.request')
+local search = require('mcp-tools.editor.search')
+local search_files = require('mcp-tools.editor.search.files')
+local source = require('mcp-tools.editor.symbol.source')
+local symbol = require('mcp-tools.editor.symbol')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+local METHOD = 'workspace/symbol'
+--- Files of one call; a name that is in more of them says little.
+local MAX_FILES = 100
+--- Files without a running server that are loaded, so that theirs starts; of more of them the text is looked at.
+local MAX_LOADED = 20
+
+---@class mcp-tools.Hits symbols of one file
+---@field shown string
+---@field bufnr integer? nil: of a file that is not loaded
+---@field lines_of mcp-tools.LinesOf
+---@field filetype string
+---@field file mcp-tools.SymbolFile
+---@field nodes mcp-tools.SymbolNode[]
+---@field source mcp-tools.SymbolSource?
+
+---@class mcp-tools.ProjectSymbols
+---@field hits mcp-tools.Hits[]
+---@field total integer
+---@field incomplete string? a server is not ready
+---@field passed integer files that were not looked at
+
+---@param place mcp-tools.search.Place
+---@param path string
+local function is_below(place, path)
+  return path == place.path or vim.startswith(path, place.path .. '/')
+end
+
+--- Asks the servers that run.
+---@param ctx mcp-tools.Ctx
+---@param word string
+---@param found table<string, true> resolved path
+---@return table<string, true> filetypes that a server has answered for
+---@return string? incomplete
+local function by_servers(ctx, word, found)
+  local filetypes, incomplete = {}, nil
+  local wanted = word:lower()
+  for _, client in ipairs(clients.of(nil, METHOD)) do
+    local bufnr = next(client.attached_buffers)
+    if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
+      incomplete = lsp.settle(ctx, client, bufnr, METHOD) or incomplete
+      local result = request.ask(ctx, client, METHOD, { query = word }, bufnr)
+      for _, item in ipairs(type(result) == 'table' and result or {}) do
+        local uri = item.location and item.location.uri
+        if uri and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+          found[paths.resolve(vim.uri_to_fname(uri))] = true
+        end
+      end
+      if result then
+        for each in pairs(client.attached_buffers) do
+          filetypes[vim.bo[each].filetype] = true
+        end
+      end
+    end
+  end
+  return filetypes, incomplete
+end
+
+---@param path string
+---@return string
+local function filetype_of(path)
+  local bufnr = buffers.of_path(path)
+  return bufnr and vim.bo[bufnr].filetype or vim.filetype.match({ filename = path }) or ''
+end
+
+--- The symbols of a file that is not loaded, by its text.
+---@param ctx mcp-tools.Ctx
+---@param file mcp-tools.search.File
+---@param filetype string
+---@return mcp-tools.Hits
+local function of_text(ctx, file, filetype)
+  local lines = vim.split(file.text, '\n', { plain = true })
+  local symbols = ctx:await(function(done)
+    symbol.of_text(lines, filetype, done)
+  end)
+  local function lines_of(first, last)
+    return vim.list_slice(lines, first, last)
+  end
+  return { shown = file.shown, lines_of = lines_of, filetype = filetype, file = symbols, nodes = {} }
+end
+
+---@param ctx mcp-tools.Ctx
+---@param path string
+---@param serverless mcp-tools.Serverless
+---@return mcp-tools.Hits?
+local function of_path(ctx, path, serverless)
+  local each = source.find(ctx, { path = path }, serverless)
+  if not each then
+    return nil
+  end
+  return {
+    shown = each.shown,
+    bufnr = each.bufnr,
+    lines_of = source.lines_of(each.bufnr),
+    filetype = vim.bo[each.bufnr].filetype,
+    file = each.file,
+    nodes = {},
+    source = each,
+  }
+end
+
+--- What stands in something is in the same file.
+---@param text string
+---@param path mcp-tools.NamePath
+local function holds_all(text, path)
+  for i = 1, #path.parts - 1 do
+    if not text:find(path.parts[i].name, 1, true) then
+      return false
+    end
+  end
+  return true
+end
+
+--- Finds symbols below a place. What was loaded for it stays until `drop`.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param path mcp-tools.NamePath
+---@param place mcp-tools.search.Place
+---@param opts { substring: boolean?, kinds: string[]? }
+---@return mcp-tools.ProjectSymbols?
+---@return mcp-tools.Error? err
+function M.find(ctx, path, place, opts)
+  local word = path.parts[#path.parts].name:match('[%w_$\128-\255]+') or path.parts[#path.parts].name
+  local named, texts = {}, {}
+  local filetypes, incomplete = by_servers(ctx, word, named)
+  local text, err = search.find(
+    ctx,
+    { query = word, ignore_case = opts.substring, word = not opts.substring },
+    { path = place.path }
+  )
+  if not text then
+    return nil, err
+  end
+  -- Servers look for the beginnings of words, each in its way.
+  local all = opts.substring or next(named) == nil
+  for _, file in ipairs(text.files) do
+    if (all or not filetypes[filetype_of(file.path)]) and holds_all(file.text, path) then
+      texts[file.path] = file
+    end
+  end
+  local judge, list = search_files.judge(ctx, place), {}
+  for each in pairs(named) do
+    if is_below(place, each) and judge(each) then
+      table.insert(list, each)
+    end
+  end
+  table.sort(list)
+  local few = vim.tbl_count(texts) <= MAX_LOADED
+  for _, file in ipairs(text.files) do
+    if texts[file.path] and not named[file.path] then
+      table.insert(list, file.path)
+    end
+  end
+  local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
+  local pause, serverless = turns.of(ctx), {}
+  for i = 1, math.min(#list, MAX_FILES) do
+    local file = texts[list[i]]
+    local hits
+    if file and not few and not file.bufnr then
+      hits = of_text(ctx, file, filetype_of(file.path))
+    else
+      hits = of_path(ctx, list[i], serverless)
+    end
+    if hits then
+      for _, node in ipairs(name_path.all(hits.file.tree, path, opts.substring)) do
+        if not opts.kinds or vim.list_contains(opts.kinds, node.kind) then
+          table.insert(hits.nodes, node)
+        end
+      end
+      made.total = made.total + #hits.nodes
+      if #hits.nodes > 0 then
+        table.insert(made.hits, hits)
+      elseif hits.source then
+        source.drop(hits.source)
+      end
+    end
+    pause()
+  end
+  return made
+end
+
+--- What was loaded for a call alone goes with it.
+---@param found mcp-tools.ProjectSymbols
+---@param but? integer a buffer that stays
+function M.drop(found, but)
+  for _, hits in ipairs(found.hits) do
+    if hits.source and hits.bufnr ~= but then
+      source.drop(hits.source)
+    end
+  end
+end
+
+--- Where a symbol is, for errors that list several.
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.ProjectSymbols
+---@return string
+function M.told(ctx, found)
+  local list = {}
+  for _, hits in ipairs(found.hits) do
+    for _, node in ipairs(hits.nodes) do
+      if #list < 10 then
+        local name = name_path.of(node, hits.file.tree)
+        table.insert(list, ('%s in %s:%d'):format(name, access.shown(hits.shown, ctx.root), node.line))
+      end
+    end
+  end
+  local more = found.total > #list and (' and %d more'):format(found.total - #list) or ''
+  return table.concat(list, ', ') .. more
+end
+
+return M

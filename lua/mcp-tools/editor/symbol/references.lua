@@ -1,0 +1,211 @@
+--- Where a symbol is used, and in which other symbol: by its language server, else wherever the word stands.
+---
+--- Receives: a symbol of a loaded buffer; the ctx of a `run` tool.
+--- Sends: places with their lines and what is around them; which of the two it was.
+--- Does not know about: how they are shown.
+
+local access = require('mcp-tools.files.access')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.lsp.position')
+local search = require('mcp-tools.editor.search')
+local search_answer = require('mcp-tools.editor.search.answer')
+local symbol = require('mcp-tools.editor.symbol')
+local target = require('mcp-tools.editor.lsp.target')
+local texts = require('mcp-tools.editor.texts')
+local turns = require('mcp-tools.util.turns')
+
+local M = {}
+
+local METHOD = 'textDocument/references'
+
+---@class mcp-tools.Reference
+---@field row integer from 0
+---@field col integer from 0, in `units`
+---@field units mcp-tools.lsp.Encoding
+
+---@class mcp-tools.ReferenceRow one line
+---@field row integer from 0
+---@field column integer from 1, in characters, of the first on it
+---@field count integer
+---@field text string? the line
+---@field around string? name path
+
+---@class mcp-tools.ReferenceFile
+---@field path string resolved
+---@field shown string
+---@field count integer
+---@field rows mcp-tools.ReferenceRow[]
+---@field why string? its lines are withheld
+
+---@class mcp-tools.References
+---@field files mcp-tools.ReferenceFile[]
+---@field total integer
+---@field by string
+---@field guessed boolean the word stands there; nobody says that the symbol is meant
+---@field incomplete string?
+
+--- Is it the name of the symbol itself?
+---@param picked mcp-tools.PickedSymbol
+---@param path string
+---@param row integer
+---@param col integer
+local function is_itself(picked, path, row, col)
+  return path == picked.source.path and row == picked.node.at[1] and col == picked.node.at[2]
+end
+
+--- By the server.
+---@param ctx mcp-tools.Ctx
+---@param picked mcp-tools.PickedSymbol
+---@return table<string, mcp-tools.Reference[]>? by resolved path
+---@return mcp-tools.Error? err
+---@return mcp-tools.lsp.Info? info
+local function by_server(ctx, picked)
+  local node = picked.node
+  local line = vim.api.nvim_buf_get_lines(picked.source.bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
+  -- Some count the keyword to the name's place.
+  local at = position.byte(line, node.at[2], node.units)
+  local first = line:find(node.name:match('[%w_$\128-\255]+$') or node.name, at + 1, true)
+  at = first and first - 1 or at
+  node.at = { node.at[1], position.units(line, at, node.units) }
+  local function params(client)
+    return {
+      textDocument = { uri = vim.uri_from_bufnr(picked.source.bufnr) },
+      position = { line = node.at[1], character = position.units(line, at, client.offset_encoding) },
+      context = { includeDeclaration = false },
+    }
+  end
+  local result, err, info = lsp.request(ctx, picked.source.bufnr, METHOD, params)
+  if err then
+    return nil, err
+  end
+  local found = {}
+  for _, item in ipairs(result or {}) do
+    if item.uri:find('^file:') then
+      local path = paths.resolve(vim.uri_to_fname(item.uri))
+      local from = item.range.start
+      if not is_itself(picked, path, from.line, from.character) then
+        found[path] = found[path] or {}
+        local units = info and info.client.offset_encoding or 'utf-16'
+        table.insert(found[path], { row = from.line, col = from.character, units = units })
+      end
+    end
+  end
+  return found, nil, info
+end
+
+--- By the word.
+---@param ctx mcp-tools.Ctx
+---@param picked mcp-tools.PickedSymbol
+---@return table<string, mcp-tools.Reference[]>? by resolved path
+---@return mcp-tools.Error? err
+local function by_word(ctx, picked)
+  local word = picked.node.name:gsub('%b()$', ''):match('[%w_$\128-\255]+$')
+  if not word then
+    local text = 'symbol: %s is no word that could be looked for, and no language server is there to ask'
+    return nil, errors.new('not_found', text:format(picked.path))
+  end
+  local found, err = search.find(ctx, { query = word, word = true }, {})
+  if not found then
+    return nil, err
+  end
+  local out = {}
+  for _, file in ipairs(found.files) do
+    for _, match in ipairs(file.matches) do
+      local own = file.path == picked.source.path and match.row == picked.node.at[1]
+      if not own then
+        out[file.path] = out[file.path] or {}
+        table.insert(out[file.path], { row = match.row, col = match.col, units = 'utf-8' })
+      end
+    end
+  end
+  return out
+end
+
+--- Lines and what is around them.
+---@param ctx mcp-tools.Ctx
+---@param file mcp-tools.ReferenceFile
+---@param list mcp-tools.Reference[]
+---@param text mcp-tools.Text?
+local function fill(ctx, file, list, text)
+  table.sort(list, function(a, b)
+    return a.row == b.row and a.col < b.col or a.row < b.row
+  end)
+  local symbols
+  if text then
+    symbols = ctx:await(function(done)
+      if text.bufnr then
+        ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
+      else
+        local filetype = vim.filetype.match({ filename = file.path }) or ''
+        symbol.of_text(vim.split(text.text, '\n', { plain = true }), filetype, done)
+      end
+    end)
+  end
+  local row_of = search_answer.rows(text and text.text or '')
+  for _, each in ipairs(list) do
+    local last = file.rows[#file.rows]
+    if last and last.row == each.row then
+      last.count = last.count + 1
+    else
+      local line = text and row_of(each.row)
+      local around = symbols and nodes.around(symbols.tree, each.row + 1)
+      table.insert(file.rows, {
+        row = each.row,
+        column = position.to_client(line, each.col, each.units),
+        count = 1,
+        text = line,
+        around = around and name_path.of(around, symbols.tree) or nil,
+      })
+    end
+  end
+end
+
+--- Finds what uses a symbol.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param picked mcp-tools.PickedSymbol
+---@return mcp-tools.References?
+---@return mcp-tools.Error? err
+function M.find(ctx, picked)
+  local found, err, info = by_server(ctx, picked)
+  local guessed = false
+  if not found and err and err.code == 'not_found' then
+    guessed = true
+    found, err = by_word(ctx, picked)
+  end
+  if not found then
+    return nil, err
+  end
+  local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
+  made.incomplete = info and info.incomplete
+  local readable = {}
+  for path, list in pairs(found) do
+    local ok, why = target.may_read(ctx, path)
+    local file =
+      { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = not ok and why or nil }
+    table.insert(made.files, file)
+    made.total = made.total + #list
+    if ok then
+      table.insert(readable, path)
+    end
+  end
+  table.sort(made.files, function(a, b)
+    return a.shown < b.shown
+  end)
+  local read = {}
+  for first = 1, #readable, texts.AT_ONCE do
+    local part = texts.of(ctx, vim.list_slice(readable, first, first + texts.AT_ONCE - 1))
+    read = vim.tbl_extend('force', read, part)
+  end
+  local pause = turns.of(ctx)
+  for _, file in ipairs(made.files) do
+    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil)
+    pause()
+  end
+  return made
+end
+
+return M

@@ -1,0 +1,100 @@
+--- Syntax trees by treesitter, parsed in slices, so that large files do not hold up the editor.
+---
+--- Receives: a loaded buffer, or text with the name of its filetype.
+--- Sends: the tree of its main language, or why there is none.
+--- Does not know about: symbols, queries, who asks.
+
+local M = {}
+
+local NEW = vim.fn.has('nvim-0.11') == 1
+--- Work in one go, µs, where Neovim itself does not parse in slices.
+local SLICE_US = 4000
+--- A parser that does not get on with a text is left alone, slices.
+local MAX_SLICES = 2000
+--- Work in one go, ns.
+local TURN = 4e6
+
+--- The language of a filetype, where a parser is installed.
+---@param filetype string
+---@return string? lang
+---@return string? why there is none
+function M.language(filetype)
+  if filetype == '' then
+    return nil, 'its filetype is not known'
+  end
+  local lang = vim.treesitter.language.get_lang(filetype) or filetype
+  local ok, loaded = pcall(vim.treesitter.language.add, lang)
+  if not ok or NEW and not loaded then
+    return nil, ('no treesitter parser for %s is installed'):format(lang)
+  end
+  return lang
+end
+
+---@param lang string
+---@param source integer|string
+---@param cb fun(root: TSNode?, why: string?)
+local function in_slices(lang, source, cb)
+  local parser = vim._create_ts_parser(lang) -- it is the only one that stops after a time on 0.10
+  parser:set_timeout(SLICE_US)
+  local count = 0
+  local function step()
+    count = count + 1
+    if type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
+      return cb(nil, 'the buffer is gone')
+    end
+    local ok, tree = pcall(parser.parse, parser, nil, source, false)
+    if ok and tree then
+      return cb(tree:root(), nil)
+    elseif count >= MAX_SLICES then
+      return cb(nil, ('the treesitter parser for %s does not get on with it'):format(lang))
+    end
+    vim.defer_fn(step, 1)
+  end
+  step()
+end
+
+--- Parses. `cb` is called on the main loop, perhaps before this returns.
+---@param source integer|string a loaded buffer, or text
+---@param lang string as `language` gave it
+---@param cb fun(root: TSNode?, why: string?)
+---@param now? boolean in one go, before this returns
+function M.parse(source, lang, cb, now)
+  if not NEW and not now then
+    return in_slices(lang, source, cb)
+  end
+  local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
+  local ok, parser = pcall(of, source, lang, { error = false })
+  if not ok or not parser then
+    return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
+  end
+  local function take(err, trees)
+    local tree = not err and trees and (trees[1] or select(2, next(trees)))
+    cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
+  end
+  if now then
+    return take(nil, parser:parse())
+  end
+  parser:parse(nil, take)
+end
+
+--- Goes through an iterator in slices.
+---@param next_one fun(): boolean takes one step; false at the end
+---@param done fun(ok: boolean, thrown: any)
+---@param now? boolean in one go, before this returns
+function M.walk(next_one, done, now)
+  local function slice()
+    local over = now and math.huge or vim.uv.hrtime() + TURN
+    while vim.uv.hrtime() < over do
+      for _ = 1, 20 do
+        local ok, more = pcall(next_one)
+        if not ok or not more then
+          return done(ok, more)
+        end
+      end
+    end
+    vim.defer_fn(slice, 1)
+  end
+  slice()
+end
+
+return M

@@ -1,0 +1,46 @@
+--- A search in the text of the project, unsaved changes included.
+
+local answer = require('mcp-tools.editor.search.answer')
+local redact = require('mcp-tools.files.redact')
+local search = require('mcp-tools.editor.search')
+local turns = require('mcp-tools.util.turns')
+
+--- Signs that mean something in a regular expression.
+local LIKE_REGEX = '[\\|*+?%[%]^$]'
+
+return {
+  name = 'file_search',
+  title = 'Search in files',
+  description = 'Finds text in the files of the project, unsaved changes of buffers included: the total, then per file'
+    .. ' `line:column: text` (from 1, in characters). Ignored and sensitive files are left out. Too many matches come'
+    .. ' as counts per file.',
+  args = {
+    query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
+    path = { type = 'string', description = 'File or folder to search; default: the project' },
+    globs = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Only such files, as `*.lua` or `src/**`; with ! before it without them',
+    },
+    regex = { type = 'boolean', description = 'query is a regular expression for single lines', default = false },
+    ignore_case = { type = 'boolean', description = 'Capital and small letters are alike', default = false },
+    word = { type = 'boolean', description = 'Whole words only', default = false },
+    context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
+    limit = { type = 'integer', description = 'At most so many matches', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Matches to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local found, err = search.find(ctx, args, args)
+    if not found then
+      return ctx(nil, err)
+    end
+    redact.refresh(turns.of(ctx))
+    local text = answer.of(found, args)
+    if found.total == 0 and not args.regex and args.query:find(LIKE_REGEX) then
+      text = text .. ' (query was taken as plain text; regex=true takes it as a regular expression)'
+    end
+    return text
+  end,
+}

@@ -1,0 +1,36 @@
+--- What files define, as an outline.
+
+local overview = require('mcp-tools.editor.symbol.overview')
+local paths = require('mcp-tools.files.paths')
+
+return {
+  name = 'symbol_overview',
+  title = 'Outline of files',
+  description = 'Outlines what a file, several or a folder define: `name(parameters) line` or `name [kind] first-last`,'
+    .. ' nested by indent, without locals. Lines count from 1. Says whether a language server, treesitter or the look'
+    .. ' of the lines tells so.',
+  args = {
+    path = { type = 'string', description = 'File or folder; neither this, paths nor bufnr: the current file' },
+    paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    globs = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Of a folder only such files, as `*.py` or `src/**`; with ! before it without them',
+    },
+    limit = { type = 'integer', description = 'At most so many files', default = 50, minimum = 1, maximum = 500 },
+    offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local text, err
+    local stat = args.path and not args.bufnr and vim.uv.fs_stat((paths.resolve(args.path)))
+    if args.paths or stat and stat.type == 'directory' then
+      text, err = overview.of_many(ctx, args.paths or { args.path }, args)
+    else
+      text, err = overview.of_one(ctx, args)
+    end
+    return ctx(text, err)
+  end,
+}

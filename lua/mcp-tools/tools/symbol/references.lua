@@ -1,0 +1,36 @@
+--- Where one symbol is used.
+
+local pick = require('mcp-tools.editor.symbol.pick')
+local redact = require('mcp-tools.files.redact')
+local references = require('mcp-tools.editor.symbol.references')
+local references_text = require('mcp-tools.editor.symbol.references_text')
+local turns = require('mcp-tools.util.turns')
+
+return {
+  name = 'symbol_references',
+  title = 'Uses of a symbol',
+  description = 'Lists where a symbol is used, its declaration left out: the total, then per file `line around: text`,'
+    .. ' where around is the symbol that the line stands in, told once for lines in a row. Lines count from 1. Without'
+    .. ' a language server it looks for the word, and says so.',
+  args = {
+    symbol = { type = 'string', description = 'Name path: `Class/method`', required = true, minLength = 1 },
+    path = { type = 'string', description = 'File that defines it; else it must be the only one of the project' },
+    bufnr = { type = 'integer', description = 'Buffer that defines it; 0 = the current file', minimum = 0 },
+    limit = { type = 'integer', description = 'At most so many lines', default = 500, minimum = 1, maximum = 10000 },
+    offset = { type = 'integer', description = 'Lines to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  recommended = true,
+  run = function(ctx, args)
+    local found, err = pick.find(ctx, args)
+    local list
+    if found then
+      list, err = references.find(ctx, found)
+    end
+    if not found or not list then
+      return ctx(nil, err)
+    end
+    redact.refresh(turns.of(ctx))
+    return references_text.of(list, found.path, args)
+  end,
+}

@@ -1,0 +1,19 @@
+--- What a file defines, by its syntax tree alone.
+
+local place = require('mcp-tools.editor.syntax_place')
+
+return {
+  name = 'treesitter_outline',
+  title = 'Outline by syntax',
+  description = 'Outlines what a file defines by its syntax tree, without asking a language server: `name(parameters)'
+    .. ' line` or `name [kind] first-last`, nested by indent. Lines count from 1. Needs a treesitter parser for the'
+    .. ' language; symbol_overview takes the best there is.',
+  args = {
+    path = { type = 'string', description = 'Path of the file; it need not be open' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    return ctx(place.outline(ctx, args))
+  end,
+}

@@ -1,0 +1,24 @@
+--- What a treesitter query captures in a file.
+
+local place = require('mcp-tools.editor.syntax_place')
+
+return {
+  name = 'treesitter_query',
+  title = 'Run a treesitter query',
+  description = 'Runs a treesitter query, such as `(function_declaration name: (_) @name)`, and lists what it captures:'
+    .. ' `@capture line:column-line:column text`. Lines and columns count from 1, columns in characters.'
+    .. ' treesitter_scope tells the names of nodes.',
+  args = {
+    query = { type = 'string', description = 'The query', required = true, minLength = 1, maxLength = 10000 },
+    path = { type = 'string', description = 'Path of the file; it need not be open' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
+    start_line = { type = 'integer', description = 'Only from this line on', default = 1, minimum = 1 },
+    end_line = { type = 'integer', description = 'Only up to this line', minimum = 1 },
+    limit = { type = 'integer', description = 'At most so many captures', default = 200, minimum = 1, maximum = 5000 },
+    offset = { type = 'integer', description = 'Captures to pass over', default = 0, minimum = 0 },
+  },
+  annotations = { read_only = true, idempotent = true },
+  run = function(ctx, args)
+    return ctx(place.query(ctx, args))
+  end,
+}

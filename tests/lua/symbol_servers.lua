@@ -1,0 +1,113 @@
+-- What the tools for symbols answer where a real language server is: the same for each of them.
+-- Receives: the kind of the server, the names of its project. Sends: tests. Does not know about: the server.
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('lsp_project')
+local t = require('helpers')
+
+---@class SymbolServer
+---@field kind 'python'|'typescript'
+---@field name string of the server
+---@field ext string
+---@field method string
+---@field ledger string[] lines of the method `Ledger/…`
+---@field overview string of the file that has it
+---@field use string the line that uses it
+---@field use_line integer
+---@field renamed string another definition of the method
+
+---@param of SymbolServer
+return function(of)
+  local file = 'shop/ledger.' .. of.ext
+
+  local function text(name, args)
+    local call = project.start(name, args)
+    t.wait(function()
+      return call:ended()
+    end, 45000, name)
+    return not call.outcome.error and call.outcome.payload.text or nil, call.outcome.error
+  end
+
+  local function lines()
+    return vim.fn.readfile(project.root .. '/' .. file)
+  end
+
+  describe('symbols by ' .. of.name, function()
+    before_each(function()
+      project.open(of.kind)
+      config.setup({
+        tools = { 'symbol' },
+        approval = {
+          rule = function()
+            return 'allow'
+          end,
+        },
+      })
+      core.get()
+    end)
+    after_each(project.close)
+
+    it('are outlined, found, read, looked up, changed and deleted', function()
+      -- The first question of all, of a file that is not open: where it is used, in full.
+      local found = { symbol = 'Ledger/' .. of.method }
+      local uses = ('8 references to Ledger/%s in 4 files (by %s)'):format(of.method, of.name)
+      for i = 1, 4 do
+        uses = ('%s\nshop/user%d.%s\n  %d use: %s'):format(uses, i, of.ext, of.use_line, of.use)
+      end
+      t.eq(uses, (text('symbol_references', vim.tbl_extend('error', found, { path = file }))))
+      t.eq(1, #clients.of(nil))
+      t.eq(of.overview, (text('symbol_overview', { path = file })))
+
+      -- Of two methods of that name, beside strings and comments that hold it, the one that is meant.
+      local body = table.concat(of.ledger, '\n')
+      local entry = ('1 symbols (by %s)\n%s\n  Ledger/%s(account, amount) [method] '):format(of.name, file, of.method)
+      local answer = text('symbol_find', vim.tbl_extend('error', found, { body = true }))
+      t.eq(entry, answer:sub(1, #entry))
+      t.eq(body, answer:sub(-#body))
+      t.matches('^2 symbols ', (text('symbol_find', { symbol = of.method })))
+      t.matches(
+        '^1 symbols .*Cash %[class%]',
+        (text('symbol_find', { symbol = 'ash', substring = true, kinds = { 'class' } }))
+      )
+      t.eq('0 symbols', (text('symbol_find', { symbol = 'ash' })))
+      local read = vim.json.decode((text('symbol_read', found)))
+      t.eq(
+        { body, file, 'Ledger/' .. of.method, 'method', of.name },
+        { read.text, read.path, read.symbol, read.kind, read.by }
+      )
+      local _, err = text('symbol_read', { symbol = of.method })
+      t.eq('validation_error', err.code)
+      t.matches('means 2 symbols: Ledger/' .. of.method, err.message)
+      t.eq(uses, (text('symbol_references', found)))
+
+      -- What is in use stays, and the users are named.
+      _, err = text('symbol_delete', { symbol = 'Ledger/' .. of.method, path = file })
+      t.eq('tool_error', err.code)
+      t.matches('shop/user4%.' .. of.ext, err.message)
+
+      -- A file that nobody has open is written; the next answer knows.
+      local done = vim.json.decode((text('symbol_delete', { symbol = '/Cash', path = file })))
+      t.eq(true, done.written)
+      t.ok(not table.concat(lines(), '\n'):find('Cash'))
+      t.eq('0 symbols', (text('symbol_find', { symbol = '/Cash', path = file })))
+
+      -- One that is open is not, and what was not saved is what counts.
+      vim.cmd.edit(file)
+      local tick = vim.api.nvim_buf_get_changedtick(0)
+      local change = { symbol = 'Journal/' .. of.method, path = file, body = of.renamed }
+      done = vim.json.decode((text('symbol_replace', vim.tbl_extend('error', change, { changedtick = tick }))))
+      t.eq(false, done.written)
+      t.ok(not table.concat(lines(), '\n'):find('renamed'))
+      t.matches('Journal/renamed', (text('symbol_find', { symbol = 'renamed' })))
+      _, err = text('symbol_replace', vim.tbl_extend('error', change, { changedtick = tick }))
+      t.eq('not_found', err.code)
+      change.symbol = 'Journal/renamed'
+      _, err = text('symbol_replace', vim.tbl_extend('error', change, { changedtick = tick }))
+      t.eq('stale', err.code)
+      vim.cmd('silent undo')
+      t.matches('Journal/' .. of.method, (text('symbol_find', { symbol = 'Journal/' .. of.method })))
+    end)
+  end)
+end

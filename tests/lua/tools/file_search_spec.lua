@@ -1,0 +1,217 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local function start(name, args)
+  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
+end
+
+--- The text of an answer.
+local function call(name, args)
+  local running = start(name, args)
+  t.wait(function()
+    return running:ended()
+  end, 20000, name)
+  local outcome = running.outcome
+  return outcome.payload and outcome.payload.text, outcome.error
+end
+
+local function search(args)
+  return call('file_search', args)
+end
+
+local function replace(args)
+  return call('file_replace', args)
+end
+
+local function disk(name)
+  return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
+end
+
+before_each(function()
+  project.open()
+  config.setup({
+    tools = { 'file' },
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+  project.write('a.lua', 'local post = 1\nreturn post -- posts\n')
+  project.write('src/b.py', 'def post():\n    return "post äpost"\n')
+  project.write('.env', 'post=secret\n')
+end)
+after_each(project.close)
+
+describe('file_search', function()
+  it('gives the total, and the path of a file once', function()
+    t.eq(
+      table
+        .concat({
+          '6 matches in 2 files',
+          'a.lua',
+          '  1:7: local post = 1',
+          '  2:8: return post -- posts',
+          'src/b.py',
+          '  1:5: def post():',
+          '  2:13: return "post äpost"',
+        }, '\n')
+        :gsub('2:13: return', '2:13:     return'),
+      (search({ query = 'post' }))
+    )
+    t.matches('^4 matches in 2 files\n', (search({ query = 'post', word = true })))
+    t.matches(
+      '^2 matches in 1 files\nsrc/b.py\n',
+      (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true }))
+    )
+    t.matches('^3 matches in 1 files\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
+    t.eq('0 matches in 0 files', (search({ query = 'none' })))
+    t.matches('regex=true', (search({ query = 'po.+t' })))
+  end)
+
+  it('looks at what the person has, not at what the disk has', function()
+    vim.cmd.edit('a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved' })
+    t.eq('1 matches in 1 files\na.lua (unsaved)\n  1:1: unsaved', (search({ query = 'unsaved' })))
+    t.ok(not search({ query = 'post' }):find('a.lua', 1, true))
+    vim.cmd.edit('new/file.lua')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved too' })
+    t.matches('new/file.lua', (search({ query = 'unsaved' })))
+  end)
+
+  it('never says what a sensitive file holds', function()
+    for _, query in ipairs({ 'secret', 'post=' }) do
+      t.eq('0 matches in 0 files', (search({ query = query })))
+    end
+    t.eq('0 matches in 0 files', (search({ query = 'post=', globs = { '.env' } })))
+    vim.cmd.edit('.env')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'fresh' })
+    t.eq('0 matches in 0 files', (search({ query = 'fresh' })))
+  end)
+
+  it('gives lines around a match, once', function()
+    project.write('c.txt', 'one\ntwo\nthree\nfour\nfive\nsix\nseven\n')
+    t.eq(
+      '2 matches in 1 files\nc.txt\n  1- one\n  2:1: two\n  3- three\n  4- four\n  5:2: five\n  6- six',
+      (search({ query = 't[w]o|ive', regex = true, context = 1 }))
+    )
+  end)
+
+  it('is given in parts, and as counts where it is too much', function()
+    local lines = {}
+    for i = 1, 3000 do
+      lines[i] = ('needle %d %s'):format(i, ('x'):rep(40))
+    end
+    project.write('many.txt', table.concat(lines, '\n'))
+    local text = search({ query = 'needle', limit = 2, offset = 1 })
+    t.matches('^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: ', text)
+    text = search({ query = 'needle', limit = 2, context = 20 })
+    t.matches('  22%- needle 22', text)
+    text = search({ query = 'needle', limit = 5000, context = 1 })
+    t.eq(
+      '3000 matches in 1 files\nmany.txt: 3000\n'
+        .. '(too much for lines, so counts per file; narrow it with path, globs or limit)',
+      text
+    )
+    t.ok(#search({ query = 'needle', limit = 300 }) <= 24000 + 200)
+  end)
+
+  it('refuses what cannot be searched', function()
+    t.eq('validation_error', select(2, search({ query = '' })).code)
+    t.eq('validation_error', select(2, search({ query = '(', regex = true })).code)
+    t.eq('not_found', select(2, search({ query = 'a', path = 'none' })).code)
+    t.eq('access_denied', select(2, search({ query = 'a', path = '.env' })).code)
+  end)
+
+  it('ends with its call', function()
+    for i = 1, 300 do
+      project.write(('many/%d.txt'):format(i), ('text\n'):rep(100))
+    end
+    local running = start('file_search', { query = 'text' })
+    t.eq(false, running:ended())
+    running:cancel('client')
+    t.eq('cancelled', running.outcome.error.code)
+  end)
+end)
+
+describe('file_replace', function()
+  it('lists first, and replaces then what was listed', function()
+    vim.cmd.edit('a.lua')
+    local text = replace({ query = 'post', replacement = 'send', word = true })
+    t.matches('^4 occurrences in 2 files, nothing replaced yet; apply with dry_run=false and expected_count=4', text)
+    t.matches('\na.lua\n  %x+ 1:7: local post = 1\n', text)
+    t.matches('local post', disk('a.lua'))
+    text = replace({ query = 'post', replacement = 'send', word = true, dry_run = false, expected_count = 4 })
+    t.eq('4 occurrences replaced in 2 files\na.lua: 2, open and not saved\nsrc/b.py: 2', text)
+    t.eq({ 'local send = 1', 'return send -- posts' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    t.matches('local post', disk('a.lua'))
+    t.eq('def send():\n    return "send äpost"\n', disk('src/b.py'))
+    vim.cmd('silent undo')
+    t.eq('local post = 1', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+    t.eq(0, vim.fn.undotree().seq_cur)
+  end)
+
+  it('takes some of them by their ids', function()
+    local ids = {}
+    for id in replace({ query = 'post', replacement = 'send' }):gmatch('\n  (%x+) ') do
+      table.insert(ids, id)
+    end
+    t.eq(6, #ids)
+    local args = { query = 'post', replacement = 'send', dry_run = false, ids = { ids[2], ids[4] }, expected_count = 2 }
+    t.matches('^2 occurrences replaced in 2 files', (replace(args)))
+    t.eq('local post = 1\nreturn send -- posts\n', disk('a.lua'))
+    t.eq('def send():\n    return "post äpost"\n', disk('src/b.py'))
+    local _, err = replace(args)
+    t.eq('stale', err.code)
+    t.matches('^ids: 2 of 2', err.message)
+  end)
+
+  it('replaces nothing where the count does not fit', function()
+    local before = disk('a.lua') .. disk('src/b.py')
+    local args = { query = 'post', replacement = 'send', dry_run = false }
+    t.eq('validation_error', select(2, replace(args)).code)
+    args.expected_count = 5
+    local _, err = replace(args)
+    t.eq(
+      { 'stale', 'expected_count is 5, but there are 6; nothing was replaced, make a dry run again' },
+      { err.code, err.message }
+    )
+    t.eq(before, disk('a.lua') .. disk('src/b.py'))
+  end)
+
+  it('replaces nothing where one file cannot be changed', function()
+    vim.cmd.edit('src/b.py')
+    vim.bo.modifiable = false
+    local before = disk('a.lua')
+    local _, err = replace({ query = 'post', replacement = 'send', dry_run = false, expected_count = 6 })
+    t.eq('tool_error', err.code)
+    t.matches('not modifiable', err.message)
+    t.eq(before, disk('a.lua'))
+    t.eq('def post():', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+  end)
+
+  it('takes groups, and text of several lines', function()
+    t.matches(
+      '"post äpost" → %[post äpost%]',
+      (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', ''))
+    )
+    replace({ query = '"(.*)"', replacement = '[$1]', regex = true, dry_run = false, expected_count = 1 })
+    t.eq('def post():\n    return [post äpost]\n', disk('src/b.py'))
+    project.write('dos.txt', 'one\r\ntwo\r\nthree\r\n')
+    replace({ query = 'one\ntwo', replacement = '1\n2', dry_run = false, expected_count = 1 })
+    t.eq('1\r\n2\r\nthree\r\n', disk('dos.txt'))
+  end)
+
+  it('shows the person the difference of its dry run', function()
+    local definition = require('mcp-tools.tools.file.replace')
+    local args = { query = 'local post', replacement = 'local send', regex = false, ignore_case = false, word = false }
+    t.matches('^What would change is not known', definition.preview(args))
+    replace(args)
+    t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', definition.preview(args))
+    t.eq(true, definition.needs_approval({ dry_run = false }))
+    t.eq(false, definition.needs_approval({ dry_run = true }))
+  end)
+end)

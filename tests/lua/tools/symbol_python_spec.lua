@@ -1,0 +1,22 @@
+require('symbol_servers')({
+  kind = 'python',
+  name = 'basedpyright',
+  ext = 'py',
+  method = 'post_entry',
+  ledger = {
+    '    def post_entry(self, account: str, amount: int) -> int:',
+    '        """Posts one."""',
+    '        return amount',
+  },
+  overview = table.concat({
+    'shop/ledger.py, 18 lines (by basedpyright)',
+    'Ledger [class] 4-9',
+    '  post_entry(account, amount) 7',
+    'Journal [class] 12-14',
+    '  post_entry(account) 13',
+    'Cash [class] 17-18',
+  }, '\n'),
+  use = 'return ledger.post_entry("ä€𝄞", 1) + ledger.post_entry("b", 2)',
+  use_line = 7,
+  renamed = 'def renamed(self, account: str) -> str:\n    return account',
+})

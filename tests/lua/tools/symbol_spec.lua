@@ -1,0 +1,211 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local function start(name, args)
+  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
+end
+
+local function call(name, args)
+  local running = start(name, args)
+  t.wait(function()
+    return running:ended()
+  end, 20000, name)
+  local outcome = running.outcome
+  return outcome.payload and outcome.payload.text, outcome.error
+end
+
+local function disk(name)
+  return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
+end
+
+local LUA = table.concat({
+  'local M = {}',
+  '',
+  '--- Opens.',
+  'function M.open(path)',
+  '  return path -- close',
+  'end',
+  '',
+  'function M.close(path)',
+  "  return M.open(path), 'open'",
+  'end',
+  '',
+  'return M',
+  '',
+}, '\n')
+
+before_each(function()
+  vim.cmd('filetype on')
+  project.open()
+  config.setup({
+    tools = { 'symbol' },
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+  project.write('lua/m.lua', LUA)
+  project.write('b.py', 'class Door:\n    def open(self, wide=1):\n        return wide\n\n    def close(self): pass\n')
+  project.write('.env.lua', 'function secret() end\n')
+  project.write('.env', 'open=1\n')
+end)
+after_each(project.close)
+
+describe('symbol_overview', function()
+  it('outlines the current file, a file, several and a folder', function()
+    local m = 'M.open(path) 4\nM.close(path) 8'
+    t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', { path = 'lua/m.lua' })))
+    t.eq(0, #vim.tbl_filter(function(info)
+      return info.listed == 1 and info.name ~= ''
+    end, vim.fn.getbufinfo()))
+    vim.cmd.edit('lua/m.lua')
+    t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', {})))
+    t.eq(
+      '1 files (by the look of the lines)\nb.py\n  Door [class] 1-5\n    open(wide) 2\n    close() 5',
+      (call('symbol_overview', { paths = { 'b.py' } }))
+    )
+    local text = call('symbol_overview', { path = '.' })
+    t.matches('^2 files; withheld: ', text)
+    t.matches('\nb.py %(by the look of the lines%)\n', text)
+    t.matches('\nlua/m.lua %(by treesitter%)\n  M.open', text)
+    t.ok(not text:find('secret'))
+    t.matches('^files 2%-2 of 2', (call('symbol_overview', { path = '.', offset = 1 })))
+    t.matches('^1 files .-\nlua/m.lua', (call('symbol_overview', { path = '.', globs = { '*.lua', '!.*' } })))
+  end)
+
+  it('says less where it is too much', function()
+    local lines = {}
+    for i = 1, 1000 do
+      table.insert(lines, ('class Class%d:\n    def method_of_class(self, argument): pass'):format(i))
+    end
+    project.write('many.py', table.concat(lines, '\n'))
+    local text = call('symbol_overview', { path = 'many.py' })
+    t.ok(#text < 25000)
+    t.matches('too much for', text)
+    t.matches('symbol_find', text)
+  end)
+
+  it('refuses what is no file of the project', function()
+    t.eq('access_denied', select(2, call('symbol_overview', { path = '.env' })).code)
+    t.eq('not_found', select(2, call('symbol_overview', { path = 'none.lua' })).code)
+    t.eq('not_found', select(2, call('symbol_overview', { bufnr = 9999 })).code)
+    t.eq('validation_error', select(2, call('symbol_overview', { path = 'b.py', bufnr = 1 })).code)
+  end)
+end)
+
+describe('symbol_find', function()
+  it('looks through the project, with text and kinds', function()
+    local text = call('symbol_find', { symbol = 'open', body = true })
+    t.matches('^2 symbols\nb.py %(by the look of the lines%)\n  Door/open%(wide%) %[method%] 2%-3\n    def open', text)
+    t.matches('\nlua/m.lua %(by treesitter%)\n  M.open%(path%) %[function%] 4%-6\nfunction M.open%(path%)\n', text)
+    t.matches(
+      '^1 symbols .*M.open',
+      (call('symbol_find', { symbol = 'OPE', substring = true, kinds = { 'function' } }))
+    )
+    t.matches('^2 symbols; 2%-2 shown\nlua/m.lua', (call('symbol_find', { symbol = 'open', offset = 1 })))
+    t.eq('0 symbols', (call('symbol_find', { symbol = 'Window/open' })))
+    t.eq('0 symbols', (call('symbol_find', { symbol = 'secret' })))
+    t.eq('validation_error', select(2, call('symbol_find', { symbol = '/' })).code)
+    t.eq(1, #vim.api.nvim_list_bufs())
+  end)
+
+  it('sees what is not saved', function()
+    vim.cmd.edit('lua/m.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'function fresh() end' })
+    t.matches('fresh%(%) %[function%] 1$', (call('symbol_find', { symbol = 'fresh' })))
+    t.matches('M.open%(path%) %[function%] 5%-7$', (call('symbol_find', { symbol = 'open', bufnr = 0 })))
+  end)
+end)
+
+describe('symbol_read', function()
+  it('gives the text of one, or of a part of it', function()
+    local found = vim.json.decode((call('symbol_read', { symbol = 'M.close' })))
+    t.eq({ 'lua/m.lua', 'M.close', 8, 10 }, { found.path, found.symbol, found.start_line, found.end_line })
+    t.eq("function M.close(path)\n  return M.open(path), 'open'\nend", found.text)
+    found = vim.json.decode((call('symbol_read', { symbol = 'M.close', offset = 1, limit = 1 })))
+    t.eq({ "  return M.open(path), 'open'", 9, 2 }, { found.text, found.start_line, found.next_offset })
+    local _, err = call('symbol_read', { symbol = 'open' })
+    t.matches('means 2 symbols: Door/open in b.py:2, M.open in lua/m.lua:4', err.message)
+    t.eq('not_found', select(2, call('symbol_read', { symbol = 'none' })).code)
+    t.eq('not_found', select(2, call('symbol_read', { symbol = 'Door/none', path = 'b.py' })).code)
+  end)
+end)
+
+describe('symbol_references', function()
+  it('looks for the word where no server is, and says so', function()
+    local text = call('symbol_references', { symbol = 'open', path = 'lua/m.lua' })
+    t.matches('^3 references to M.open in 2 files %(by the word alone%); no language server says what is meant', text)
+    t.matches('\nb.py\n  2 Door/open: def open', text)
+    t.matches("\nlua/m.lua\n  9 M.close: return M.open%(path%), 'open'$", text)
+    t.ok(not text:find('.env', 1, true))
+  end)
+end)
+
+describe('a change of a symbol', function()
+  it('is written where nobody has the file open', function()
+    local text = call('symbol_replace', { symbol = 'open', path = 'lua/m.lua', body = 'function M.open() end' })
+    t.eq(true, vim.json.decode(text).written)
+    t.eq((LUA:gsub('function M.open%(path%).-end', 'function M.open() end')), disk('lua/m.lua'))
+    call('symbol_insert', { symbol = 'open', path = 'lua/m.lua', text = 'local x = 1', where = 'before' })
+    t.matches('\n\nlocal x = 1\n\n%-%-%- Opens%.\n', disk('lua/m.lua'))
+  end)
+
+  it('is one undo block where the person has it open, and moves no cursor', function()
+    vim.cmd.edit('lua/m.lua')
+    vim.api.nvim_win_set_cursor(0, { 9, 4 })
+    local text = call('symbol_insert', { symbol = 'open', bufnr = 0, text = 'function M.new()\n  return 1\nend' })
+    t.eq(false, vim.json.decode(text).written)
+    t.eq({ 13, 4 }, vim.api.nvim_win_get_cursor(0))
+    t.eq(LUA, disk('lua/m.lua'))
+    t.matches('M.new', (call('symbol_find', { symbol = 'M.new' })))
+    vim.cmd('silent undo')
+    t.eq(LUA, table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') .. '\n')
+  end)
+
+  it('of a text that has changed is refused', function()
+    vim.cmd.edit('lua/m.lua')
+    local args = { symbol = 'open', bufnr = 0, body = 'x', changedtick = vim.api.nvim_buf_get_changedtick(0) }
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { '' })
+    t.eq('stale', select(2, call('symbol_replace', args)).code)
+    vim.bo.modifiable = false
+    args.changedtick = nil
+    t.eq('tool_error', select(2, call('symbol_replace', args)).code)
+  end)
+
+  it('needs to be told the file, and one symbol', function()
+    t.eq('validation_error', select(2, call('symbol_replace', { symbol = 'open', body = 'x' })).code)
+    t.eq('not_found', select(2, call('symbol_replace', { symbol = 'no', path = 'b.py', body = 'x' })).code)
+    t.eq('access_denied', select(2, call('symbol_replace', { symbol = 'no', path = '.env', body = 'x' })).code)
+  end)
+
+  it('that deletes is refused as long as something uses it', function()
+    local _, err = call('symbol_delete', { symbol = 'M.open', path = 'lua/m.lua' })
+    t.eq('tool_error', err.code)
+    t.matches('in use.*lua/m.lua\n  9 M.close', err.message)
+    t.eq(LUA, disk('lua/m.lua'))
+    project.write('alone.lua', '--- Text.\nlocal function alone_(x)\n  return x and alone_(x)\nend\n\nreturn 1\n')
+    t.eq(nil, select(2, call('symbol_delete', { symbol = 'alone_', path = 'alone.lua' })))
+    t.eq('return 1\n', disk('alone.lua'))
+  end)
+
+  it('is shown before', function()
+    local definition = require('mcp-tools.tools.symbol.replace')
+    local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }
+    t.matches(
+      '^Found by treesitter; .-\n%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n',
+      definition.preview(args)
+    )
+    vim.cmd.edit('lua/m.lua')
+    call('symbol_overview', {})
+    t.matches('^%-%-%- a/lua/m.lua\n', definition.preview(args))
+    args.symbol = 'none'
+    t.matches('^This is going to fail: symbol: there is no "none"', definition.preview(args))
+    local insert = require('mcp-tools.tools.symbol.insert')
+    t.matches('%+local x\n', insert.preview({ symbol = 'open', bufnr = 0, text = 'local x', where = 'after' }))
+    t.matches('%-%-%-%- Opens%.\n', require('mcp-tools.tools.symbol.delete').preview({ symbol = 'open', bufnr = 0 }))
+  end)
+end)

@@ -1,0 +1,111 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local function start(name, args)
+  return core.get().executor:execute('treesitter_' .. name, args, { kind = 'tool', host = 'test' })
+end
+
+local function call(name, args)
+  local running = start(name, args)
+  t.wait(function()
+    return running:ended()
+  end, 20000, name)
+  local outcome = running.outcome
+  return outcome.payload and outcome.payload.text, outcome.error
+end
+
+before_each(function()
+  vim.cmd('filetype on')
+  project.open()
+  config.setup({
+    tools = { 'treesitter' },
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+  project.write('a.lua', "local s = 'ä𝄞'\nlocal function f(a)\n  return a\nend\n")
+  project.write('b.py', 'x = 1\n')
+  project.write('.env.lua', 'local x = 1\n')
+end)
+after_each(project.close)
+
+describe('treesitter_scope', function()
+  it('names the nodes around a place', function()
+    t.eq(
+      table.concat({
+        'a.lua',
+        'identifier 3:10-3:10 a',
+        'expression_list 3:10-3:10 a',
+        'return_statement 3:3-3:10 return a',
+        'block 3:3-3:10 return a',
+        'function_declaration f 2:1-4:3 local function f(a) …',
+        "chunk 1:1-4:3 local s = 'ä𝄞' …",
+      }, '\n'),
+      (call('scope', { path = 'a.lua', line = 3, column = 10 }))
+    )
+    t.matches('\nstring_content 1:12%-1:13 ä𝄞\n', (call('scope', { path = 'a.lua', line = 1, column = 13 })))
+    t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call('scope', { path = 'a.lua', line = 3, limit = 1 })))
+  end)
+
+  it('refuses places that are none, and languages without a parser', function()
+    t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 9 })).code)
+    t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 1, column = 99 })).code)
+    local _, err = call('scope', { path = 'b.py', line = 1 })
+    t.eq(
+      { 'not_found', 'b.py: no treesitter parser for python is installed; symbol_overview works without one' },
+      { err.code, err.message }
+    )
+    t.eq('not_found', select(2, call('scope', { path = 'none.lua', line = 1 })).code)
+    t.eq('access_denied', select(2, call('scope', { path = '.env.lua', line = 1 })).code)
+  end)
+end)
+
+describe('treesitter_outline', function()
+  it('outlines by syntax alone', function()
+    t.eq('a.lua, 4 lines\nf(a) 2', (call('outline', { path = 'a.lua' })))
+    vim.cmd.edit('a.lua')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'function g() end' })
+    t.eq('a.lua, 5 lines\ng() 1\nf(a) 3', (call('outline', {})))
+    t.eq('not_found', select(2, call('outline', { path = 'b.py' })).code)
+  end)
+end)
+
+describe('treesitter_query', function()
+  local query = '(identifier) @name (string content: (_) @_left_out)'
+
+  it('lists what is captured', function()
+    t.eq(
+      'a.lua: 4 captures\n@name 1:7-1:7 s\n@name 2:16-2:16 f\n@name 2:18-2:18 a\n@name 3:10-3:10 a',
+      (call('query', { path = 'a.lua', query = query }))
+    )
+    t.eq(
+      'a.lua: 4 captures; 3-3 shown, offset=3 goes on\n@name 2:18-2:18 a',
+      (call('query', { path = 'a.lua', query = query, limit = 1, offset = 2 }))
+    )
+    t.matches('^a.lua: 2 captures', (call('query', { path = 'a.lua', query = query, start_line = 2, end_line = 2 })))
+  end)
+
+  it('refuses what does not fit the grammar', function()
+    local _, err = call('query', { path = 'a.lua', query = '(none) @x' })
+    t.eq('validation_error', err.code)
+    t.matches('^query: it does not fit the grammar of lua: .*none', err.message)
+    t.eq('validation_error', select(2, call('query', { path = 'a.lua', query = '(' })).code)
+  end)
+
+  it('of a long text goes on in turns, and ends with its call', function()
+    project.write('long.lua', ('local x = 1\n'):rep(50000))
+    local running = start('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 })
+    t.eq(false, running:ended())
+    running:cancel('client')
+    t.eq('cancelled', running.outcome.error.code)
+    t.matches(
+      '^long.lua: 50000 captures; 1%-1 shown',
+      (call('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 }))
+    )
+  end)
+end)

@@ -26,6 +26,7 @@ SLOW = (
     "tools/dap/person_spec.lua",
     "tools/dap/running_spec.lua",
     "tools/dap/variables_spec.lua",
+    "tools/file_move_spec.lua",
     "tools/symbol_python_spec.lua",
     "tools/symbol_typescript_spec.lua",
 )

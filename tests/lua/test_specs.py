@@ -39,6 +39,7 @@ SLOW = (
     "tools/lsp_cold_typescript_spec.lua",
     "tools/lsp_python_spec.lua",
     "tools/lsp_typescript_spec.lua",
+    "tools/file_move_spec.lua",
     "tools/symbol_python_spec.lua",
     "tools/symbol_typescript_spec.lua",
 )

@@ -1,0 +1,59 @@
+--- A file or folder, moved.
+
+local access = require('mcp-tools.files.access')
+local errors = require('mcp-tools.errors')
+local move = require('mcp-tools.editor.move')
+local paths = require('mcp-tools.files.paths')
+
+--- Where a path is, when the call may touch it.
+---@param ctx mcp-tools.Ctx
+---@param name string of the argument
+---@param given string
+---@return string? path
+---@return mcp-tools.Error? err
+local function place(ctx, name, given)
+  local path, bad = paths.resolve(given)
+  if bad then
+    return nil, errors.new('validation_error', ('%s: it cannot be told where it is: %s'):format(name, bad))
+  end
+  local ok, why = access.path(path, ctx.root)
+  if not ok and (why == 'sensitive' or not ctx:covers(path)) then
+    return nil, errors.new('access_denied', ('%s: %s cannot be used here: it is %s'):format(name, given, why))
+  elseif path == paths.real_root(ctx.root) then
+    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
+  end
+  return path
+end
+
+return {
+  name = 'file_move',
+  title = 'Move a file',
+  description = 'Moves or renames a file or folder. Language servers that know how change what refers to it, such as'
+    .. ' imports; open buffers follow. Folders on the way are made. Nothing is overwritten; files with unsaved changes'
+    .. ' are not moved.',
+  args = {
+    path = { type = 'string', description = 'File or folder', required = true, minLength = 1 },
+    new_path = { type = 'string', description = 'Where it goes, with its name', required = true, minLength = 1 },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = false },
+  needs_approval = true,
+  timeout = 60000,
+  preview = function(args)
+    return ('%s → %s\nLanguage servers may change what refers to it in other files.'):format(args.path, args.new_path)
+  end,
+  run = function(ctx, args)
+    local from, err = place(ctx, 'path', args.path)
+    local to
+    if from then
+      to, err = place(ctx, 'new_path', args.new_path)
+    end
+    local moved
+    if from and to then
+      moved, err = move.run(ctx, from, to)
+    end
+    if not from or not to or not moved then
+      return ctx(nil, err)
+    end
+    return move.told(ctx, from, to, moved)
+  end,
+}

@@ -1,0 +1,78 @@
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('lsp_project')
+local t = require('helpers')
+
+local function move(path, new_path)
+  local call = project.start('file_move', { path = path, new_path = new_path })
+  t.wait(function()
+    return call:ended()
+  end, 45000, 'file_move')
+  return call.outcome.payload and call.outcome.payload.text, call.outcome.error
+end
+
+local function disk(name)
+  local ok, lines = pcall(vim.fn.readfile, project.root .. '/' .. name, 'b')
+  return ok and table.concat(lines, '\n') or nil
+end
+
+before_each(function()
+  project.open('typescript')
+  config.setup({
+    tools = { 'file' },
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+end)
+after_each(project.close)
+
+describe('file_move', function()
+  it('has the language server change the imports, and buffers follow', function()
+    vim.cmd.edit('shop/ledger.ts')
+    local bufnr = vim.api.nvim_get_current_buf()
+    vim.api.nvim_win_set_cursor(0, { 4, 2 })
+    vim.cmd.edit('shop/user1.ts')
+    local before, alternate = vim.api.nvim_get_current_buf(), vim.fn.bufnr('#')
+    local text = move('shop/ledger.ts', 'shop/main/ledger.ts')
+    t.matches('^shop/ledger.ts is now shop/main/ledger.ts\n4 places in 4 files changed %(by ts_ls%)\n', text)
+    t.matches('shop/user1.ts: 1, open and not saved\nshop/user2.ts: 1\n', text)
+    t.eq(nil, disk('shop/ledger.ts'))
+    t.matches('export class Ledger', disk('shop/main/ledger.ts'))
+    t.matches("from './main/ledger'", disk('shop/user4.ts'))
+    t.matches("from './ledger'", disk('shop/user1.ts'))
+    t.matches("from './main/ledger'", vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+    t.eq({ before, alternate }, { vim.api.nvim_get_current_buf(), vim.fn.bufnr('#') })
+    t.eq(project.root .. '/shop/main/ledger.ts', vim.api.nvim_buf_get_name(bufnr))
+    t.eq(false, vim.bo[bufnr].modified)
+    vim.cmd.buffer(bufnr)
+    vim.cmd('silent write')
+    t.eq('', vim.fn.bufname('shop/ledger.ts$'))
+  end)
+
+  it('overwrites nothing, and moves nothing that is not saved', function()
+    vim.api.nvim_del_augroup_by_name('lsp_project') -- no server is needed for what is refused
+    t.eq('tool_error', select(2, move('shop/ledger.ts', 'shop/user1.ts')).code)
+    t.eq('tool_error', select(2, move('shop/ledger.ts', 'shop')).code)
+    t.eq('not_found', select(2, move('shop/none.ts', 'shop/more.ts')).code)
+    t.eq('validation_error', select(2, move('shop', 'shop/in/it')).code)
+    t.eq('access_denied', select(2, move('shop/ledger.ts', '.env')).code)
+    t.eq('validation_error', select(2, move('.', 'x')).code)
+    vim.cmd.edit('shop/new.ts')
+    t.eq('tool_error', select(2, move('shop/ledger.ts', 'shop/new.ts')).code)
+    vim.cmd.edit('shop/ledger.ts')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { '' })
+    local _, err = move('shop', 'store')
+    t.eq('tool_error', err.code)
+    t.matches('unsaved changes', err.message)
+    t.ok(disk('shop/ledger.ts'))
+    vim.cmd('silent edit!')
+    t.matches('^shop is now store\nno language server', (move('shop', 'store')))
+    t.eq(project.root .. '/store/ledger.ts', vim.api.nvim_buf_get_name(0))
+    t.ok(disk('store/user1.ts'))
+    t.eq(nil, vim.uv.fs_stat(project.root .. '/shop'))
+  end)
+end)

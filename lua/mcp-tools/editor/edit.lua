@@ -157,8 +157,8 @@ local function undo_all(targets)
         end
       end
     end
-    if target.new and api.nvim_buf_is_valid(target.bufnr) and #vim.fn.win_findbuf(target.bufnr) == 0 then
-      pcall(api.nvim_buf_delete, target.bufnr, {})
+    if target.new then
+      open.drop(target.bufnr)
     end
   end
 end

@@ -134,8 +134,8 @@ end
 --- What is not shown to anybody and was loaded for a call that came to nothing is unloaded again.
 ---@param target mcp-tools.Target?
 function M.drop(target)
-  if target and target.new and #vim.fn.win_findbuf(target.bufnr) == 0 then
-    pcall(vim.api.nvim_buf_delete, target.bufnr, {})
+  if target and target.new then
+    open.drop(target.bufnr)
   end
 end
 

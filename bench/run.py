@@ -35,6 +35,7 @@ from scenarios import (  # noqa: E402
     later,
     main_thread,
     memory,
+    peers_tools,
     python_tools,
     startup,
     traffic,
@@ -43,8 +44,9 @@ from stage import prepare  # noqa: E402
 
 from tests.support import keeper  # noqa: E402
 
-LONG = ["instructions"]
-"""Left out of a quick run unless it is named: valgrind takes a minute to start a bridge."""
+LONG = ["instructions", "peers_tools"]
+"""Left out of a quick run unless they are named: valgrind takes a minute to start a bridge, the peers are many
+packages."""
 
 # In this order: `large` leaves a thousand tools behind.
 SCENARIOS = {
@@ -57,6 +59,7 @@ SCENARIOS = {
     "memory": memory.measure,
     "python_tools": python_tools.measure,
     "startup": startup.measure,
+    "peers_tools": peers_tools.measure,
     "large": large.measure,
 }
 

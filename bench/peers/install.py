@@ -1,0 +1,48 @@
+"""Installing the peers from package registries, as bench/serena.lock and bench/npm pin them.
+
+Receives: nothing. Sends: `.deps/serena` and `.deps/bench-npm`, complete or absent, or why one cannot be had.
+Does not know about: how they are run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import _npm
+
+from tests.support import processes
+
+HERE = Path(__file__).resolve().parent.parent
+ROOT = HERE.parent
+SERENA = ROOT / ".deps" / "serena"
+NPM = ROOT / ".deps" / "bench-npm"
+
+
+def serena() -> str | None:
+    """Install Serena, unless it is there.
+
+    Returns:
+        Why it cannot be had, or None.
+    """
+    script = ROOT / "scripts" / "install-env"
+    lock = ["--lock", str(HERE / "serena.lock"), "--imports", "serena"]
+    tools = Path(sys.executable).parent  # `uv` is there, which is quicker than pip
+    env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
+    done = processes.run([sys.executable, script, "--dir", str(SERENA), *lock], env=env, timeout=600)
+    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["?"])[-1]
+
+
+def cclsp() -> str | None:
+    """Install cclsp, unless it is there.
+
+    Returns:
+        Why it cannot be had, or None.
+    """
+    try:
+        _npm.install(HERE / "npm", NPM)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"npm could not install bench/npm/package-lock.json ({error})"
+    return None

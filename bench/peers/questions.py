@@ -1,0 +1,171 @@
+"""The questions, what is right, and what an answer says besides.
+
+Receives: somebody who answers. Sends: for each question the time, the size and the judgement of each answer.
+Does not know about: who is asked, tables.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Protocol
+
+from peers import sample
+from peers.mcp_client import FailedError
+
+MOST_FAILURES = 3
+"""In a row: who gives no answer in seconds is not asked ten times."""
+
+
+class Peer(Protocol):
+    """Somebody who answers; the text is what a model would read."""
+
+    name: str
+
+    async def overview(self) -> str: ...
+    async def find(self) -> str: ...
+    async def references(self) -> str: ...
+    async def rename(self, old: str, new: str) -> str: ...
+    async def diagnostics(self) -> str: ...
+    async def hover(self) -> str: ...
+    def places(self, text: str) -> set[sample.Place]: ...
+    async def unsaved(self) -> dict[str, str]: ...
+
+
+@dataclass
+class Answers:
+    """What somebody made of one question."""
+
+    times: list[float] = field(default_factory=list)  # ms
+    sizes: list[int] = field(default_factory=list)  # bytes
+    right: int = 0
+    asked: int = 0
+    facts: frozenset[str] = frozenset()
+    last: str = ""
+    failures: int = 0  # in a row
+    why: str = ""
+
+    @property
+    def ms(self) -> float:
+        """p50."""
+        return median(self.times) if self.times else float("inf")
+
+    @property
+    def bytes(self) -> float:
+        """p50."""
+        return median(self.sizes) if self.sizes else float("inf")
+
+    def __str__(self) -> str:
+        if not self.times:
+            return self.why or "no answer"
+        size = f"{self.bytes:.0f}" if self.bytes < 10_000 else f"{self.bytes / 1000:.0f} k"
+        return f"{self.ms:.0f} ms / {size} B, {self.right} of {self.asked}"
+
+
+def plain(text: str) -> str:
+    """The text without the escapes of JSON."""
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+@dataclass
+class Project:
+    """The project of one who answers."""
+
+    peer: Peer
+    folder: Path
+    turn: int = 0
+
+    async def texts_differ(self, name: str) -> bool:
+        """Is the project other than it must be when the method has this name? Unsaved buffers count."""
+        unsaved = await self.peer.unsaved()
+        return any(unsaved.get(path, text) != text for path, text in sample.files(name).items()) or any(
+            path not in unsaved for path in sample.differs(self.folder, name)
+        )
+
+    async def overview(self) -> tuple[str, float, bool]:
+        """All names are there."""
+        text, ms = await timed(self.peer.overview)
+        names = ["Ledger", "Entry", *sample.METHODS, *sample.FUNCTIONS]
+        return text, ms, all(re.search(rf"\b{name}\b", text) for name in names)
+
+    async def find(self) -> tuple[str, float, bool]:
+        """The whole body is there."""
+        text, ms = await timed(self.peer.find)
+        return text, ms, all(line.strip() in plain(text) for line in sample.BODY.splitlines())
+
+    async def references(self) -> tuple[str, float, bool]:
+        """Every use is named, and nothing else but the definition."""
+        text, ms = await timed(self.peer.references)
+        return text, ms, self.peer.places(text) - {sample.definition()} == sample.uses()
+
+    async def hover(self) -> tuple[str, float, bool]:
+        """Signature and documentation."""
+        text, ms = await timed(self.peer.hover)
+        return text, ms, all(part in plain(text) for part in ("amount: int", "-> Entry", sample.DOC))
+
+    async def diagnostics(self) -> tuple[str, float, bool]:
+        """The file is changed on the disk; its mistake is told, and none that it had before."""
+        self.turn += 1
+        text, word = sample.edited(self.turn)
+        (self.folder / sample.EDITED).write_text(text)
+        answer, ms = await timed(self.peer.diagnostics)
+        told = set(re.findall(r"\bwrong_\d+", re.sub(r"late_\d+", "", answer)))
+        return answer, ms, told == {word}
+
+    async def rename(self) -> tuple[str, float, bool]:
+        """There and back: every file is what it must be."""
+        there = self.turn % 2 == 0
+        old, new = (sample.NAME, sample.NEW_NAME) if there else (sample.NEW_NAME, sample.NAME)
+        self.turn += 1
+        answer, ms = await timed(lambda: self.peer.rename(old, new))
+        return answer, ms, not await self.texts_differ(new)
+
+
+QUESTIONS = ["overview", "find", "references", "hover", "diagnostics", "rename"]
+
+LATE = len(sample.edited(1)[0].splitlines())
+FACTS: dict[str, dict[str, str]] = {
+    "overview": {"lines": r"\b2[78]\b", "parameters": r"\bmemo\b"},
+    "find": {"file": r"ledger\.py", "lines": r"\b2[78]\b"},
+    "references": {"text": r'\("sales", amount\)', "around": r"\bbill_0\b", "total": r"\b30\b"},
+    "hover": {"where it is defined": r"ledger\.py|\b2[78]\b"},
+    "diagnostics": {"line": rf"\b({LATE}|{LATE - 1})\b", "rule": "reportArgumentType"},
+    "rename": {"files": r"billing0\d", "count": r"\b1?3\d?\b"},
+}
+"""What an answer may say besides what it must, and how that is seen."""
+
+
+def facts(question: str, text: str) -> frozenset[str]:
+    """What an answer says besides what it must."""
+    return frozenset(name for name, sign in FACTS[question].items() if re.search(sign, plain(text)))
+
+
+async def timed(ask: Callable) -> tuple[str, float]:
+    """The answer, and how many ms it took."""
+    begun = time.perf_counter()
+    text = await ask()
+    return text, (time.perf_counter() - begun) * 1000
+
+
+async def ask(project: Project, question: str, answers: Answers) -> None:
+    """Ask once more."""
+    if answers.failures >= MOST_FAILURES:
+        return
+    answers.asked += 1
+    try:
+        text, ms, right = await getattr(project, question)()
+    except FailedError as error:
+        answers.failures += 1
+        answers.why = str(error)
+        return
+    answers.failures = 0 if right else answers.failures + (ms > 4000)
+    answers.times.append(ms)
+    answers.sizes.append(len(text.encode()))
+    answers.right += right
+    answers.last = text
+    if right:
+        answers.facts = facts(question, text)

@@ -1,0 +1,158 @@
+"""What can be asked about code: ours, Serena, cclsp and the language server alone, side by side.
+
+Everybody has a copy of the same project and the same language server, and is asked the same in turn. A cell
+is p50 / bytes that a model reads, right answers of those asked; bench/peers/sample.py knows what is right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import AsyncIterator
+
+from peers import cclsp, install, lsp, ours, sample, serena
+from peers.mcp_client import FailedError
+from peers.questions import QUESTIONS, Answers, Peer, Project, ask
+from stage import Stage
+from table import Row
+
+TIMES = 10
+WARM_SECONDS = 60
+OVERVIEW_MS, HOVER_MS, REFERENCES, DIAGNOSTICS_MS = 20, 15, 2, 300
+
+Table = dict[str, dict[str, Answers]]  # question → who → what
+
+
+async def warm(project: Project) -> float:
+    """Ask for references until they are right.
+
+    Returns:
+        Seconds; or infinity.
+    """
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < WARM_SECONDS:
+        try:
+            if (await project.references())[2]:
+                return time.perf_counter() - begun
+        except FailedError as error:
+            if "nknown" in str(error):  # a tool that is not there will not come
+                break
+        await asyncio.sleep(0.2)
+    return float("inf")
+
+
+@contextlib.asynccontextmanager
+async def everybody(stage: Stage) -> AsyncIterator[tuple[list[Project], dict[str, str]]]:
+    """All who can be had, and why the others cannot."""
+    place = stage.home.path / "peers"
+    place.mkdir()
+    missing, starts = (
+        {},
+        {
+            "ours": lambda folder: ours.running(stage.program, folder, place),
+            "floor": lambda folder: lsp.running(folder, place),
+            "Serena": lambda folder: serena.running(folder, place),
+            "cclsp": lambda folder: cclsp.running(folder, place),
+        },
+    )
+    for name, get in (("Serena", install.serena), ("cclsp", install.cclsp)):
+        why = await asyncio.to_thread(get)
+        if why:
+            missing[name] = f"cannot be had here: {why}"
+            del starts[name]
+    async with contextlib.AsyncExitStack() as stack:
+        projects = []
+        for name, start in starts.items():
+            folder = place / f"project-{name}"
+            folder.mkdir()
+            sample.write(folder)
+            peer: Peer = await stack.enter_async_context(start(folder))
+            projects.append(Project(peer, folder))
+        yield projects, missing
+
+
+async def compare(projects: list[Project], times: int) -> Table:
+    """Ask all of it."""
+    table: Table = {}
+    for question in QUESTIONS:
+        table[question] = {project.peer.name: Answers() for project in projects}
+        for project in projects:
+            project.turn = 0
+        for _ in range(times):
+            for project in projects:
+                await ask(project, question, table[question][project.peer.name])
+        for project in projects:
+            if question == "diagnostics":
+                sample.write(project.folder)
+                with contextlib.suppress(FailedError):
+                    await project.peer.diagnostics()
+    return table
+
+
+def same_facts(answers: dict[str, Answers]) -> dict[str, Answers]:
+    """Of the peers those whose right answers say at least what ours say."""
+    own = answers["ours"]
+    return {
+        name: other
+        for name, other in answers.items()
+        if name not in ("ours", "floor") and other.right and other.facts >= own.facts
+    }
+
+
+def reaches(question: str, answers: dict[str, Answers]) -> tuple[list[str], bool]:
+    """What ours should be, in words, and whether it is."""
+    own, floor = answers["ours"], answers["floor"]
+    found = [("all right", own.asked > 0 and own.right == own.asked)]
+    if question == "overview":
+        found.append((f"≤ {OVERVIEW_MS} ms", own.ms <= OVERVIEW_MS))
+    elif question == "hover":
+        found.append((f"≤ {HOVER_MS} ms", own.ms <= HOVER_MS))
+    elif question == "references":
+        found.append((f"≤ {REFERENCES} × floor", own.ms <= REFERENCES * floor.ms))
+    elif question == "diagnostics":
+        found.append((f"≤ floor + {DIAGNOSTICS_MS} ms", own.ms <= floor.ms + DIAGNOSTICS_MS))
+    if "Serena" in answers:
+        found.append(("faster than Serena", own.ms < answers["Serena"].ms))
+    same = same_facts(answers)
+    if same:
+        least = min(same, key=lambda name: same[name].bytes)
+        found.append((f"≤ {same[least].bytes:.0f} B ({least})", own.bytes <= same[least].bytes))
+    elif own.right:
+        extra = ", ".join(sorted(own.facts))
+        found.append((f"no peer says as much ({extra})", True))
+    words = [text if met else f"{text}: missed" for text, met in found]
+    return words, all(met for _, met in found)
+
+
+TITLES = {
+    "overview": "overview of a file",
+    "find": "find a method with its body, in one call",
+    "references": "30 references in 12 files",
+    "hover": "hover",
+    "diagnostics": "diagnostics after an edit on disk",
+    "rename": "rename in 13 files, there and back",
+}
+
+
+async def measure(stage: Stage) -> list[Row]:
+    """Ask everybody."""
+    async with everybody(stage) as (projects, missing):
+        first = {project.peer.name: await warm(project) for project in projects}
+        table = await compare(projects, TIMES if stage.amount.rounds > 1 else 2)
+    rows = []
+    for question, answers in table.items():
+        words, met = reaches(question, answers)
+        cells = [f"{name} {one}" for name, one in answers.items()]
+        cells += [f"{name} {why}" for name, why in missing.items()]
+        rows.append(Row(f"code: {TITLES[question]}, p50", "; ".join(cells), ", ".join(words), met))
+        for name, one in answers.items():
+            if one.right < one.asked:
+                print(f"  {question}, {name}: {one.why or one.last[:200]}", file=sys.stderr)
+    cells = [f"{name} {seconds:.1f} s" for name, seconds in first.items()]
+    own = first["ours"] <= first.get("Serena", float("inf")) and first["ours"] < WARM_SECONDS
+    return [
+        *rows,
+        Row("code: first right references after the start", "; ".join(cells), "no later than Serena", own),
+    ]

@@ -45,8 +45,8 @@ from stage import prepare  # noqa: E402
 from tests.support import keeper  # noqa: E402
 
 LONG = ["instructions", "peers_tools"]
-"""Left out of a quick run unless they are named: valgrind takes a minute to start a bridge, the peers are many
-packages."""
+"""Left out of a quick run unless they are named: valgrind takes a minute to start a bridge, and the peers
+are many packages."""
 
 # In this order: `large` leaves a thousand tools behind.
 SCENARIOS = {

@@ -74,12 +74,7 @@ class LanguageServer:
         root = self._folder.as_uri()
         folders = [{"uri": root, "name": self._folder.name}]
         capabilities = {**CLEAR, "textDocument": OF_TEXT}
-        params = {
-            "processId": None,
-            "rootUri": root,
-            "workspaceFolders": folders,
-            "capabilities": capabilities,
-        }
+        params = {"processId": None, "rootUri": root, "workspaceFolders": folders}
         await self.request("initialize", {**params, "capabilities": capabilities})
         self.notify("initialized", {})
 

@@ -94,6 +94,11 @@ class Ours:
                 path = line.strip()
         return found
 
+    def present(self, text: str) -> str:
+        """What an answer says is wrong now; it also tells what no longer is."""
+        told = json.loads(text)
+        return json.dumps({name: value for name, value in told.items() if name != "fixed"})
+
     async def unsaved(self) -> dict[str, str]:
         """Texts of buffers that were changed and not written."""
         return await self._editor.lua(UNSAVED)

@@ -33,6 +33,7 @@ class Peer(Protocol):
     async def diagnostics(self) -> str: ...
     async def hover(self) -> str: ...
     def places(self, text: str) -> set[sample.Place]: ...
+    def present(self, text: str) -> str: ...
     async def unsaved(self) -> dict[str, str]: ...
 
 
@@ -113,7 +114,7 @@ class Project:
         text, word = sample.edited(self.turn)
         (self.folder / sample.EDITED).write_text(text)
         answer, ms = await timed(self.peer.diagnostics)
-        told = set(re.findall(r"\bwrong_\d+", re.sub(r"late_\d+", "", answer)))
+        told = set(re.findall(r"\bwrong_\d+", self.peer.present(answer)))
         return answer, ms, told == {word}
 
     async def rename(self) -> tuple[str, float, bool]:
@@ -133,7 +134,11 @@ FACTS: dict[str, dict[str, str]] = {
     "find": {"file": r"ledger\.py", "lines": r"\b2[78]\b"},
     "references": {"text": r'\("sales", amount\)', "around": r"\bbill_0\b", "total": r"\b30\b"},
     "hover": {"where it is defined": r"ledger\.py|\b2[78]\b"},
-    "diagnostics": {"line": rf"\b({LATE}|{LATE - 1})\b", "rule": "reportArgumentType"},
+    "diagnostics": {
+        "line": rf"\b({LATE}|{LATE - 1})\b",
+        "rule": "reportArgumentType",
+        "what was fixed": r'"fixed": ?\[.',
+    },
     "rename": {"files": r"billing0\d", "count": r"\b1?3\d?\b"},
 }
 """What an answer may say besides what it must, and how that is seen."""

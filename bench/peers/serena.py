@@ -61,6 +61,10 @@ class Serena:
         where = {"name_path_pattern": f"Ledger/{sample.NAME}", "relative_path": sample.LEDGER}
         return await self._ask("find_symbol", **where, include_info=True)
 
+    def present(self, text: str) -> str:
+        """What an answer says is wrong now: all of it."""
+        return text
+
     async def unsaved(self) -> dict[str, str]:
         """Everything is on the disk."""
         return {}

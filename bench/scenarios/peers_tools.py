@@ -25,13 +25,12 @@ OVERVIEW_MS, HOVER_MS, REFERENCES, DIAGNOSTICS_MS = 20, 15, 2, 300
 Table = dict[str, dict[str, Answers]]  # question → who → what
 
 
-async def warm(project: Project) -> float:
+async def warm(project: Project, begun: float) -> float:
     """Ask for references until they are right.
 
     Returns:
-        Seconds; or infinity.
+        Seconds since then; or infinity.
     """
-    begun = time.perf_counter()
     while time.perf_counter() - begun < WARM_SECONDS:
         try:
             if (await project.references())[2]:
@@ -44,8 +43,10 @@ async def warm(project: Project) -> float:
 
 
 @contextlib.asynccontextmanager
-async def everybody(stage: Stage) -> AsyncIterator[tuple[list[Project], dict[str, str]]]:
-    """All who can be had, and why the others cannot."""
+async def everybody(
+    stage: Stage,
+) -> AsyncIterator[tuple[dict[str, Project], dict[str, float], dict[str, str]]]:
+    """All who can be had, in how many seconds their first right answer came, and why others cannot be had."""
     place = stage.home.path / "peers"
     place.mkdir()
     missing, starts = (
@@ -63,14 +64,16 @@ async def everybody(stage: Stage) -> AsyncIterator[tuple[list[Project], dict[str
             missing[name] = f"cannot be had here: {why}"
             del starts[name]
     async with contextlib.AsyncExitStack() as stack:
-        projects = []
+        projects, first = {}, {}
         for name, start in starts.items():
             folder = place / f"project-{name}"
             folder.mkdir()
             sample.write(folder)
+            begun = time.perf_counter()
             peer: Peer = await stack.enter_async_context(start(folder))
-            projects.append(Project(peer, folder))
-        yield projects, missing
+            projects[name] = Project(peer, folder)
+            first[name] = await warm(projects[name], begun)
+        yield projects, first, missing
 
 
 async def compare(projects: list[Project], times: int) -> Table:
@@ -138,9 +141,8 @@ TITLES = {
 
 async def measure(stage: Stage) -> list[Row]:
     """Ask everybody."""
-    async with everybody(stage) as (projects, missing):
-        first = {project.peer.name: await warm(project) for project in projects}
-        table = await compare(projects, TIMES if stage.amount.rounds > 1 else 2)
+    async with everybody(stage) as (projects, first, missing):
+        table = await compare(list(projects.values()), TIMES if stage.amount.rounds > 1 else 2)
     rows = []
     for question, answers in table.items():
         words, met = reaches(question, answers)

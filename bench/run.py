@@ -38,6 +38,7 @@ from scenarios import (  # noqa: E402
     peers_tools,
     python_tools,
     startup,
+    tools,
     traffic,
 )
 from stage import prepare  # noqa: E402
@@ -59,6 +60,7 @@ SCENARIOS = {
     "memory": memory.measure,
     "python_tools": python_tools.measure,
     "startup": startup.measure,
+    "tools": tools.measure,
     "peers_tools": peers_tools.measure,
     "large": large.measure,
 }

@@ -1,0 +1,82 @@
+-- What tools are asked, by the names of their arguments: a new tool is measured without being named here.
+-- Receives: a definition, the places of a project. Sends: arguments. Does not know about: what a tool does.
+
+local M = {}
+
+--- These wait for the person.
+M.left_out = { interview = true, test_async_prompt = true }
+
+--- By name of the argument; those that are not here are given when they are required, by their type.
+---@param project { lua: string, json: string, python: string }
+local function values(project)
+  return {
+    path = project.lua,
+    line = 2500,
+    col = 16,
+    symbol = 'step_2500',
+    query = 'step_2500',
+    topic = 'api',
+    expression = '1',
+    timeout_ms = 300,
+    wait_ms = 300,
+  }
+end
+
+--- By tool, where an argument of that name means another thing.
+---@param project { lua: string, json: string, python: string }
+local function exceptions(project)
+  return {
+    analyze_python = { path = project.python },
+    file_json = { path = project.json, query = 'items.100' },
+    treesitter_query = { query = '(function_declaration) @each' },
+  }
+end
+
+--- A value that a schema takes.
+local function any(schema)
+  if schema.default ~= nil then
+    return schema.default
+  elseif schema.enum then
+    return schema.enum[1]
+  end
+  local kind = type(schema.type) == 'table' and schema.type[1] or schema.type
+  if kind == 'array' then
+    return { any(schema.items or {}) }
+  elseif kind == 'object' then
+    local object = vim.empty_dict()
+    for _, name in ipairs(schema.required or {}) do
+      object[name] = any((schema.properties or {})[name] or {})
+    end
+    return object
+  end
+  return ({ boolean = true, integer = schema.minimum or 1, number = schema.minimum or 1 })[kind] or 'step'
+end
+
+--- The ways in which a tool is asked: about the large file, and about what it takes when no file is named.
+---@param definition { name: string, input_schema: table }
+---@param project { lua: string, json: string, python: string }
+---@return table<string, table>
+function M.of(definition, project)
+  local schema, known = definition.input_schema or {}, values(project)
+  local special, args, required = exceptions(project)[definition.name] or {}, vim.empty_dict(), {}
+  for _, name in ipairs(schema.required or {}) do
+    required[name] = true
+  end
+  for name, property in pairs(schema.properties or {}) do
+    if special[name] ~= nil then
+      args[name] = special[name]
+    elseif known[name] ~= nil and not (name == 'query' and property.type ~= 'string') then
+      args[name] = known[name]
+    elseif required[name] then
+      args[name] = any(property)
+    end
+  end
+  if args.path == nil or required.path or special.path then
+    return { [''] = args }
+  end
+  local without = vim.deepcopy(args)
+  without.path, without.line, without.col = nil, nil, nil
+  return { [' file'] = args, [''] = without }
+end
+
+return M

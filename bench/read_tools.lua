@@ -1,0 +1,134 @@
+-- Every tool that only reads, called in turn in a large project and a large buffer, with the main thread watched.
+-- Loaded by the Neovim that is measured. Receives: how often. Sends: `READ_TOOLS.found`, once all are done.
+-- Does not know about: any tool.
+
+local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local arguments = dofile(here .. '/arguments.lua')
+local held = dofile(here .. '/held.lua')
+local language_server = dofile(here .. '/language_server.lua')
+
+local uv = vim.uv
+
+local M = {}
+
+--- What is left of a call is over by then, ms.
+local SETTLE = 25
+--- A call that takes longer than this is not repeated as often, ms.
+local SLOW = 2000
+
+--- Opens the large file and gives the editor much to tell of.
+---@param project { lua: string, others: string[] }
+---@param functions integer
+function M.prepare(project, functions)
+  M.project = project
+  vim.cmd.edit(vim.fn.fnameescape(project.lua))
+  local bufnr = vim.api.nvim_get_current_buf()
+  language_server.start(bufnr, functions, project.others)
+  for i = 1, 100 do
+    vim.api.nvim_buf_set_lines(bufnr, i * 5 + 1, i * 5 + 2, false, { '  -- edit ' .. i })
+    vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels -- an undo block of its own
+  end
+  local list = {}
+  for i = 1, 5000 do
+    list[i] = { bufnr = bufnr, lnum = i, text = 'entry ' .. i }
+  end
+  vim.fn.setqflist(list)
+  for i = 1, 200 do
+    vim.api.nvim_echo({ { 'message ' .. i } }, true, {})
+  end
+  vim.fn.setreg('a', ('a line\n'):rep(20000))
+  vim.api.nvim_win_set_cursor(0, { 2500, 0 })
+end
+
+---@return { name: string, args: table }[]
+local function cases()
+  local list = {}
+  for name, definition in vim.spairs(require('mcp-tools.core').get().registry.entries.tools) do
+    local only_reads = definition.annotations and definition.annotations.read_only
+    if only_reads and not arguments.left_out[name] then
+      for how, args in vim.spairs(arguments.of(definition, M.project)) do
+        table.insert(list, { tool = name, name = name .. how, args = args })
+      end
+    end
+  end
+  return list
+end
+
+local function median(list)
+  list = vim.list_slice(list)
+  table.sort(list)
+  return list[math.ceil(#list / 2)]
+end
+
+---@param case table
+---@param done fun(sample: table)
+local function once(case, done)
+  local before, begun = held.reset(), uv.hrtime()
+  require('mcp-tools').call(case.tool, case.args, { timeout = 10000 }, function(_, err)
+    local ms = (uv.hrtime() - begun) / 1e6
+    vim.defer_fn(function()
+      local longest, ran = held.longest()
+      done({ ms = ms, held = longest, ran = ran - before, err = err and ('%s: %s'):format(err.code, err.message) })
+    end, SETTLE)
+  end)
+end
+
+---@param case table
+---@param times integer
+---@param done fun(row: table)
+local function repeated(case, times, done)
+  local samples = {}
+  local function another()
+    once(case, function(sample)
+      table.insert(samples, sample)
+      local slow = sample.ms > SLOW
+      if #samples < (slow and math.min(times, 2) or times) then
+        return another()
+      end
+      local row = { name = case.name, first = samples[1].held, err = sample.err }
+      for _, field in ipairs({ 'ms', 'held', 'ran' }) do
+        row[field] = median(vim.tbl_map(function(each)
+          return each[field]
+        end, samples))
+      end
+      done(row)
+    end)
+  end
+  another()
+end
+
+--- Calls each of them so often.
+---@param times integer
+function M.start(times)
+  local list, found = cases(), {}
+  held.watch()
+  local function following()
+    local case = list[#found + 1]
+    if not case then
+      M.found = found
+      return
+    end
+    M.at = case.name
+    repeated(case, times, function(row)
+      table.insert(found, row)
+      following()
+    end)
+  end
+  vim.defer_fn(following, 200)
+end
+
+--- Loads all definitions, as a bridge makes it do that lists them, and again asks until they are there.
+function M.load()
+  held.watch()
+  local wire, begun = require('mcp-tools.wire'), nil
+  local function ask()
+    begun = begun or (held.reset() and uv.hrtime())
+    local reply = wire.list('tools')
+    vim.defer_fn(reply.loading and ask or function()
+      M.loaded = { held = held.longest(), ms = (uv.hrtime() - begun) / 1e6, count = #vim.json.decode(reply.json) }
+    end, reply.loading and 10 or 50)
+  end
+  vim.defer_fn(ask, 100)
+end
+
+READ_TOOLS = M

@@ -12,14 +12,11 @@ end
 ---@param count integer of its functions
 ---@param others string[] URIs of files that use one of them
 local function answers(uri, count, others)
-  local symbols, workspace, places = {}, {}, {}
+  local symbols, places = {}, {}
   for i = 1, count do
     local name, first = ('step_%d'):format(i), (i - 1) * 5
     local at = span(first, first + 4, 0, 3)
     symbols[i] = { name = name, kind = 12, range = at, selectionRange = span(first, first, 15, 15 + #name) }
-    if i <= 1000 then
-      workspace[i] = { name = name, kind = 12, location = { uri = uri, range = at } }
-    end
   end
   for i, other in ipairs(others) do
     places[i] = { uri = other, range = span(1, 1, 8, 17) }
@@ -28,7 +25,16 @@ local function answers(uri, count, others)
   local here = { { uri = uri, range = first } }
   return {
     ['textDocument/documentSymbol'] = symbols,
-    ['workspace/symbol'] = workspace,
+    ['workspace/symbol'] = function(params)
+      local found = {}
+      for _, symbol in ipairs(symbols) do
+        if #found < 1000 and symbol.name:find(params.query, 1, true) then
+          local location = { uri = uri, range = symbol.range }
+          table.insert(found, { name = symbol.name, kind = 12, location = location })
+        end
+      end
+      return found
+    end,
     ['textDocument/references'] = places,
     ['textDocument/definition'] = here,
     ['textDocument/declaration'] = here,
@@ -69,11 +75,13 @@ function M.start(bufnr, count, others)
   local function server(dispatchers)
     local closing = false
     return {
-      request = function(method, _, callback)
+      request = function(method, params, callback)
         ids = ids + 1
         local result = known[method]
         if method == 'initialize' then
           result = { capabilities = CAPABILITIES }
+        elseif type(result) == 'function' then
+          result = result(params)
         end
         vim.schedule(function()
           callback(nil, result or vim.NIL)
@@ -81,7 +89,8 @@ function M.start(bufnr, count, others)
         return true, ids
       end,
       notify = function(method, params)
-        if method == 'textDocument/didOpen' and params.textDocument.uri == uri then
+        local is_text = method == 'textDocument/didOpen' or method == 'textDocument/didChange'
+        if is_text and params.textDocument.uri == uri then
           local said = { uri = uri, version = params.textDocument.version, diagnostics = findings }
           vim.schedule(function()
             dispatchers.notification('textDocument/publishDiagnostics', said)

@@ -85,7 +85,7 @@ local function repeated(case, times, done)
       if #samples < (slow and math.min(times, 2) or times) then
         return another()
       end
-      local row = { name = case.name, first = samples[1].held, err = sample.err }
+      local row = { tool = case.tool, name = case.name, first = samples[1].held, err = sample.err }
       for _, field in ipairs({ 'ms', 'held', 'ran' }) do
         row[field] = median(vim.tbl_map(function(each)
           return each[field]

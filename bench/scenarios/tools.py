@@ -1,4 +1,4 @@
-"""Every tool that only reads, in a project of 10 000 files with a buffer of 50 000 lines; loading all definitions.
+"""Every tool that only reads, in a project of 10 000 files with a buffer of 50 000 lines; loading all of them.
 
 A new tool is measured without being named anywhere: bench/arguments.lua makes its arguments from its schema.
 """
@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parents[1]
 HELD_MS = 16
 TIMES, WORST, SECONDS = 5, 5, 240
 FUNCTION = "local function step_{n}(value)\n  local double = value * 2\n  return double + {n}\nend\n\n"
+PYTHON = "def step_{n}(value):\n    return value\n\n\n"
 INIT = f"""
 require('mcp-tools').setup({{
   bridge = {{ autostart = false }},
@@ -102,6 +103,20 @@ async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> lis
         raise BenchError(f"tools: {await editor.lua('return READ_TOOLS.at')} did not end")
 
 
+def asked(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that were asked something; a tool that can be asked in one way only refuses the other.
+
+    Raises:
+        BenchError: one refuses every way: bench/arguments.lua does not know what it takes.
+    """
+    taken = [row for row in found if not row.get("err", "").startswith("validation_error")]
+    never = {row["tool"] for row in found} - {row["tool"] for row in taken}
+    if never:
+        said = {row["tool"]: row["err"] for row in found if row["tool"] in never}
+        raise BenchError(f"tools: bench/arguments.lua does not know what these take: {said}")
+    return taken
+
+
 async def load_all(stage: Stage, home: nvim.Home) -> dict[str, float]:
     """Load all definitions, in a new editor."""
     async with nvim.running(stage.program, home, init_lua=INIT) as editor:
@@ -116,7 +131,7 @@ async def measure(stage: Stage) -> list[Row]:
     home = nvim.Home(stage.home.path / "tools")
     home.path.mkdir()
     loads = [await load_all(stage, home) for _ in range(stage.amount.rounds)]
-    found = await call_all(stage, home, LARGE if whole else SMALL, TIMES if whole else 1)
+    found = asked(await call_all(stage, home, LARGE if whole else SMALL, TIMES if whole else 1))
     for row in found:
         figures = f"{row['ms']:8.1f} ms, main thread {row['ran']:7.1f} ms, at a stretch {row['held']:5.1f} ms"
         first = f"(first call {row['first']:5.1f})"
@@ -141,7 +156,7 @@ async def measure(stage: Stage) -> list[Row]:
         Row(
             "tools: p50 of a call",
             f"median {p50}; slowest: {listed(slow, figures)}",
-            "all end",
+            "all end" + "".join(f"; {name} does not" for name in late),
             not late,
         ),
         Row(

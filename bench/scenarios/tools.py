@@ -1,4 +1,4 @@
-"""Every tool that only reads, in a project of 10 000 files with a buffer of 50 000 lines; loading all of them.
+"""Every tool that only reads, in a project of 10 000 files with a buffer of 50 000 lines; loading them all.
 
 A new tool is measured without being named anywhere: bench/arguments.lua makes its arguments from its schema.
 """

@@ -13,8 +13,8 @@ local M = {}
 
 --- What is left of a call is over by then, ms.
 local SETTLE = 25
---- A call that takes longer than this is not repeated as often, ms.
-local SLOW = 2000
+--- A call that takes longer than this is repeated once, ms.
+local SLOW = 300
 
 --- Opens the large file and gives the editor much to tell of.
 ---@param project { lua: string, others: string[] }

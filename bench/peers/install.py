@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent.parent
 ROOT = HERE.parent
 SERENA = ROOT / ".deps" / "serena"
 NPM = ROOT / ".deps" / "bench-npm"
+SECONDS = 300
 
 
 def serena() -> str | None:
@@ -31,7 +32,10 @@ def serena() -> str | None:
     lock = ["--lock", str(HERE / "serena.lock"), "--imports", "serena"]
     tools = Path(sys.executable).parent  # `uv` is there, which is quicker than pip
     env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
-    done = processes.run([sys.executable, script, "--dir", str(SERENA), *lock], env=env, timeout=600)
+    try:
+        done = processes.run([sys.executable, script, "--dir", SERENA, *lock], env=env, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"it was not installed within {SECONDS} s"
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["?"])[-1]
 
 

@@ -139,7 +139,7 @@ FACTS: dict[str, dict[str, str]] = {
         "rule": "reportArgumentType",
         "what was fixed": r'"fixed": ?\[.',
     },
-    "rename": {"files": r"billing0\d", "count": r"\b1?3\d?\b"},
+    "rename": {"files": r"billing0\d", "count": r"\b(13|30|31)\b"},
 }
 """What an answer may say besides what it must, and how that is seen."""
 

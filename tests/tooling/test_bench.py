@@ -34,12 +34,57 @@ FIGURES = [
     "ready line after start",
     "bridge before its first client",
     "bridge after its first client",
+    "tools: main thread at a stretch",
+    "tools: p50 of a call",
+    "tools: loading all definitions",
     "tools/list with 1000 tools",
     "1 MiB text result",
     "1 MiB resource read",
     "requests to Neovim, idle",
     "requests to Neovim, second half",
 ]
+
+
+FLOOR = """
+import asyncio, sys, tempfile
+from pathlib import Path
+
+sys.path[:0] = sys.argv[1:]
+from peers import lsp, sample
+from peers.questions import QUESTIONS, Answers, Project, ask
+
+
+async def main(folder):
+    sample.write(folder)
+    async with lsp.running(folder, folder) as floor:
+        project = Project(floor, folder)
+        for _ in range(200):
+            if (await project.references())[2]:
+                break
+            await asyncio.sleep(0.1)
+        for question in QUESTIONS:
+            answers, project.turn = Answers(), 0
+            for _ in range(2):
+                await ask(project, question, answers)
+            print(question, answers.right, *sorted(answers.facts))
+
+
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(main(Path(folder).resolve()))
+"""
+
+
+def test_the_language_server_alone_answers_rightly() -> None:
+    """What the comparison with other servers holds for right is what a real language server says."""
+    done = processes.run(
+        [sys.executable, "-c", FLOOR, *(str(ROOT / part) for part in ("bench", "", "scripts"))],
+        timeout=100,
+        check=True,
+    )
+    said = [line.split()[:2] for line in done.stdout.splitlines()]
+    assert said == [
+        [name, "2"] for name in ("overview", "find", "references", "hover", "diagnostics", "rename")
+    ]
 
 
 @pytest.mark.slow

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock"]
+PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock", "bench/serena.lock"]
 DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock", "bench/wrk.lock"]
-NPM_LOCK = "tests/npm/package-lock.json"
+NPM_LOCKS = ["tests/npm/package-lock.json", "bench/npm/package-lock.json"]
 
 
 def pins(name: str) -> dict[str, str]:
@@ -19,7 +19,7 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / name).read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [*PYTHON_LOCKS, *DEBIAN_LOCKS, NPM_LOCK])
+@pytest.mark.parametrize("name", [*PYTHON_LOCKS, *DEBIAN_LOCKS, *NPM_LOCKS])
 def test_names_no_address(name: str) -> None:
     """A lock holds versions and hashes; where to download from is the machine's setting."""
     text = (ROOT / name).read_text()
@@ -42,10 +42,11 @@ def test_development_lock_holds_the_runtime() -> None:
     assert {"mcp", "aiohttp", "msgpack"} <= runtime.keys()
 
 
-def test_every_npm_package_has_integrity() -> None:
+@pytest.mark.parametrize("name", NPM_LOCKS)
+def test_every_npm_package_has_integrity(name: str) -> None:
     """Each npm package is pinned by content; the first entry is the folder itself."""
-    packages = json.loads((ROOT / NPM_LOCK).read_text())["packages"]
-    assert [name for name, package in packages.items() if name and "integrity" not in package] == []
+    packages = json.loads((ROOT / name).read_text())["packages"]
+    assert [path for path, package in packages.items() if path and "integrity" not in package] == []
     assert len(packages) > 1
 
 

@@ -6,6 +6,7 @@ Does not know about: who is asked, tables.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
@@ -116,6 +117,13 @@ class Project:
         answer, ms = await timed(self.peer.diagnostics)
         told = set(re.findall(r"\bwrong_\d+", self.peer.present(answer)))
         return answer, ms, told == {word}
+
+    async def restore(self) -> None:
+        """Write the files as they were at first; who answers sees the one that was edited."""
+        self.turn = 0
+        sample.write(self.folder)
+        with contextlib.suppress(FailedError):
+            await self.peer.diagnostics()
 
     async def rename(self) -> tuple[str, float, bool]:
         """There and back: every file is what it must be."""

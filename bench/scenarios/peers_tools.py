@@ -81,16 +81,12 @@ async def compare(projects: list[Project], times: int) -> Table:
     table: Table = {}
     for question in QUESTIONS:
         table[question] = {project.peer.name: Answers() for project in projects}
-        for project in projects:
-            project.turn = 0
         for _ in range(times):
             for project in projects:
                 await ask(project, question, table[question][project.peer.name])
-        for project in projects:
-            if question == "diagnostics":
-                sample.write(project.folder)
-                with contextlib.suppress(FailedError):
-                    await project.peer.diagnostics()
+        if question == "diagnostics":
+            for project in projects:
+                await project.restore()
     return table
 
 

@@ -63,9 +63,11 @@ async def main(folder):
                 break
             await asyncio.sleep(0.1)
         for question in QUESTIONS:
-            answers, project.turn = Answers(), 0
+            answers = Answers()
             for _ in range(2):
                 await ask(project, question, answers)
+            if question == "diagnostics":
+                await project.restore()
             print(question, answers.right, *sorted(answers.facts))
 
 

@@ -35,8 +35,8 @@ def serena() -> str | None:
     try:
         done = processes.run([sys.executable, script, "--dir", SERENA, *lock], env=env, timeout=SECONDS)
     except subprocess.TimeoutExpired:
-        return f"it was not installed within {SECONDS} s"
-    return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["?"])[-1]
+        return f"not within {SECONDS} s"
+    return None if done.returncode == 0 else "what bench/serena.lock pins could not be installed"
 
 
 def cclsp() -> str | None:
@@ -47,6 +47,6 @@ def cclsp() -> str | None:
     """
     try:
         _npm.install(HERE / "npm", NPM)
-    except (OSError, subprocess.CalledProcessError) as error:
-        return f"npm could not install bench/npm/package-lock.json ({error})"
+    except (OSError, subprocess.CalledProcessError):
+        return "what bench/npm/package-lock.json pins could not be installed"
     return None

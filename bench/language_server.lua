@@ -19,7 +19,7 @@ local function answers(uri, count, others)
     symbols[i] = { name = name, kind = 12, range = at, selectionRange = span(first, first, 15, 15 + #name) }
   end
   for i, other in ipairs(others) do
-    places[i] = { uri = other, range = span(1, 1, 8, 17) }
+    places[i] = { uri = other, range = span(1, 1, 10, 19) }
   end
   local first = span(2499 * 5, 2499 * 5, 15, 24)
   local here = { { uri = uri, range = first } }

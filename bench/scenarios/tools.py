@@ -29,7 +29,7 @@ FUNCTION = "local function step_{n}(value)\n  local double = value * 2\n  return
 PYTHON = "def step_{n}(value):\n    return value\n\n\n"
 INIT = f"""
 require('mcp-tools').setup({{
-  bridge = {{ autostart = false }},
+  bridge = {{ autostart = false, python = [[{sys.executable}]] }},
   tools = 'all',
   approval = {{ rule = function() return 'allow' end }},
 }})

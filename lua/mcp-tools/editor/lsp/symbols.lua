@@ -12,6 +12,7 @@ local lsp = require('mcp-tools.editor.lsp')
 local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -29,6 +30,8 @@ end
 ---@field encoding mcp-tools.lsp.Encoding
 ---@field left integer symbols that may still be told
 ---@field total integer
+---@field bytes integer of those that are told
+---@field pause fun() called between pieces of work
 
 ---@param tree mcp-tools.lsp.Tree
 ---@param at lsp.Position
@@ -48,14 +51,17 @@ local function nested(tree, items, depth)
     tree.total = tree.total + 1
     if range and tree.left > 0 then
       tree.left = tree.left - 1
-      local children = item.children and #item.children > 0 and depth > 1 and nested(tree, item.children, depth - 1)
-      table.insert(list, {
+      local symbol = {
         name = redact.quoted(item.name),
         kind = kind_name(item.kind),
         range = { start = point(tree, range.start), ['end'] = point(tree, range['end']) },
         detail = item.detail ~= '' and item.detail or nil,
-        children = children or nil,
-      })
+      }
+      tree.bytes = tree.bytes + #vim.json.encode(symbol) + 1
+      tree.pause()
+      local children = item.children and #item.children > 0 and depth > 1 and nested(tree, item.children, depth - 1)
+      symbol.children = children or nil
+      table.insert(list, symbol)
     end
   end
   return list
@@ -79,10 +85,18 @@ function M.of_file(ctx, args)
   elseif not result then
     return nil, errors.new('not_found', ('No symbols found in %s'):format(target.path))
   end
+  local pause = turns.of(ctx)
   for depth = args.depth, 1, -1 do
-    local tree = { bufnr = target.bufnr, encoding = info.client.offset_encoding, left = args.limit, total = 0 }
+    local tree = {
+      bufnr = target.bufnr,
+      encoding = info.client.offset_encoding,
+      left = args.limit,
+      total = 0,
+      bytes = 0,
+      pause = pause,
+    }
     local list = nested(tree, result, depth)
-    if #vim.json.encode(list) <= MAX_BYTES then
+    if tree.bytes <= MAX_BYTES then
       if tree.left > 0 and depth == args.depth then
         return list
       end

@@ -11,6 +11,7 @@ local M = {}
 ---@field asked table[] { method, params }
 ---@field told table[] { method, params }
 ---@field client vim.lsp.Client
+---@field opens fun()? what it does when a file is opened
 local Double = {}
 Double.__index = Double
 
@@ -59,6 +60,9 @@ function M.start(bufnr, root, capabilities, answers)
         end,
         notify = function(method, params)
           table.insert(self.told, { method = method, params = params })
+          if method == 'textDocument/didOpen' and self.opens then
+            vim.defer_fn(self.opens, 20) -- a server of its own takes its time, too
+          end
           if method == 'exit' then
             closing = true
             dispatchers.on_exit(0, 0)

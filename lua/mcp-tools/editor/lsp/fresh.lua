@@ -16,10 +16,15 @@ local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
---- Servers without versions speak of syntax, then of types, in one go; at first the latter takes its time. ms
+--- Servers without versions speak of syntax, then of types, in one go; in a file that they do not know yet the latter
+--- takes its time. ms
 local QUIET_MS, QUIET_ANEW_MS = 250, 600
+--- After so many times it is known how long a server pauses in a file.
+local KNOWN = 3
 --- What such a server had thought of the text before may still follow for so long, ns.
 local OLD = 100e6
+--- What was sent so long ago may not have been read when the wait begins, ns.
+local RECENT = 500e6
 --- So long a server may be silent before it is told again, ms; or twice as long as it took before.
 local SILENT_MS = 800
 --- Cheap questions; the answer says that what was sent before has been read.
@@ -46,6 +51,19 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
+--- So long a server without versions must have been silent to have said all.
+---@param of mcp-tools.lsp.Heard
+---@param uri string
+---@param anew boolean
+---@return number ms
+local function quiet_of(of, uri, anew)
+  local pace = of.pace[uri]
+  if anew and (not pace or pace.bursts < KNOWN) then
+    return QUIET_ANEW_MS
+  end
+  return math.min(math.max(QUIET_MS, 2 * (pace and pace.gap or 0)), QUIET_ANEW_MS)
+end
+
 --- Has a server without versions spoken since it was told of the text?
 ---@param client vim.lsp.Client
 ---@param uri string
@@ -58,9 +76,10 @@ local function has_spoken(client, uri)
     return false, false
   end
   local anew = sent ~= nil and sent.anew
-  local since = sent and (anew and sent.at or math.max(sent.at + OLD, sent.read_at or 0)) or 0
+  -- When a file is read again it is closed first, about which some servers speak as well.
+  local since = sent and math.max(sent.at + (anew and 0 or OLD), sent.read_at or 0) or 0
   local silent = (vim.uv.hrtime() - published.at) / 1e6
-  return published.at > since, silent > (anew and QUIET_ANEW_MS or QUIET_MS)
+  return published.at > since, silent > quiet_of(of, uri, anew)
 end
 
 --- Is what a server has said of the text that the buffer has now?
@@ -187,7 +206,7 @@ local function push(ctx, client, bufnr, over)
   end
   local uri = uri_of(bufnr)
   local sent = of.sent[uri]
-  if sent and sent.at >= begun then
+  if sent and begun - sent.at < RECENT then
     sent.read_at = vim.uv.hrtime()
   end
   if sent and sent.again and of.versioned and left() > 0 then

@@ -38,6 +38,8 @@ local FORGOTTEN = 60e9
 
 ---@class mcp-tools.lsp.Heard
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
+---@field pace table<string, { bursts: integer, gap: number }> by file URI: how often it spoke after it was told of a
+---text, and the longest that it paused (ms) before it said more of the same
 ---@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
 ---@field versioned boolean it says of which version of a text it speaks
 ---@field slowest number ms, the longest that it took to speak about a change
@@ -108,7 +110,13 @@ local TAKE = {
     local version = type(params.version) == 'number' and params.version or nil
     of.spoke = true
     of.versioned = of.versioned or version ~= nil
+    local pace = of.pace[uri] or { bursts = 0, gap = 0 }
+    of.pace[uri] = pace
+    if sent and sent.answered and before and before.at > math.max(sent.at, sent.read_at or 0) then
+      pace.gap = math.max(pace.gap, math.min((now - before.at) / 1e6, SLOW_MS))
+    end
     if sent and not sent.answered then
+      pace.bursts = pace.bursts + 1
       sent.answered = true
       if not sent.anew then
         of.slowest = math.max(of.slowest, math.min((now - sent.at) / 1e6, SLOW_MS))
@@ -153,6 +161,7 @@ function M.of(client, late)
     published = {},
     sent = {},
     numbers = {},
+    pace = {},
     spoke = false,
     versioned = false,
     slowest = 0,

@@ -113,8 +113,12 @@ describe('diagnostics', function()
 
   it('of a server without versions are those after the change, when it has gone quiet', function()
     local s = server({ hoverProvider = true })
-    s:publish(bufnr, nil, {})
+    s.opens = function() -- as each server speaks of a file that is opened
+      s:publish(bufnr, nil, {})
+    end
+    s.opens()
     t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    s.opens = nil
     edit({ 'two' })
     local call = start('diagnostics_wait', { path = path })
     s:publish(bufnr, nil, {}) -- what it thought of the text before
@@ -126,8 +130,12 @@ describe('diagnostics', function()
 
   it('of a server without versions that stays silent are asked for anew', function()
     local s = server({ hoverProvider = true })
-    s:publish(bufnr, nil, {})
+    s.opens = function() -- as each server speaks of a file that is opened
+      s:publish(bufnr, nil, {})
+    end
+    s.opens()
     t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    s.opens = nil
     edit({ 'two' })
     local call = project.start('diagnostics_wait', { path = path })
     t.wait(function()

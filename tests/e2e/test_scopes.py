@@ -112,6 +112,10 @@ async def test_a_session_is_told_of_its_own_list_only(scoped: Bridge) -> None:
     ):
         assert await tool_names(client) == {"test_echo"}
         await tool_names(other)
+        await scoped.nvim.lua(
+            "mcp_tools.register({ name = 'the_last', description = 'x', run = function() end })"
+        )
+        await of_other.wait_for("tools")  # with what was still to be told of the start
         news.seen.clear()
         of_other.seen.clear()
         await scoped.nvim.lua("mcp_tools.disable('buffer')")
@@ -122,4 +126,5 @@ async def test_a_session_is_told_of_its_own_list_only(scoped: Bridge) -> None:
         await news.wait_for("tools")
         assert len(news.seen) == 1
         assert await tool_names(client) == set()
-    await scoped.nvim.lua("mcp_tools.enable('buffer') mcp_tools.enable('test')")
+    again = "mcp_tools.enable('buffer') mcp_tools.enable('test') mcp_tools.unregister('the_last')"
+    await scoped.nvim.lua(again)

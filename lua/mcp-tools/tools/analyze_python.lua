@@ -65,8 +65,8 @@ return {
     .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
     .. ' path or bufnr. The code is not run. With next_offset there are more functions.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     min_complexity = {
       type = 'integer',
       description = 'Only functions that are as complex or more',

@@ -49,14 +49,13 @@ return {
           required = { 'question', 'answer' },
           properties = {
             question = { type = 'string' },
-            answer = { type = { 'string', 'array' }, items = { type = 'string' } },
+            answer = { anyOf = { { type = 'string' }, { type = 'array', items = { type = 'string' } } } },
           },
         },
       },
     },
   },
   annotations = { read_only = true, destructive = false, idempotent = false, open_world = false },
-  recommended = true,
   timeout = 0,
   execute = function(ctx, args)
     local name = ctx.client.name

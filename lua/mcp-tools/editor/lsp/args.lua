@@ -9,20 +9,20 @@ local errors = require('mcp-tools.errors')
 local M = {}
 
 local FILE = {
-  path = { type = 'string', description = 'Path of the file; it need not be open' },
+  path = { type = 'string', description = 'File, by its path' },
   bufnr = {
     type = 'integer',
-    description = 'Buffer number instead of path; 0 or neither: the current file',
+    description = 'Or its buffer; 0 or neither: the current file',
     minimum = 0,
   },
 }
 
 local PLACE = {
-  line = { type = 'integer', description = 'Line, from 1; default: that of the cursor', minimum = 1 },
-  col = { type = 'integer', description = 'Column in characters, from 1; or give symbol', minimum = 1 },
+  line = { type = 'integer', description = 'Line, from 1; default: the cursor', minimum = 1 },
+  col = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
   symbol = {
     type = 'string',
-    description = 'Name to point at, instead of col: its first place on line, else in the file',
+    description = 'Name to point at, in place of col',
   },
 }
 

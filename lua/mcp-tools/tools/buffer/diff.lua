@@ -13,8 +13,8 @@ return {
   description = 'The difference between a buffer and its file on the disk, or its text before this session first'
     .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places or counts.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     against = {
       type = 'string',
       enum = { 'disk', 'session' },
@@ -24,7 +24,6 @@ return {
     context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
   },
   annotations = { read_only = true, idempotent = true },
-  recommended = true,
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then

@@ -31,8 +31,8 @@ return {
     .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
     .. ' Answers with the changed lines and the new changedtick.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     edits = {
       type = 'array',
       description = 'The edits; they must not overlap',

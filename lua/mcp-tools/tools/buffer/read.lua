@@ -72,8 +72,8 @@ return {
     .. ' count from 1. When the answer has next_line there is more: read on from there. changedtick tells a later edit'
     .. ' whether the text is still the one read here.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },

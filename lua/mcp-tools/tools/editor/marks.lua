@@ -14,7 +14,7 @@ return {
     .. ' there.',
   args = {
     path = { type = 'string', description = 'A file that is open; default: the current one' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     kind = { type = 'string', enum = marks.KINDS, description = 'Only these; default: all three' },
     limit = { type = 'integer', description = 'At most so many of each', default = 30, minimum = 1, maximum = 200 },
     offset = { type = 'integer', description = 'Of each to pass over', default = 0, minimum = 0 },

@@ -68,8 +68,8 @@ return {
     .. ' mode, a terminal, a float) another window shows it, and their cursor stays there. Answers with the window'
     .. ' and the place; lines and columns (characters) count from 1. To read a file use buffer_read.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     line = { type = 'integer', description = 'Line; default: where they were last in it', minimum = 1 },
     column = { type = 'integer', description = 'Column; default: the first character that is no blank', minimum = 1 },
     where = {

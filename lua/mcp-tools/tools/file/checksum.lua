@@ -11,7 +11,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'Path of the file; relative ones count from the working directory',
+      description = 'File, by its path',
       required = true,
     },
   },

@@ -26,8 +26,8 @@ return {
   description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
     .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     query = { type = 'string', description = 'Path of the value; indices count from 0', default = '' },
     max_bytes = {
       type = 'integer',

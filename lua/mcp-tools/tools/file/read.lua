@@ -13,7 +13,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'Path of the file; relative ones count from the working directory',
+      description = 'File, by its path',
       required = true,
     },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },

@@ -91,7 +91,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'Path of the file; relative ones count from the working directory',
+      description = 'File, by its path',
       required = true,
     },
     text = { type = 'string', description = 'All of its text', required = true },

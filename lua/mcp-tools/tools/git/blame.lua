@@ -21,8 +21,8 @@ return {
     .. ' those of the buffer when it is open, unsaved ones included; what is not committed has no commit. Give path or'
     .. ' bufnr.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     limit = { type = 'integer', description = 'At most so many lines', default = 500, minimum = 1, maximum = 10000 },

@@ -51,7 +51,6 @@ return {
     .. " file. The editor's unsaved changes are not in it.",
   args = vim.tbl_extend('error', ARGS, answer.ARGS),
   annotations = { read_only = true, idempotent = true },
-  recommended = true,
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then

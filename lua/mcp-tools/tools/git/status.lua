@@ -21,7 +21,6 @@ return {
     offset = { type = 'integer', description = 'Files to pass over', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
-  recommended = true,
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)
     if err then

@@ -25,7 +25,6 @@ return {
   preview = function(given)
     return actions.preview(given.apply)
   end,
-  recommended = true,
   run = function(ctx, given)
     local answer, err
     if given.apply then

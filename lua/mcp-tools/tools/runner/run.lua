@@ -73,7 +73,6 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
-  recommended = true,
   needs_approval = function(args)
     return not args.cancel and 'it runs tests, and with them code of the project' or false
   end,

@@ -12,7 +12,7 @@ return {
   args = {
     path = { type = 'string', description = 'File or folder; neither this, paths nor bufnr: the current file' },
     paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     globs = {
       type = 'array',
       items = { type = 'string' },

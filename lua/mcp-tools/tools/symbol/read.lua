@@ -20,7 +20,6 @@ return {
     offset = { type = 'integer', description = 'Lines of it to pass over', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
-  recommended = true,
   run = function(ctx, args)
     local found, err = pick.find(ctx, args)
     if not found then

@@ -38,8 +38,8 @@ return {
   description = 'The undo tree of a buffer as undotree() gives it: seq_cur, seq_last, save_cur, save_last and entries'
     .. ' with seq, time and branches (alt). Without path and bufnr: the current file. undo_diff compares two states.',
   args = {
-    path = { type = 'string', description = 'Path of the file; relative ones count from the working directory' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = the current file', minimum = 0 },
+    path = { type = 'string', description = 'File, by its path' },
+    bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     limit = {
       type = 'integer',
       description = 'At most so many entries, the newest',

@@ -250,3 +250,20 @@ async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
         assert not call.done()
         await screen.press("Enter")
         assert len(await answers(call)) == 1
+
+
+@pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
+async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
+    """The client has its answers, and the person their text, whatever an autocommand of theirs throws."""
+    await screen.nvim.lua(
+        "vim.api.nvim_create_autocmd(..., { callback = function() error('of the person') end })", event
+    )
+    async with connect(bridge, "sessions") as client:
+        call = asked(client, {"question": "Which?", "choices": ["one", "two"]})
+        await screen.shows("Which?")
+        await screen.command("McpTools answer")
+        await screen.shows("<CR> done")
+        await screen.type("2")
+        await screen.press("Enter")
+        assert await answers(call) == ["two"]
+        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 1")

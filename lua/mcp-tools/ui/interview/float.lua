@@ -292,7 +292,10 @@ end
 ---@param interview mcp-tools.Interview
 function M.hide(interview)
   if shown and shown.interview == interview and shown:cursor() then
-    way_back.go()
+    local ok, err = pcall(way_back.go) -- whoever waits for the answers gets them all the same
+    if not ok then
+      log.debug('the window of an interview waits: %s', err)
+    end
   end
 end
 

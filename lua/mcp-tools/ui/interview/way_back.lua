@@ -4,6 +4,8 @@
 --- Sends: the cursor back where it was, typing if they were.
 --- Does not know about: interviews.
 
+local log = require('mcp-tools.log')
+
 local api = vim.api
 
 local M = {}
@@ -42,7 +44,27 @@ end
 
 --- The person asks for ours.
 function M.remember()
+  outside = api.nvim_get_current_win()
   before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+end
+
+--- Enters a window, also when an autocommand of the person's throws at that, which would keep the cursor where it is.
+---@param window integer
+function M.enter(window)
+  local ok, thrown = pcall(api.nvim_set_current_win, window)
+  if ok then
+    return
+  end
+  log.warn('an autocommand failed when an interview was entered or left: %s', tostring(thrown))
+  if api.nvim_get_current_win() ~= window then
+    local ignored = vim.o.eventignore
+    vim.o.eventignore = 'all'
+    ok, thrown = pcall(api.nvim_set_current_win, window)
+    vim.o.eventignore = ignored
+    if not ok then
+      error(thrown, 0)
+    end
+  end
 end
 
 --- Goes back.
@@ -50,10 +72,10 @@ function M.go()
   local was = before
   before = nil
   if outside and api.nvim_win_is_valid(outside) then
-    api.nvim_set_current_win(outside)
+    M.enter(outside)
   else
     was = nil
-    vim.cmd.wincmd('p')
+    M.enter(vim.fn.win_getid(vim.fn.winnr('#')))
   end
   resume(was)
 end

@@ -8,6 +8,7 @@ local Page = require('mcp-tools.ui.approval.page')
 local frame = require('mcp-tools.ui.interview.frame')
 local place = require('mcp-tools.ui.approval.place')
 local sanitize = require('mcp-tools.util.sanitize')
+local way_back = require('mcp-tools.ui.interview.way_back')
 
 local api = vim.api
 
@@ -247,7 +248,7 @@ end
 ---@param where? 'question'|'field'
 function Window:enter(where)
   where = where or (#self.interview.answers:current().choices > 0 and 'question' or 'field')
-  api.nvim_set_current_win(where == 'field' and self.field or self.window)
+  way_back.enter(where == 'field' and self.field or self.window)
 end
 
 --- Puts them where they hide nothing that matters, or where they are.

@@ -48,6 +48,17 @@ local function of_buffer(ctx, bufnr)
   }
 end
 
+--- Bytes of a file as its buffer has them: only where every line ends with both bytes are they its line breaks.
+---@param bytes string
+---@return string
+local function as_buffer(bytes)
+  local text = bytes:sub(1, 3) == '\239\187\191' and bytes:sub(4) or bytes
+  if text:sub(1, 1) == '\n' or text:find('[^\r]\n') then
+    return text
+  end
+  return (text:gsub('\r\n', '\n'))
+end
+
 --- Texts of at most `AT_ONCE` files. What is no text has none.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param list string[]
@@ -71,7 +82,7 @@ function M.of(ctx, list)
     for _, path in ipairs(on_disk) do
       read.read(path, M.MAX_FILE, function(bytes, err)
         if bytes and not bytes:sub(1, LOOK):find('%z') then
-          texts[path] = { text = (bytes:gsub('\r\n', '\n')), unsaved = false }
+          texts[path] = { text = as_buffer(bytes), unsaved = false }
         elseif err and err.code == 'too_large' then
           texts[path] = false
         end

@@ -82,6 +82,20 @@ describe('file_search', function()
     t.matches('new/file.lua', (search({ query = 'unsaved' })))
   end)
 
+  it('takes a NUL for a character as any other', function()
+    vim.cmd.edit(project.write('nul.txt', 'post\0post\n'))
+    t.matches('^2 matches in 1 files\nnul.txt', (search({ query = 'po.t', regex = true, globs = { 'nul.txt' } })))
+    replace({
+      query = 'p(o.*s)t',
+      replacement = '$1',
+      regex = true,
+      path = 'nul.txt',
+      dry_run = false,
+      expected_count = 1,
+    })
+    t.eq({ 'ost\0pos' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+  end)
+
   it('never says what a sensitive file holds', function()
     for _, query in ipairs({ 'secret', 'post=' }) do
       t.eq('0 matches in 0 files', (search({ query = query })))
@@ -203,6 +217,14 @@ describe('file_replace', function()
     project.write('dos.txt', 'one\r\ntwo\r\nthree\r\n')
     replace({ query = 'one\ntwo', replacement = '1\n2', dry_run = false, expected_count = 1 })
     t.eq('1\r\n2\r\nthree\r\n', disk('dos.txt'))
+  end)
+
+  it('takes a file that is not open as its buffer has it: a mark at its beginning, two kinds of line breaks', function()
+    project.write('mark.txt', '\239\187\191two\n')
+    project.write('mixed.txt', 'one\r\ntwo\nthree\r\n')
+    t.matches('mark.txt\n  %x+ 1:1: two\nmixed.txt\n  %x+ 2:1: two', (replace({ query = 'two', replacement = '2' })))
+    replace({ query = 'two', replacement = '2', dry_run = false, expected_count = 2 })
+    t.eq({ '\239\187\1912\n', 'one\r\n2\nthree\r\n' }, { disk('mark.txt'), disk('mixed.txt') })
   end)
 
   it('shows the person the difference of its dry run', function()

@@ -11,6 +11,8 @@ local M = {}
 
 --- Bytes of a line that a regular expression is tried on; longer ones were written by programs.
 local MAX_LINE = 20000
+--- What stands for a NUL, which Vim's functions do not take.
+local NUL = '\1'
 
 ---@class mcp-tools.search.Query
 ---@field query string
@@ -147,6 +149,7 @@ function Matcher:each(text, found, pause)
     if stop - at <= MAX_LINE then
       local line = text:sub(at, stop - 1)
       line = line:sub(-1) == '\r' and line:sub(1, -2) or line
+      line = line:gsub('%z', NUL)
       if self:in_line(line, row, found, pause) then
         return
       end
@@ -167,10 +170,12 @@ function Matcher:replaced(line, match, replacement)
   if not (self.query.regex and replacement:find('%$')) then
     return replacement
   end
-  local groups = vim.fn.matchlist(line, self.compiled.text, match.col)
+  local plain, nuls = line:gsub('%z', NUL)
+  local groups = vim.fn.matchlist(plain, self.compiled.text, match.col)
   return (
     replacement:gsub('%$([%d$])', function(which)
-      return which == '$' and '$' or groups[tonumber(which) + 1] or ''
+      local text = which == '$' and '$' or groups[tonumber(which) + 1] or ''
+      return nuls > 0 and text:gsub(NUL, '\0') or text
     end)
   )
 end

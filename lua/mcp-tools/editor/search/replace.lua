@@ -52,7 +52,8 @@ local MAX_KEPT = 16 * 1024 * 1024
 ---@param line string
 ---@return string
 local function id_of(file, match, line)
-  return vim.fn.sha256(('%s\n%d\n%d\n%s'):format(file.path, match.row, match.col, line)):sub(1, 8)
+  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. line:gsub('%z', '\n') -- which takes no NUL
+  return vim.fn.sha256(text):sub(1, 8)
 end
 
 --- Every occurrence, with what it would become.

@@ -10,6 +10,7 @@
 local buffer_change = require('mcp-tools.editor.buffer_change')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.save')
+local turns = require('mcp-tools.util.turns')
 local views = require('mcp-tools.editor.views')
 
 local api = vim.api
@@ -36,18 +37,33 @@ local function run_in(bufnr, command)
   return not ok and save.plain(thrown) or nil
 end
 
+---@param copy integer?
+local function drop(copy)
+  if copy and api.nvim_buf_is_valid(copy) then
+    api.nvim_buf_delete(copy, { force = true })
+  end
+end
+
 --- A copy of a buffer with its undo tree.
 ---@param bufnr integer
 ---@param lines string[]
 ---@param pause fun()
+---@param ctx mcp-tools.Ctx? the copy does not outlive its call
 ---@return integer? copy
 ---@return mcp-tools.Error? err
-local function copy_of(bufnr, lines, pause)
+local function copy_of(bufnr, lines, pause, ctx)
   local file, tick = vim.fn.tempname(), api.nvim_buf_get_changedtick(bufnr)
+  local copy
+  if ctx then
+    ctx:on_cancel(function()
+      vim.fn.delete(file)
+      drop(copy)
+    end)
+  end
   local name = vim.fn.fnameescape(file)
   local fault = run_in(bufnr, 'silent noautocmd wundo! ' .. name)
   pause()
-  local copy = api.nvim_create_buf(false, true)
+  copy = api.nvim_create_buf(false, true)
   vim.bo[copy].undolevels = -1
   api.nvim_buf_set_lines(copy, 0, -1, false, lines)
   vim.bo[copy].undolevels = math.max(vim.bo[bufnr].undolevels, vim.go.undolevels, 1000)
@@ -58,7 +74,7 @@ local function copy_of(bufnr, lines, pause)
     fault = 'the buffer has changed meanwhile; try again'
   end
   if fault then
-    api.nvim_buf_delete(copy, { force = true })
+    drop(copy)
     return nil, errors.new('busy', ('the undo tree cannot be looked at: %s'):format(fault))
   end
   return copy
@@ -67,11 +83,11 @@ end
 --- The texts of states. The person sees nothing of it.
 ---@param bufnr integer loaded
 ---@param seqs integer[]
----@param pause? fun() called between pieces of work
+---@param ctx? mcp-tools.Ctx of a `run` tool, which gives way between pieces of work
 ---@return string[][]? texts in the order of the numbers
 ---@return mcp-tools.Error? err
-function M.texts(bufnr, seqs, pause)
-  pause = pause or function() end
+function M.texts(bufnr, seqs, ctx)
+  local pause = ctx and turns.of(ctx) or function() end
   local tree = vim.fn.undotree(bufnr)
   local now = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local others = vim.tbl_filter(function(seq)
@@ -84,7 +100,7 @@ function M.texts(bufnr, seqs, pause)
   end
   local copy, err
   if #others > 0 then
-    copy, err = copy_of(bufnr, now, pause)
+    copy, err = copy_of(bufnr, now, pause, ctx)
     if not copy then
       return nil, err
     end
@@ -102,9 +118,7 @@ function M.texts(bufnr, seqs, pause)
     end
     pause()
   end
-  if copy and api.nvim_buf_is_valid(copy) then
-    api.nvim_buf_delete(copy, { force = true })
-  end
+  drop(copy)
   return texts, err
 end
 

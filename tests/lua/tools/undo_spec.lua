@@ -107,6 +107,21 @@ describe('undo_diff', function()
     t.eq('', call('undo_diff', { bufnr = 0 }).diff)
   end)
 
+  it('leaves nothing behind when it is cancelled', function()
+    local lines = {}
+    for i = 1, 200000 do
+      lines[i] = 'line ' .. i
+    end
+    change(0, -1, lines)
+    local before = #api.nvim_list_bufs()
+    local running = core.get().executor:execute('undo_diff', { bufnr = 0, from = 0 }, { kind = 'tool', host = 'test' })
+    t.wait(function()
+      return #api.nvim_list_bufs() > before
+    end, 5000, 'its copy')
+    running:cancel('user')
+    t.eq({ before, true }, { #api.nvim_list_bufs(), running:ended() })
+  end)
+
   it('gives nothing of a file that may not be read', function()
     vim.cmd('silent edit ' .. project.write('.env', 'SECRET=1\n'))
     api.nvim_buf_set_lines(0, 0, 1, false, { 'SECRET=2' })

@@ -29,7 +29,7 @@ return {
     local tree = vim.fn.undotree(found.bufnr)
     local from, to = args.from or undo.saved(found.bufnr), args.to or tree.seq_cur
     local texts
-    texts, err = undo.texts(found.bufnr, { from, to }, turns.of(ctx))
+    texts, err = undo.texts(found.bufnr, { from, to }, ctx)
     if not texts then
       return ctx(nil, err)
     end

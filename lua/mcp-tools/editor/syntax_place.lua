@@ -91,7 +91,7 @@ function M.scope(ctx, args)
     return nil, errors.new('validation_error', text:format(args.line, count))
   end
   local line = api.nvim_buf_get_lines(file.bufnr, args.line - 1, args.line, false)[1]
-  local byte = args.column and vim.fn.byteidx(line, args.column - 1) or #line:match('^%s*')
+  local byte = args.column and vim.fn.byteidx((line:gsub('%z', '\n')), args.column - 1) or #line:match('^%s*')
   if byte < 0 then
     local text = 'column: %d is beyond the end of line %d (%d characters)'
     return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))

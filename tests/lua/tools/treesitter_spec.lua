@@ -52,6 +52,12 @@ describe('treesitter_scope', function()
     t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call('scope', { path = 'a.lua', line = 3, limit = 1 })))
   end)
 
+  it('takes a NUL for a character as any other', function()
+    project.write('nul.lua', "local s = 'ä\0b'\n")
+    t.matches('identifier 1:14%-1:14 b', (call('scope', { path = 'nul.lua', line = 1, column = 14 })))
+    t.eq('validation_error', select(2, call('scope', { path = 'nul.lua', line = 1, column = 99 })).code)
+  end)
+
   it('refuses places that are none, and languages without a parser', function()
     t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 9 })).code)
     t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 1, column = 99 })).code)

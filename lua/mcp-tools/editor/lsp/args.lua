@@ -5,6 +5,7 @@
 --- Does not know about: servers.
 
 local errors = require('mcp-tools.errors')
+local position = require('mcp-tools.editor.position')
 
 local M = {}
 
@@ -132,13 +133,13 @@ function M.where(bufnr, args)
   end
   local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
   if args.symbol or not args.col then
-    local column = vim.fn.strchars(text:sub(1, byte)) + 1
+    local column = position.characters(text:sub(1, byte)) + 1
     if not args.symbol and args.line and byte == 0 then
-      column = vim.fn.strchars(text:match('^%s*')) + 1 -- a line alone means what stands on it
+      column = position.characters(text:match('^%s*')) + 1 -- a line alone means what stands on it
     end
     return { line = line, column = column, text = text }
   end
-  local length = vim.fn.strchars(text)
+  local length = position.characters(text)
   if args.col > length + 1 then
     local fault = ('col: %d is beyond the end of line %d (%d characters)'):format(args.col, line, length)
     return nil, errors.new('validation_error', fault)

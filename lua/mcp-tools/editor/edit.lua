@@ -163,13 +163,26 @@ local function undo_all(targets)
   end
 end
 
+--- Is a file to be written? What is said of it counts more than what is said of all.
+---@param target mcp-tools.EditTarget
+---@param write boolean?
+---@return boolean
+local function is_wanted(target, write)
+  if target.write ~= nil then
+    return target.write
+  elseif write ~= nil then
+    return write
+  end
+  return target.new
+end
+
 --- Changes and writes, all in one turn of the editor.
 ---@param targets mcp-tools.EditTarget[]
 ---@param write boolean?
 ---@return mcp-tools.Error? err
 local function change_all(targets, write)
   for _, target in ipairs(targets) do
-    local err = write and target.state == 'conflict' and save.conflict(target.bufnr) or nil
+    local err = is_wanted(target, write) and target.state == 'conflict' and save.conflict(target.bufnr) or nil
     if err then
       return err
     end
@@ -179,14 +192,7 @@ local function change_all(targets, write)
     end
   end
   for _, target in ipairs(targets) do
-    local wanted = target.write
-    if wanted == nil then
-      wanted = write
-    end
-    if wanted == nil then
-      wanted = target.new
-    end
-    if wanted and #target.done.hunks > 0 then
+    if is_wanted(target, write) and #target.done.hunks > 0 then
       local err = save.now(target.bufnr)
       if err then
         return err

@@ -287,6 +287,17 @@ describe('edits of several files', function()
     t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
   end)
 
+  it('do not write over what others wrote, whether all are to be written or one', function()
+    api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
+    project.write('a.txt', 'others\ntwo\n')
+    for _, one in ipairs({ true, false }) do
+      local item = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
+      local files, err = apply_all({ item }, { write = not one or nil })
+      t.eq({ nil, 'stale' }, { files, err and err.code })
+    end
+    t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), disk_of(path_a) })
+  end)
+
   it('are stale when a file has changed on the disk', function()
     project.write('a.txt', 'others\ntwo\n')
     local files, err = apply_all(both('X'))

@@ -135,8 +135,8 @@ function M.view(scope, client)
   if options ~= now or count >= MAX_VIEWS then
     options, views, count = now, {}, 0
   end
-  local key = ('tools=%s readonly=%s catalogue=%s'):format(
-    scope and scope.tools and table.concat(scope.tools, ',') or '*',
+  local key = ('%s readonly=%s catalogue=%s'):format(
+    scope and scope.tools and 'tools=' .. table.concat(scope.tools, ',') or 'all tools',
     tostring(scope and scope.read_only or false),
     scope and scope.catalogue or '*'
   ) .. (own and '\nclients.' .. client or '')

@@ -68,6 +68,7 @@ describe('a scope', function()
     t.eq({ 'mine', 'test_echo' }, listed({ tools = { 'mine', 'nvim_test_echo' } }))
     t.eq({ 'mine', 'writes' }, listed({ tools = { 'registered' } }))
     t.eq(all, listed({ tools = { 'all' } }))
+    t.eq({ all, {} }, { listed({}), listed({ tools = { '*' } }) })
     for _, name in ipairs(listed({ tools = { 'recommended' } })) do
       t.ok(core.registry():get(name).recommended, name)
     end

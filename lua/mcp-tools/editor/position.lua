@@ -13,6 +13,15 @@ function M.characters(text)
   return vim.fn.strchars((text:gsub('%z', '\n')))
 end
 
+--- The beginning of a text, with `…` where something is left out.
+---@param text string
+---@param max integer characters
+---@return string
+function M.cut(text, max)
+  local byte = #text > max and vim.fn.byteidx((text:gsub('%z', '\n')), max) or -1
+  return byte >= 0 and byte < #text and text:sub(1, byte) .. '…' or text
+end
+
 --- The column of a byte.
 ---@param bufnr integer
 ---@param row integer from 0

@@ -6,6 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffers')
+local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local read = require('mcp-tools.files.read')
 local utf8 = require('mcp-tools.util.utf8')
@@ -25,10 +26,7 @@ local function numbered(lines, first, mark, width)
   local digits, out = #tostring(first + #lines - 1), {}
   for i, line in ipairs(lines) do
     local number = first + i - 1
-    if #line > width then
-      line = vim.fn.strcharpart(line, 0, width) .. '…'
-    end
-    out[i] = ('%s%' .. digits .. 'd %s'):format(number == mark and '>' or ' ', number, line)
+    out[i] = ('%s%' .. digits .. 'd %s'):format(number == mark and '>' or ' ', number, position.cut(line, width))
   end
   return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
 end

@@ -5,6 +5,7 @@
 --- Does not know about: sessions, requests.
 
 local log = require('mcp-tools.log')
+local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local secrets = require('mcp-tools.util.secrets')
 local utf8 = require('mcp-tools.util.utf8')
@@ -23,11 +24,7 @@ local NOTHING =
 ---@param max integer characters
 ---@return string
 local function cut(text, max)
-  text = utf8.repair(text)
-  if #text <= max or vim.fn.strchars(text) <= max then
-    return text
-  end
-  return vim.fn.strcharpart(text, 0, max) .. '…'
+  return position.cut(utf8.repair(text), max)
 end
 
 --- Lists and maps that are named like a secret, whole: what is in them has no such name.

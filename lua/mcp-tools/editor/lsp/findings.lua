@@ -48,10 +48,7 @@ end
 ---@return mcp-tools.lsp.Finding
 local function finding(diagnostic)
   local bufnr, severity = diagnostic.bufnr, diagnostic.severity or 1
-  local message = redact.quoted(diagnostic.message)
-  if vim.fn.strchars(message) > MAX_MESSAGE then
-    message = vim.fn.strcharpart(message, 0, MAX_MESSAGE) .. '…'
-  end
+  local message = position.cut(redact.quoted(diagnostic.message), MAX_MESSAGE)
   local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
   local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
   local loaded = vim.api.nvim_buf_is_loaded(bufnr)

@@ -5,6 +5,7 @@
 --- Does not know about: what was asked.
 
 local access = require('mcp-tools.files.access')
+local characters = require('mcp-tools.editor.position')
 local buffers = require('mcp-tools.editor.buffers')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
@@ -132,11 +133,7 @@ end
 ---@param text string
 ---@return string
 local function shown(text)
-  text = utf8.repair(vim.trim(text))
-  if vim.fn.strchars(text) > MAX_LINE then
-    text = vim.fn.strcharpart(text, 0, MAX_LINE) .. '…'
-  end
-  return redact.quoted(text)
+  return redact.quoted(characters.cut(utf8.repair(vim.trim(text)), MAX_LINE))
 end
 
 --- Places with their lines, by path and line.

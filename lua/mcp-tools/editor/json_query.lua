@@ -78,6 +78,7 @@ local function work(text, steps, max)
           names[#names + 1] = name
         end
         table.sort(names)
+        names = { unpack(names, 1, 20) }
       end
       return answer({
         missing = tostring(step),

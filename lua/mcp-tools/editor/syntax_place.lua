@@ -158,6 +158,11 @@ function M.query(ctx, args)
   if not file then
     return nil, root --[[@as mcp-tools.Error]]
   end
+  -- Their patterns can take for ever on one long node, and nothing stops them.
+  if args.query:find('#[%w-]*match%?') then
+    local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
+    return nil, errors.new('validation_error', text)
+  end
   local ok, query = pcall(vim.treesitter.query.parse, lang, args.query)
   if not ok then
     local why = tostring(query):gsub('^.-:%d+: ', '')

@@ -96,6 +96,39 @@ describe('a regular expression', function()
     t.eq(20000, #matches('aa*', ('a'):rep(20000))[1])
   end)
 
+  it('that cannot be stopped is tried on short lines alone, and the others are counted', function()
+    local line, wide = ('ab '):rep(600), ('a'):rep(19000)
+    for source, text in pairs({
+      ['.{900}c'] = wide,
+      ['(?:(?:a|b)*){40}c'] = wide,
+      [('\\b.*'):rep(15) .. 'c'] = line,
+      ['(\\b.*){15}c'] = line,
+    }) do
+      local made = assert(matcher.new({ query = source, regex = true }))
+      local begun = vim.uv.hrtime()
+      made:each(text, error)
+      t.ok(vim.uv.hrtime() - begun < 60e6, source)
+      t.eq(1, made.passed)
+    end
+    for _, source in ipairs({ '((a{100}){100}){100}b', '(a{200}){200}', ('\\b.*'):rep(150) .. 'c' }) do
+      local made, err = matcher.new({ query = source, regex = true })
+      t.eq(nil, made)
+      t.matches('would take too long', err.message)
+    end
+  end)
+
+  it('that Vim gives up on shows nothing to the person', function()
+    local made = assert(matcher.new({ query = '(.*)(.*)\\1\\2c', regex = true }))
+    local before = vim.api.nvim_exec2('messages', { output = true }).output
+    made:each(('ab '):rep(300) .. '\nc', function() end)
+    t.eq(1, made.passed)
+    t.eq(before, vim.api.nvim_exec2('messages', { output = true }).output)
+  end)
+
+  it('finds edges of words on lines with many of them', function()
+    t.eq({ ('ab '):rep(1000) .. 'ac' }, matches('\\bab\\b.*\\bac\\b', ('ab '):rep(1000) .. 'ac'))
+  end)
+
   it('gives its groups to a replacement', function()
     local made = assert(matcher.new({ query = '(\\w+)\\.(\\w*)', regex = true }))
     local line, new = 'x = a.b + c.', {}

@@ -103,6 +103,15 @@ describe('treesitter_query', function()
     t.eq('validation_error', select(2, call('query', { path = 'a.lua', query = '(' })).code)
   end)
 
+  it('runs no patterns of the query, which nothing could stop', function()
+    for _, name in ipairs({ 'match', 'lua-match', 'not-lua-match', 'any-vim-match' }) do
+      local query = ('((identifier) @x (#%s? @x "^.-.-.-b$"))'):format(name)
+      local _, err = call('query', { path = 'a.lua', query = query })
+      t.eq('validation_error', err.code)
+      t.matches('are not run here', err.message)
+    end
+  end)
+
   it('of a long text goes on in turns, and ends with its call', function()
     project.write('long.lua', ('local x = 1\n'):rep(50000))
     local running = start('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 })

@@ -114,6 +114,9 @@ local function head(found, opts)
   if found.passed > 0 then
     text = ('%s; %d files are too large to be searched'):format(text, found.passed)
   end
+  if found.matcher.passed > 0 then
+    text = ('%s; %d lines are too long for this regular expression'):format(text, found.matcher.passed)
+  end
   return text
 end
 

@@ -108,13 +108,11 @@ function M.find(ctx, place, query, globs)
     return files.list(ctx, place, globs)
   end
   local pause, kept = turns.of(ctx), {}
-  for i, path in ipairs(found) do
+  for _, path in ipairs(found) do
     if vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2)) then
       table.insert(kept, path)
     end
-    if i % 200 == 0 then
-      pause()
-    end
+    pause()
   end
   table.sort(kept)
   return kept, #found >= files.MAX_FILES

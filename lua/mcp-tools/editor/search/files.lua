@@ -115,13 +115,11 @@ function M.list(ctx, place, globs)
   end
   local names, _, cut = file_names.list(ctx, place.path, {})
   local found, pause = {}, turns.of(ctx)
-  for i, name in ipairs(names) do
+  for _, name in ipairs(names) do
     if takes(name) then
       table.insert(found, place.path .. '/' .. name)
     end
-    if i % 200 == 0 then
-      pause()
-    end
+    pause()
   end
   table.sort(found)
   return found, cut

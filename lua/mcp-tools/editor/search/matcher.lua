@@ -13,6 +13,8 @@ local M = {}
 local MAX_LINE = 20000
 --- What stands for a NUL, which Vim's functions do not take.
 local NUL = '\1'
+--- Of a line, times what the expression costs for each: some 40 ms, in which nothing can stop it.
+local MAX_WORK = 1000000
 
 ---@class mcp-tools.search.Query
 ---@field query string
@@ -30,6 +32,7 @@ local NUL = '\1'
 ---@field query mcp-tools.search.Query
 ---@field compiled mcp-tools.search.Compiled? nil: found as it stands
 ---@field folded string?
+---@field passed integer lines that the regular expression was not tried on
 local Matcher = {}
 Matcher.__index = Matcher
 
@@ -43,7 +46,7 @@ end
 ---@return mcp-tools.search.Matcher?
 ---@return mcp-tools.Error? err
 function M.new(query)
-  local made = setmetatable({ query = query }, Matcher)
+  local made = setmetatable({ query = query, passed = 0 }, Matcher)
   if query.query == '' then
     return nil, errors.new('validation_error', 'query: it is empty')
   elseif query.query:find('%z') then
@@ -109,14 +112,44 @@ function Matcher:plain(text, found, pause)
   end
 end
 
+--- Where the expression first matches. What Vim gives up on for want of memory would be shown to the person, if it
+--- were not called by a function of Vim's.
+---@param line string
+---@return integer? first
+---@return integer? last
+function Matcher:first(line)
+  local first, last
+  local ok = pcall(vim.fn.call, function()
+    first, last = self.compiled.regex:match_str(line)
+  end, {})
+  if not ok then
+    self.passed = self.passed + 1
+  end
+  return first, last
+end
+
+--- The next match.
+---@param line string
+---@param from integer bytes
+---@return integer? first
+---@return integer? last
+function Matcher:next(line, from)
+  -- With a count the text before still counts for `^` and edges of words.
+  local ok, match = pcall(vim.fn.matchstrpos, line, self.compiled.text, from, 1)
+  if not ok then
+    self.passed = self.passed + 1
+    return nil, nil
+  end
+  return match[2], match[3]
+end
+
 ---@param line string
 ---@param row integer
 ---@param found fun(match: mcp-tools.search.Match): boolean?
 ---@param pause fun()
 ---@return boolean? enough
 function Matcher:in_line(line, row, found, pause)
-  local first, last = self.compiled.regex:match_str(line)
-  local count = 0
+  local first, last = self:first(line)
   while first and first >= 0 do
     if last > first and found({ row = row, col = first, end_row = row, end_col = last }) then
       return true
@@ -125,12 +158,8 @@ function Matcher:in_line(line, row, found, pause)
     if from > #line then
       return
     end
-    count = count + 1
-    if count % 100 == 0 then
-      pause()
-    end
-    -- With a count the text before still counts for `^` and edges of words.
-    first, last = unpack(vim.fn.matchstrpos(line, self.compiled.text, from, 1), 2, 3)
+    pause()
+    first, last = self:next(line, from)
   end
 end
 
@@ -144,9 +173,12 @@ function Matcher:each(text, found, pause)
     return self:plain(text, found, pause)
   end
   local at, row = 1, 0
+  local longest = math.min(MAX_LINE, MAX_WORK / self.compiled.weight)
   while at <= #text do
     local stop = text:find('\n', at, true) or #text + 1
-    if stop - at <= MAX_LINE then
+    if stop - at > longest then
+      self.passed = self.passed + 1
+    else
       local line = text:sub(at, stop - 1)
       line = line:sub(-1) == '\r' and line:sub(1, -2) or line
       line = line:gsub('%z', NUL)
@@ -155,9 +187,7 @@ function Matcher:each(text, found, pause)
       end
     end
     at, row = stop + 1, row + 1
-    if row % 50 == 0 then
-      pause()
-    end
+    pause()
   end
 end
 

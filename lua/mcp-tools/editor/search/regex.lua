@@ -5,7 +5,9 @@
 --- Does not know about: text, files.
 ---
 --- What comes out is very magic (`\v`), and says itself whether case counts: no option of the person's changes it. It
---- goes to the engine that looks at each character once; word boundaries do not ask 'iskeyword'.
+--- goes to the engine that looks at each character once; word boundaries do not mean what 'iskeyword' says.
+---
+--- That engine cannot be stopped, so what a pattern costs per character is added up while it is read: `weight`.
 
 local M = {}
 
@@ -16,8 +18,35 @@ local MAX_REPEAT = 1000
 
 --- What words are made of, beyond ASCII too.
 local W = '%(\\w|[^\\x01-\\x7f])'
-local WORD_EDGE = ('%%(%s@4<=%s@!|%s@4<!%s@=)'):format(W, W, W, W)
+local SLOW_EDGE = ('%%(%s@4<=%s@!|%s@4<!%s@=)'):format(W, W, W, W)
+--- Vim's own, which depends on 'iskeyword' of the current buffer, and costs a hundredth.
+local QUICK_EDGE = '%(<|>)'
 local NO_WORD_EDGE = ('%%(%s@4<=%s@=|%s@4<!%s@!)'):format(W, W, W, W)
+
+--- What items cost for each character of a line, in states of the automaton. Looking around multiplies its threads.
+local GROUP, STAR, BRANCH, REFERENCE, LOOK = 6, 4, 6, 400, 800
+--- Of each edge of a word with each `*` or `+`: threads are told apart by what they have still to look at.
+local EDGE_AND_STAR = 20
+--- A heavier pattern is refused.
+local MAX_WEIGHT = 10000
+
+local ASCII = {}
+for byte = 1, 127 do
+  ASCII[byte] = string.char(byte)
+end
+local WORDS = table.concat(ASCII):gsub('[^%w_]', '')
+
+--- Has 'iskeyword' its usual meaning now?
+---@return boolean
+local function has_usual_words()
+  local keyword, words = vim.regex('\\%#=2\\k'), {}
+  for _, char in ipairs(ASCII) do
+    if keyword:match_str(char) then
+      words[#words + 1] = char
+    end
+  end
+  return table.concat(words) == WORDS
+end
 
 --- Of `\d` and the like, alone.
 local CLASSES = { d = '\\d', D = '\\D', w = '\\w', W = '\\W', s = '[ \\t\\r]', S = '[^ \\t\\r]', h = '[ \\t]' }
@@ -31,6 +60,12 @@ local CONTROL = { t = '\\t', r = '\\r', f = '%x0c', v = '%x0b', a = '%x07', e = 
 ---@field out string[]
 ---@field groups integer
 ---@field open integer
+---@field weight number so far
+---@field outer number[] weight before each group that is open
+---@field edge string
+---@field edges integer
+---@field stars integer
+---@field times number how often groups are repeated
 local Reader = {}
 Reader.__index = Reader
 
@@ -83,8 +118,11 @@ function Reader:escape()
   elseif CLASSES[char] then
     return CLASSES[char]
   elseif char == 'b' then
-    return WORD_EDGE
+    self.edges = self.edges + 1
+    self.weight = self.weight + (self.edge == SLOW_EDGE and LOOK or GROUP)
+    return self.edge
   elseif char == 'B' then
+    self.weight = self.weight + LOOK
     return NO_WORD_EDGE
   elseif CONTROL[char] then
     return (CONTROL[char]:gsub('^%%x', '%%%%x'))
@@ -94,6 +132,7 @@ function Reader:escape()
     if tonumber(char) > self.groups then
       refuse(('\\%s: there is no such group before it'):format(char))
     end
+    self.weight = self.weight + REFERENCE
     return '\\' .. char
   elseif char:find('[AZz]') then
     return char == 'A' and '\\_^' or '\\_$'
@@ -141,8 +180,10 @@ function Reader:set()
 end
 
 --- How often, behind an item.
+---@param before number weight without the item
+---@param is_group? boolean
 ---@return string
-function Reader:repetition()
+function Reader:repetition(before, is_group)
   local sign = self:take('[*+?]')
   local lazy
   if sign then
@@ -150,6 +191,7 @@ function Reader:repetition()
     if self:take('%+') then
       refuse('possessive repetitions are not known here')
     end
+    self.weight, self.stars = self.weight + STAR, self.stars + 1
     return lazy and ({ ['*'] = '{-}', ['+'] = '{-1,}', ['?'] = '{-0,1}' })[sign] or sign
   end
   local min, comma, max = self.text:match('^{(%d+)(,?)(%d*)}', self.at)
@@ -161,12 +203,18 @@ function Reader:repetition()
   if tonumber(min) > MAX_REPEAT or (tonumber(max) or 0) > MAX_REPEAT then
     refuse(('counts go to %d'):format(MAX_REPEAT))
   end
+  local count = math.max(tonumber(min) --[[@as integer]], tonumber(max) or 0, 1)
+  self.weight = before + (self.weight - before) * count
+  self.stars = self.stars + (comma ~= '' and max == '' and 1 or 0)
+  self.times = is_group and self.times * count or self.times
   return ('{%s%s%s%s}'):format(lazy and '-' or '', min, comma, max)
 end
 
 ---@return string
 function Reader:group()
   self.open = self.open + 1
+  self.outer[self.open] = self.weight
+  self.weight = self.weight + GROUP
   if self:take('%?:') then
     return '%('
   elseif self:take('%?P?<[%a_][%w_]*>') or not self:take('%?') then
@@ -188,14 +236,17 @@ function Reader:all()
       if self.open < 0 then
         refuse('a ) has no (')
       end
-      item = ')' .. self:repetition()
+      item = ')' .. self:repetition(self.outer[self.open + 1], true)
     elseif self:take('|') then
+      self.weight = self.weight + BRANCH
       item = '|'
     elseif self:take('%^') then
       item = '\\_^'
     elseif self:take('%$') then
       item = '\\_$'
     else
+      local before = self.weight
+      self.weight = before + 1
       if self:take('%[') then
         item = self:set()
       elseif self:take('\\') then
@@ -207,7 +258,7 @@ function Reader:all()
       else
         item = literal(self:take('[%z\1-\127\194-\244][\128-\191]*') or self:take('.') --[[@as string]])
       end
-      item = item .. self:repetition()
+      item = item .. self:repetition(before)
     end
     table.insert(self.out, item)
   end
@@ -221,6 +272,7 @@ end
 ---@field text string for Vim
 ---@field regex vim.regex
 ---@field groups integer
+---@field weight number what it costs for each character of a line, at worst
 
 --- Translates a pattern.
 ---@param source string
@@ -236,7 +288,9 @@ function M.compile(source, opts)
   if rest then
     source, ignore = rest, true
   end
-  local reader = setmetatable({ text = source, at = 1, out = {}, groups = 0, open = 0 }, Reader)
+  local edge = has_usual_words() and QUICK_EDGE or SLOW_EDGE
+  local reader = setmetatable({ text = source, at = 1, out = {}, groups = 0, open = 0, edge = edge }, Reader)
+  reader.weight, reader.outer, reader.edges, reader.stars, reader.times = 1, {}, 0, 0, 1
   local ok, made = pcall(function()
     if opts.literal then
       return (source:gsub('[%z\1-\127]', literal))
@@ -246,14 +300,19 @@ function M.compile(source, opts)
   if not ok then
     return nil, type(made) == 'table' and made.regex or tostring(made)
   elseif opts.word then
-    made = ('%s%%(%s)%s'):format(WORD_EDGE, made, WORD_EDGE)
+    made = ('%s%%(%s)%s'):format(edge, made, edge)
+    reader.weight = reader.weight + 2 * (edge == SLOW_EDGE and LOOK or GROUP)
+  end
+  local weight = reader.weight + reader.edges * reader.stars * EDGE_AND_STAR * reader.times ^ 2
+  if weight > MAX_WEIGHT then
+    return nil, 'it would take too long; give smaller counts, or fewer \\b, \\B and \\1'
   end
   local text = ('\\%%#=2\\v%s%s'):format(ignore and '\\c' or '\\C', made)
   local compiled, regex = pcall(vim.regex, text)
   if not compiled then
     return nil, 'Vim does not take its translation'
   end
-  return { text = text, regex = regex, groups = reader.groups }
+  return { text = text, regex = regex, groups = reader.groups, weight = weight }
 end
 
 return M

@@ -73,7 +73,11 @@ return {
     .. ' than limit, folders counts them by the folder at the top, and next_offset tells where it goes on.',
   args = {
     path = { type = 'string', description = 'Folder; the project when left out' },
-    glob = { type = 'string', description = 'Only these, such as "*.lua" (anywhere) or "src/**/*.{ts,tsx}"' },
+    glob = {
+      type = 'string',
+      description = 'Only these, such as "*.lua" (anywhere) or "src/**/*.{ts,tsx}"',
+      maxLength = 500,
+    },
     ignored = { type = 'boolean', description = 'Also what git ignores', default = false },
     limit = { type = 'integer', description = 'At most so many names', default = 200, minimum = 1, maximum = 5000 },
     offset = { type = 'integer', description = 'Names to pass over', default = 0, minimum = 0 },
@@ -90,7 +94,7 @@ return {
     local matches, pause = matcher(args.glob), turns.of(ctx)
     local prefix = folder == paths.real_root(ctx.root) and '' or access.shown(folder, ctx.root) .. '/'
     local files, counts, total, lossy = {}, {}, 0, false
-    for i, name in ipairs(names) do
+    for _, name in ipairs(names) do
       if matches(name) then
         total = total + 1
         local top = name:match('^[^/]*/') or './'
@@ -100,9 +104,7 @@ return {
           files[#files + 1], lossy = shown, lossy or repaired
         end
       end
-      if i % 100 == 0 then
-        pause()
-      end
+      pause()
     end
     local rest = total - args.offset - #files
     return {

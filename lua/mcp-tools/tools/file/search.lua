@@ -19,7 +19,7 @@ return {
     path = { type = 'string', description = 'File or folder to search; default: the project' },
     globs = {
       type = 'array',
-      items = { type = 'string' },
+      items = { type = 'string', maxLength = 500 },
       description = 'Only such files, as `*.lua` or `src/**`; with ! before it without them',
     },
     regex = { type = 'boolean', description = 'query is a regular expression for single lines', default = false },

@@ -15,7 +15,7 @@ return {
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     globs = {
       type = 'array',
-      items = { type = 'string' },
+      items = { type = 'string', maxLength = 500 },
       description = 'Of a folder only such files, as `*.py` or `src/**`; with ! before it without them',
     },
     limit = { type = 'integer', description = 'At most so many files', default = 50, minimum = 1, maximum = 500 },

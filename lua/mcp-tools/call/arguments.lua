@@ -40,14 +40,33 @@ local STRICT, LENIENT = { strict = true }, {}
 
 ---@param name string the tool's
 ---@param faults mcp-tools.Fault[]
+---@param hint string? what else there is to say
 ---@return mcp-tools.Error
-local function invalid(name, faults)
+local function invalid(name, faults, hint)
   local lines = {}
   for i, fault in ipairs(faults) do
     lines[i] = ('%s: %s'):format(fault.field, fault.message)
   end
-  local text = ('Invalid arguments for %s: %s'):format(name, table.concat(lines, '; '))
+  local text = ('Invalid arguments for %s: %s%s'):format(name, table.concat(lines, '; '), hint or '')
   return errors.new('validation_error', text, faults)
+end
+
+--- Who misses one argument has often given it by another name: those that the tool does not have.
+---@param definition mcp-tools.Definition
+---@param args table
+---@return string? hint
+local function unknown_names(definition, args)
+  local names = {}
+  for name in pairs(definition.args and args or {}) do
+    if definition.args[name] == nil then
+      names[#names + 1] = utf8.cut(tostring(name), MAX_NAME)
+    end
+  end
+  if #names == 0 then
+    return nil
+  end
+  table.sort(names)
+  return ' (it has no argument ' .. table.concat(names, ', ', 1, math.min(#names, MAX_NOTED)) .. ')'
 end
 
 --- Arguments that a tool may have.
@@ -71,7 +90,7 @@ function M.check(definition, args, exact)
   end
   local ok, faults = definition.check:check(args, opts)
   if not ok then
-    return nil, invalid(definition.name, faults)
+    return nil, invalid(definition.name, faults, unknown_names(definition, args))
   end
   if definition.args then
     note_unknown(definition, args)

@@ -443,6 +443,16 @@ describe('a call', function()
     t.eq('running', b.run('x', { n = 3 }).state)
   end)
 
+  it('are told which of their names the tool does not have when one is missing', function()
+    local b = bench()
+    b.tool({ name = 'x', args = { query = { type = 'string', required = true } }, execute = function() end })
+    t.eq(
+      'Invalid arguments for x: query: is required (it has no argument path, pattern)',
+      error_of(b.run('x', { pattern = 'a', path = 'b' })).message
+    )
+    t.eq('Invalid arguments for x: query: is required', error_of(b.run('x', {})).message)
+  end)
+
   it('fails when the check of its arguments throws, and takes no room', function()
     local b = bench()
     local schema = { properties = { child = { ['$ref'] = '#' } } }

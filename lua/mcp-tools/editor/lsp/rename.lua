@@ -364,7 +364,7 @@ function M.run(ctx, args)
   end
   local now = count_after(of, plan, before)
   if now < before then
-    local fault = workspace_edit.take_back(ctx, plan)
+    local fault = workspace_edit.take_back(ctx, plan, files)
     local text = 'afterwards %s had %d references where %s had %d; %s'
     local what = fault and ('it could not be taken back: ' .. fault.message) or 'everything has been taken back'
     return nil, errors.new('tool_error', text:format(of.new, now, of.old, before, what))

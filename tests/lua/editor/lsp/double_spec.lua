@@ -226,6 +226,27 @@ describe('a rename', function()
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
+  it('is not taken back over what the person has written meanwhile', function()
+    local uri, asked = vim.uri_from_fname(path), 0
+    renamer({ 0, 1 }, {
+      ['textDocument/references'] = function()
+        asked = asked + 1
+        if asked == 2 then
+          vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'mine' })
+        end
+        local list = { { uri = uri, range = range(0, 0, 3) } }
+        if asked == 1 then
+          table.insert(list, { uri = uri, range = range(1, 0, 3) })
+        end
+        return list
+      end,
+    })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.eq(nil, result)
+    t.matches('it could not be taken back: .*has changed', err.message)
+    t.eq({ 'new', 'new', 'mine' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
   it('that wants to rename files as well is refused', function()
     renamer({ 0, 1 }, {
       ['textDocument/rename'] = {
@@ -234,5 +255,38 @@ describe('a rename', function()
     })
     local _, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
     t.matches('rename a file as well', err.message)
+  end)
+end)
+
+describe('an edit of a server', function()
+  --- The text of a file of two lines after an action.
+  local function after(edit_of)
+    path = project.write('text.txt', 'one\ntwo\n')
+    local s = server({ codeActionProvider = true, hoverProvider = true }, {
+      ['textDocument/codeAction'] = { { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } } },
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1 }))
+    t.ok(project.call('lsp_code_actions', { apply = offered.actions[1].id }))
+    return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  end
+
+  local function range(line, character, end_line, end_character)
+    return {
+      start = { line = line, character = character },
+      ['end'] = { line = end_line, character = end_character },
+    }
+  end
+
+  it('behind the last line adds lines there', function()
+    t.eq({ 'one', 'two', 'three' }, after({ range = range(2, 0, 2, 0), newText = 'three\n' }))
+  end)
+
+  it('that takes away the last line leaves none that is empty', function()
+    t.eq({ 'one' }, after({ range = range(1, 0, 2, 0), newText = '' }))
+  end)
+
+  it('of the whole text, to far behind its end, is as long as it says', function()
+    t.eq({ 'new' }, after({ range = range(0, 0, 9999, 0), newText = 'new\n' }))
   end)
 end)

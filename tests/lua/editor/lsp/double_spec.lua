@@ -263,7 +263,9 @@ describe('an edit of a server', function()
   local function after(edit_of)
     path = project.write('text.txt', 'one\ntwo\n')
     local s = server({ codeActionProvider = true, hoverProvider = true }, {
-      ['textDocument/codeAction'] = { { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } } },
+      ['textDocument/codeAction'] = {
+        { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } },
+      },
     })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1 }))
@@ -288,5 +290,82 @@ describe('an edit of a server', function()
 
   it('of the whole text, to far behind its end, is as long as it says', function()
     t.eq({ 'new' }, after({ range = range(0, 0, 9999, 0), newText = 'new\n' }))
+  end)
+end)
+
+describe('a call that is cancelled', function()
+  local function watched()
+    local count = 0
+    vim.uv.walk(function(handle)
+      count = count + (handle:get_type() == 'fs_event' and 1 or 0)
+    end)
+    return count
+  end
+
+  it('while it looks at the project leaves files of others no secret from servers', function()
+    for i = 1, 1500 do
+      vim.fn.mkdir(('%s/many/%d'):format(project.root, i), 'p')
+    end
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    local before = watched()
+    local call = project.start('lsp_hover', { path = path })
+    t.wait(function()
+      return watched() > before
+    end)
+    t.ok(not call:ended() and watched() < before + 1500, 'it was not stopped halfway')
+    require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+    t.wait(function() -- what is closed is there until the loop's next turn
+      return watched() == before
+    end)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    t.ok(project.call('lsp_hover', { path = path }))
+    project.write('later.txt', 'text\n')
+    t.wait(function()
+      t.ok(project.call('lsp_hover', { path = path }))
+      return s:heard('workspace/didChangeWatchedFiles')
+    end)
+  end)
+
+  it('while it restarts a server leaves the person one', function()
+    local s, call
+    s = server({ hoverProvider = true }, {
+      shutdown = function()
+        require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+      end,
+    })
+    call = project.start('lsp_restart', { path = path })
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq('cancelled', call.outcome.error.code)
+    t.wait(function()
+      local client = vim.lsp.get_clients({ name = 'double' })[1]
+      return client and client.id ~= s.client.id and client.attached_buffers[bufnr]
+    end)
+  end)
+end)
+
+describe('commands of a server', function()
+  it('at the same time leave the edits that come later to the person', function()
+    local s = server({
+      codeActionProvider = true,
+      hoverProvider = true,
+      executeCommandProvider = { commands = { 'do' } },
+    }, {
+      ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
+    local one = project.start('lsp_code_actions', { apply = id })
+    local two = project.start('lsp_code_actions', { apply = id })
+    result_of(one)
+    result_of(two)
+    local edit_of = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } } }
+    edit_of.newText = 'two'
+    s.dispatchers.server_request(
+      'workspace/applyEdit',
+      { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
+    )
+    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 end)

@@ -169,6 +169,40 @@ describe('diagnostics', function()
   end)
 end)
 
+describe('diagnostics', function()
+  it('that were asked for are none of a text that came meanwhile', function()
+    local asked = 0
+    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
+    item.message, item.severity = 'wrong', 1
+    server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
+      ['textDocument/diagnostic'] = function()
+        asked = asked + 1
+        if asked == 1 then
+          edit({ 'two' })
+          return { kind = 'full', items = {} }
+        end
+        return { kind = 'full', items = { item } }
+      end,
+    })
+    local result = project.call('diagnostics_wait', { path = path })
+    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
+  end)
+
+  it('of a file that is closed while they are waited for end in an error', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    edit({ 'two' })
+    local call = start('diagnostics_wait', { path = path })
+    vim.wait(200)
+    vim.cmd(('bwipeout! %d'):format(bufnr))
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq('not_found', call.outcome.error.code)
+  end)
+end)
+
 describe('a rename', function()
   local function range(line, first, last)
     return { start = { line = line, character = first }, ['end'] = { line = line, character = last } }

@@ -23,7 +23,6 @@ Double.__index = Double
 ---@return LspDouble
 function M.start(bufnr, root, capabilities, answers)
   local self = setmetatable({ answers = answers, asked = {}, told = {} }, Double)
-  local closing = false
   local function answer(method, params)
     if method == 'initialize' then
       return {
@@ -41,7 +40,7 @@ function M.start(bufnr, root, capabilities, answers)
     root_dir = root,
     cmd = function(dispatchers)
       self.dispatchers = dispatchers
-      local count = 0
+      local count, closing = 0, false
       return {
         request = function(method, params, callback, notify_reply)
           count = count + 1

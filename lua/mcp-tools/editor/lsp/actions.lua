@@ -16,6 +16,7 @@ local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.lsp.request')
+local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
@@ -137,7 +138,11 @@ local function resolved(ctx, offer)
   return result or action
 end
 
---- Runs a command in its server.
+--- Servers that run a command: what one wants to have changed meanwhile is that command's.
+---@type table<integer, true>
+local executing = {}
+
+--- Runs a command in its server, when no other one runs there.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -150,18 +155,29 @@ local function execute(ctx, client, bufnr, command)
     local text = '%s is a command of the editor, not of %s, and is not run'
     return nil, errors.new('tool_error', text:format(command.command, client.name))
   end
-  local edits, before = {}, client.handlers['workspace/applyEdit']
+  local free = wait.until_(ctx, request.TIMEOUT_MS, function()
+    return not executing[client.id]
+  end)
+  if not free then
+    return nil, errors.new('busy', ('apply: %s is still at another command; try again'):format(client.name))
+  end
+  executing[client.id] = true
+  local edits, before, over = {}, client.handlers['workspace/applyEdit'], false
   local function mine(_, params)
     table.insert(edits, params.edit)
     return { applied = true }
   end
   local function back()
+    if over then
+      return
+    end
+    over, executing[client.id] = true, nil
     if client.handlers['workspace/applyEdit'] == mine then
       client.handlers['workspace/applyEdit'] = before
     end
   end
   client.handlers['workspace/applyEdit'] = mine
-  ctx:on_cancel(back)
+  ctx.call:on_end(back)
   local params = { command = command.command, arguments = command.arguments }
   local _, err = request.ask(ctx, client, 'workspace/executeCommand', params, bufnr)
   back()

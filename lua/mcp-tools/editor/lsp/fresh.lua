@@ -30,6 +30,8 @@ local SILENT_MS = 800
 --- Cheap questions; the answer says that what was sent before has been read.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
+local CLOSED = 'the buffer has been closed'
+local CHANGED = 'the text has changed while servers looked at it'
 
 ---@param bufnr integer
 ---@return string
@@ -174,10 +176,12 @@ end
 ---@return string? why it is not fresh
 local function pull(ctx, client, bufnr, over)
   local ms = (over - vim.uv.hrtime()) / 1e6
-  local params = { textDocument = { uri = uri_of(bufnr) } }
+  local params, version = { textDocument = { uri = uri_of(bufnr) } }, version_of(bufnr)
   local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
   if not report then
     return err and err.message or ('%s has not answered'):format(client.name)
+  elseif not vim.api.nvim_buf_is_loaded(bufnr) then
+    return CLOSED
   end
   local handler = vim.lsp.handlers[PULL]
   if handler and report.kind == 'full' then
@@ -185,7 +189,7 @@ local function pull(ctx, client, bufnr, over)
   end
   local of, uri = heard.of(client), uri_of(bufnr)
   of.spoke = true
-  of.published[uri] = { version = version_of(bufnr), count = 1, at = vim.uv.hrtime() }
+  of.published[uri] = { version = version, count = 1, at = vim.uv.hrtime() }
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -197,14 +201,13 @@ local function push(ctx, client, bufnr, over)
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
-  local of, begun = heard.of(client), vim.uv.hrtime()
+  local of, begun, uri = heard.of(client), vim.uv.hrtime(), uri_of(bufnr)
   barrier(ctx, client, bufnr, left())
   -- What it has just been told of files that came or went may change what it thinks of this one.
   wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)
   local function fresh()
-    return is_fresh(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
+    return not vim.api.nvim_buf_is_loaded(bufnr) or clients.is_stopped(client) or is_fresh(client, bufnr)
   end
-  local uri = uri_of(bufnr)
   local sent = of.sent[uri]
   if sent and begun - sent.at < RECENT then
     sent.read_at = vim.uv.hrtime()
@@ -224,10 +227,10 @@ local function push(ctx, client, bufnr, over)
   if clients.is_stopped(client) then
     return ('%s has stopped'):format(client.name)
   elseif not vim.api.nvim_buf_is_loaded(bufnr) then
-    return 'the buffer has been closed'
+    return CLOSED
   elseif not is_fresh(client, bufnr) then
     local state = ready.state(client)
-    local said = of.published[uri_of(bufnr)] and '%s has not yet spoken about the text as it is now'
+    local said = of.published[uri] and '%s has not yet spoken about the text as it is now'
       or '%s has not spoken about this file'
     return state.state == 'indexing' and ready.text(client, state) or said:format(client.name)
   end
@@ -242,20 +245,31 @@ end
 ---@return string? why not
 function M.wait(ctx, bufnr, list, ms)
   local over = vim.uv.hrtime() + ms * 1e6
-  local whys, spoke = {}, false
-  for _, client in ipairs(list) do
-    if not ready.was_ready(client) then
-      ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+  while true do
+    local version = version_of(bufnr)
+    local whys, spoke = {}, false
+    for _, client in ipairs(list) do
+      if not vim.api.nvim_buf_is_loaded(bufnr) then
+        return false, CLOSED
+      elseif not ready.was_ready(client) then
+        ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+      end
+      local of = heard.of(client)
+      local mute = of.ready and not of.spoke and not of.late and #list > 1 and not can_pull(client, bufnr)
+      if not mute then
+        local why = (can_pull(client, bufnr) and pull or push)(ctx, client, bufnr, over)
+        table.insert(whys, why)
+        spoke = spoke or why == nil
+      end
     end
-    local of = heard.of(client)
-    local mute = of.ready and not of.spoke and not of.late and #list > 1 and not can_pull(client, bufnr)
-    if not mute then
-      local why = (can_pull(client, bufnr) and pull or push)(ctx, client, bufnr, over)
-      table.insert(whys, why)
-      spoke = spoke or why == nil
+    if #whys > 0 or not spoke then
+      return false, whys[1]
+    elseif version_of(bufnr) == version then
+      return true
+    elseif vim.uv.hrtime() > over then
+      return false, CHANGED -- one server has looked at the text before, another at that of now
     end
   end
-  return #whys == 0 and spoke, whys[1]
 end
 
 return M

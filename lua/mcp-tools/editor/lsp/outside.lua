@@ -98,6 +98,18 @@ local function forget(of, folder)
   end
 end
 
+--- Ends the watches of a root.
+---@param root string
+---@param of mcp-tools.lsp.Watched
+local function release(root, of)
+  for _, folder in ipairs(vim.tbl_keys(of.folders)) do
+    forget(of, folder)
+  end
+  if watched[root] == of then
+    watched[root] = nil
+  end
+end
+
 --- Watches a folder with all below it.
 ---@param of mcp-tools.lsp.Watched
 ---@param top string
@@ -137,7 +149,7 @@ local DOUBT_NEW, DOUBT_CHANGED = 5e9, 1e9
 ---@return boolean
 function M.lacks(ctx, name, uris)
   local now = uv.hrtime()
-  for path, change in pairs(name ~= '' and recent or {}) do
+  for path, change in pairs(name ~= '' and vim.tbl_extend('force', {}, recent) or {}) do -- others add to it meanwhile
     local uri = vim.uri_from_fname(path)
     if now - change.at > (change.kind == CHANGED and DOUBT_CHANGED or DOUBT_NEW) then
       recent[path] = nil
@@ -237,6 +249,11 @@ end
 local function begin(ctx, root, inode)
   local of = { inode = inode, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
   watched[root] = of
+  ctx:on_cancel(function()
+    if not of.ready then
+      release(root, of) -- half of it is none: the next question begins anew
+    end
+  end)
   local pause, since, changes = turns.of(ctx), started(root), {}
   walk(of, root, pause, function(path)
     of.files[path] = true
@@ -246,6 +263,9 @@ local function begin(ctx, root, inode)
     end
   end)
   of.ready = true
+  if watched[root] ~= of then -- its last server has gone meanwhile
+    return release(root, of)
+  end
   tell(changes, root)
 end
 
@@ -281,10 +301,7 @@ end
 local function prune(roots)
   for root, of in pairs(watched) do
     if roots[root] ~= of.inode then
-      for _, folder in ipairs(vim.tbl_keys(of.folders)) do
-        forget(of, folder)
-      end
-      watched[root] = nil
+      release(root, of)
     end
   end
 end
@@ -316,6 +333,32 @@ end
 ---@type table<mcp-tools.Ctx, true>
 local told = setmetatable({}, { __mode = 'k' })
 
+--- Looks at what events have named, and tells of it. Of a call that ends meanwhile nothing is lost: what it has looked
+--- at is told, the rest is left to the next one.
+---@param ctx mcp-tools.Ctx
+---@param root string
+---@param of mcp-tools.lsp.Watched
+---@return table<string, integer> changes
+local function catch_up(ctx, root, of)
+  local left, changes, pause, over = of.changed, {}, turns.of(ctx), false
+  of.changed = {}
+  local function finish()
+    if not over then
+      over = true
+      of.changed = vim.tbl_extend('force', of.changed, left)
+      tell(changes, root)
+    end
+  end
+  ctx:on_cancel(finish)
+  for _, path in ipairs(vim.tbl_keys(left)) do
+    look(of, path, pause, changes)
+    left[path] = nil
+    pause()
+  end
+  finish()
+  return changes
+end
+
 --- Tells the servers what has changed on the disk since the last question.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param again? boolean also when it was done in this call
@@ -331,14 +374,7 @@ function M.tell(ctx, again)
     if not of then
       begin(ctx, root, inode)
     elseif of.ready and next(of.changed) then
-      local changed, changes, pause = of.changed, {}, turns.of(ctx)
-      of.changed = {}
-      for path in pairs(changed) do
-        look(of, path, pause, changes)
-        pause()
-      end
-      tell(changes, root)
-      for path in pairs(changes) do
+      for path in pairs(catch_up(ctx, root, of)) do
         local bufnr = buffers.of_path(path)
         if bufnr then
           ctx:await(function(done)

@@ -10,6 +10,7 @@
 --- means the renamed thing stops it. Afterwards the new name must have as many references as the old one had.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffers')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.disk')
 local errors = require('mcp-tools.errors')
@@ -278,8 +279,8 @@ local function count_after(of, plan, before)
   end
 end
 
---- Plans that were shown, for the question for approval: what → diff.
----@type table<string, string>
+--- Plans that were shown, for the question for approval: what → diff, and the texts that it is of.
+---@type table<string, { diff: string, of: integer, ticks: table<integer, integer> }>
 local shown, shown_count = {}, 0
 
 ---@param args table
@@ -295,6 +296,42 @@ local function key_of(args)
   }, '\1')
 end
 
+--- Keeps the diff of a plan for the question. What goes by the cursor may be something else by then.
+---@param args table
+---@param bufnr integer
+---@param plan mcp-tools.lsp.Plan
+---@param diff string
+local function keep(args, bufnr, plan, diff)
+  if not args.symbol and not (args.line and args.col) then
+    return
+  elseif shown_count >= 32 then
+    shown, shown_count = {}, 0
+  end
+  local ticks = {}
+  for _, file in ipairs(plan.files) do
+    ticks[file.bufnr] = file.changedtick
+  end
+  shown[key_of(args)], shown_count = { diff = diff, of = bufnr, ticks = ticks }, shown_count + 1
+end
+
+--- The diff that was shown for the same call, as long as it is what would happen.
+---@param args table
+---@return string?
+local function kept(args)
+  local plan = shown[key_of(args)]
+  local neither = args.path == nil and args.bufnr == nil
+  local found = plan and buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+  if not found or found.bufnr ~= plan.of then
+    return nil
+  end
+  for bufnr, tick in pairs(plan.ticks) do
+    if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
+      return nil
+    end
+  end
+  return plan.diff
+end
+
 --- What is said of a call before it runs: the diff, when it was looked at before.
 ---@param args table
 ---@return string
@@ -302,7 +339,7 @@ function M.preview(args)
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.col or 'of the cursor')
   local text = 'renames what stands at %s, line %s, %s, to %s in all of the project'
-  return shown[key_of(args)] or text:format(where, args.line or 'of the cursor', at, args.new_name)
+  return kept(args) or text:format(where, args.line or 'of the cursor', at, args.new_name)
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -346,10 +383,7 @@ function M.run(ctx, args)
   }
   if args.dry_run then
     answer.diff = workspace_edit.preview(plan, ctx.root)
-    if shown_count >= 32 then
-      shown, shown_count = {}, 0
-    end
-    shown[key_of(args)], shown_count = answer.diff, shown_count + 1
+    keep(args, spot.bufnr, plan, answer.diff)
     return answer
   end
   local files
@@ -364,7 +398,7 @@ function M.run(ctx, args)
   end
   local now = count_after(of, plan, before)
   if now < before then
-    local fault = workspace_edit.take_back(ctx, plan)
+    local fault = workspace_edit.take_back(ctx, plan, files)
     local text = 'afterwards %s had %d references where %s had %d; %s'
     local what = fault and ('it could not be taken back: ' .. fault.message) or 'everything has been taken back'
     return nil, errors.new('tool_error', text:format(of.new, now, of.old, before, what))

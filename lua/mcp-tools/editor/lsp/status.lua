@@ -8,14 +8,17 @@ local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
+local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local ready = require('mcp-tools.editor.lsp.ready')
-local wait = require('mcp-tools.editor.lsp.wait')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
 --- A server that does not end when it is asked to is ended, ms.
 local ENDS_MS = 3000
+--- Between looks whether it has ended, ms.
+local LOOK_MS = 20
 
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
@@ -91,6 +94,40 @@ local function files_of(client)
   return vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.tbl_keys(client.attached_buffers))
 end
 
+--- Ends a server and starts it again. What has begun is done: a call that ends meanwhile leaves nobody without it.
+---@param client vim.lsp.Client
+---@param cb fun(id: integer?, files: integer)
+local function again(client, cb)
+  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + ENDS_MS * 1e6
+  local forced, ticks = false, nil
+  local function start()
+    ticks:stop()
+    local id
+    for _, bufnr in ipairs(files) do
+      if vim.api.nvim_buf_is_loaded(bufnr) then
+        local ok, started = pcall(vim.lsp.start, config, { bufnr = bufnr })
+        if not ok then
+          log.error('%s could not be started again: %s', client.name, started)
+        end
+        id = ok and started or id
+      end
+    end
+    cb(id, #files)
+  end
+  clients.stop(client)
+  ticks = timer.every(LOOK_MS, function()
+    if clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id) then
+      return start()
+    elseif vim.uv.hrtime() < over then
+      return
+    elseif forced then
+      return start()
+    end
+    forced, over = true, over + ENDS_MS * 1e6
+    clients.stop(client, true)
+  end)
+end
+
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer?, name: string? }
 ---@return table?
@@ -109,25 +146,13 @@ function M.restart(ctx, args)
   end
   local restarted = {}
   for _, client in ipairs(list) do
-    local files, config = files_of(client), client.config
-    clients.stop(client)
-    local ended = wait.until_(ctx, ENDS_MS, function()
-      return clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id)
+    local id, files = ctx:await(function(done)
+      again(client, done)
     end)
-    if not ended then
-      clients.stop(client, true)
-      wait.until_(ctx, ENDS_MS, function()
-        return not vim.lsp.get_client_by_id(client.id)
-      end)
-    end
-    local id
-    for _, bufnr in ipairs(files) do
-      id = vim.api.nvim_buf_is_loaded(bufnr) and vim.lsp.start(config, { bufnr = bufnr }) or id
-    end
-    if #files > 0 and not id then
+    if files > 0 and not id then
       return nil, errors.new('tool_error', ('%s has ended and could not be started again'):format(client.name))
     end
-    table.insert(restarted, { name = client.name, id = id, files = #files })
+    table.insert(restarted, { name = client.name, id = id, files = files })
   end
   return { restarted = restarted }
 end

@@ -92,9 +92,8 @@ end
 function M.edits(bufnr, list, encoding)
   local count = vim.api.nvim_buf_line_count(bufnr)
   local function at(point)
-    if point.line >= count then -- servers mean the end of the text
-      local last = vim.api.nvim_buf_get_lines(bufnr, count - 1, count, false)[1] or ''
-      return count - 1, #last
+    if point.line >= count then
+      return count, 0 -- servers mean the end of the text
     end
     local line = vim.api.nvim_buf_get_lines(bufnr, point.line, point.line + 1, false)[1] or ''
     return point.line, position.byte(line, point.character, encoding)
@@ -104,9 +103,6 @@ function M.edits(bufnr, list, encoding)
     local start_line, start_col = at(each.range.start)
     local end_line, end_col = at(each.range['end'])
     local text = each.newText:gsub('\r\n', '\n')
-    if each.range['end'].line >= count and text:sub(-1) == '\n' then
-      text = text:sub(1, -2) -- the last line of a buffer ends by itself
-    end
     edits[i] = { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
   end
   return edits
@@ -204,14 +200,19 @@ end
 --- Puts the files of an applied plan back to what they were.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param plan mcp-tools.lsp.Plan
+---@param files mcp-tools.FileEdited[] as `apply` gave them: what was changed since is somebody else's, and refused
 ---@return mcp-tools.Error? err
-function M.take_back(ctx, plan)
+function M.take_back(ctx, plan, files)
   local items = {}
   for i, file in ipairs(plan.files) do
+    if not vim.api.nvim_buf_is_loaded(file.bufnr) then
+      return errors.new('stale', file.path .. ' has been closed meanwhile')
+    end
     local last = vim.api.nvim_buf_line_count(file.bufnr) - 1
     local text = vim.api.nvim_buf_get_lines(file.bufnr, last, last + 1, false)[1] or ''
     items[i] = {
       bufnr = file.bufnr,
+      changedtick = files[i].changedtick,
       write = file.write or nil,
       edits = {
         {

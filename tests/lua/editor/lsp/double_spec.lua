@@ -226,6 +226,42 @@ describe('a rename', function()
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
+  it('is not taken back over what the person has written meanwhile', function()
+    local uri, asked = vim.uri_from_fname(path), 0
+    renamer({ 0, 1 }, {
+      ['textDocument/references'] = function()
+        asked = asked + 1
+        if asked == 2 then
+          vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'mine' })
+        end
+        local list = { { uri = uri, range = range(0, 0, 3) } }
+        if asked == 1 then
+          table.insert(list, { uri = uri, range = range(1, 0, 3) })
+        end
+        return list
+      end,
+    })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.eq(nil, result)
+    t.matches('it could not be taken back: .*has changed', err.message)
+    t.eq({ 'new', 'new', 'mine' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
+  it('is asked for with its diff, as long as that is what would happen', function()
+    renamer({ 0, 1 })
+    local preview = require('mcp-tools.editor.lsp.rename').preview
+    local args = { line = 1, col = 1, new_name = 'new' }
+    vim.api.nvim_win_set_buf(0, bufnr)
+    t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))
+    t.matches('%+new', preview(args))
+    vim.cmd('enew')
+    t.matches('^renames what stands at', preview(args))
+    vim.api.nvim_win_set_buf(0, bufnr)
+    t.matches('%+new', preview(args))
+    edit({ 'one', 'one', 'three' })
+    t.matches('^renames what stands at', preview(args))
+  end)
+
   it('that wants to rename files as well is refused', function()
     renamer({ 0, 1 }, {
       ['textDocument/rename'] = {

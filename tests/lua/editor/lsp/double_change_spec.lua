@@ -1,0 +1,178 @@
+local double = require('lsp_double')
+local project = require('lsp_project')
+local t = require('helpers')
+
+local path, bufnr
+
+--- A server of a file that is open.
+local function server(capabilities, answers)
+  bufnr = vim.fn.bufadd(path)
+  vim.fn.bufload(bufnr)
+  vim.bo[bufnr].buflisted = true
+  return double.start(bufnr, project.root, capabilities, answers or {})
+end
+
+--- A call that has not ended.
+local function start(name, args)
+  local call = project.start(name, args)
+  vim.wait(30, function()
+    return call:ended()
+  end, 5)
+  t.ok(not call:ended(), name .. ' did not wait')
+  return call
+end
+
+local function result_of(call, ms)
+  t.wait(function()
+    return call:ended()
+  end, ms or 8000)
+  t.eq(nil, call.outcome.error)
+  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+end
+
+local function edit(lines)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+end
+
+before_each(function()
+  project.open('python')
+  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
+  path = project.write('text.txt', 'one\n')
+end)
+after_each(project.close)
+
+-- First, as long as no root of before is watched: the next one may have its inode.
+describe('a call that is cancelled', function()
+  it('while it looks at the project leaves files of others no secret from servers', function()
+    for i = 1, 1500 do
+      vim.fn.mkdir(('%s/many/%d'):format(project.root, i), 'p')
+    end
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    for ms = 1, 40, 3 do
+      local call = project.start('lsp_hover', { path = path })
+      vim.wait(ms, function()
+        return call:ended()
+      end, 1)
+      require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+    end
+    t.ok(project.call('lsp_hover', { path = path }))
+    project.write('later.txt', 'text\n')
+    t.wait(function()
+      t.ok(project.call('lsp_hover', { path = path }))
+      return s:heard('workspace/didChangeWatchedFiles')
+    end, 8000)
+  end)
+
+  it('while it restarts a server leaves the person one', function()
+    local s, call
+    s = server({ hoverProvider = true }, {
+      shutdown = function()
+        require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+      end,
+    })
+    call = project.start('lsp_restart', { path = path })
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq('cancelled', call.outcome.error.code)
+    t.wait(function()
+      local client = vim.lsp.get_clients({ name = 'double' })[1]
+      return client and client.id ~= s.client.id and client.attached_buffers[bufnr]
+    end)
+  end)
+end)
+
+describe('diagnostics', function()
+  it('that were asked for are none of a text that came meanwhile', function()
+    local asked = 0
+    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
+    item.message, item.severity = 'wrong', 1
+    server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
+      ['textDocument/diagnostic'] = function()
+        asked = asked + 1
+        if asked == 1 then
+          edit({ 'two' })
+          return { kind = 'full', items = {} }
+        end
+        return { kind = 'full', items = { item } }
+      end,
+    })
+    local result = project.call('diagnostics_wait', { path = path })
+    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
+  end)
+
+  it('of a file that is closed while they are waited for end in an error', function()
+    local s = server({ hoverProvider = true })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    t.eq(true, project.call('diagnostics_wait', { path = path }).settled)
+    edit({ 'two' })
+    local call = start('diagnostics_wait', { path = path })
+    vim.wait(200)
+    vim.cmd(('bwipeout! %d'):format(bufnr))
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq('not_found', call.outcome.error.code)
+  end)
+end)
+
+describe('an edit of a server', function()
+  --- The text of a file of two lines after an action.
+  local function after(edit_of)
+    path = project.write('text.txt', 'one\ntwo\n')
+    local s = server({ codeActionProvider = true, hoverProvider = true }, {
+      ['textDocument/codeAction'] = {
+        { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } },
+      },
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1 }))
+    t.ok(project.call('lsp_code_actions', { apply = offered.actions[1].id }))
+    return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  end
+
+  local function range(line, character, end_line, end_character)
+    return {
+      start = { line = line, character = character },
+      ['end'] = { line = end_line, character = end_character },
+    }
+  end
+
+  it('behind the last line adds lines there', function()
+    t.eq({ 'one', 'two', 'three' }, after({ range = range(2, 0, 2, 0), newText = 'three\n' }))
+  end)
+
+  it('that takes away the last line leaves none that is empty', function()
+    t.eq({ 'one' }, after({ range = range(1, 0, 2, 0), newText = '' }))
+  end)
+
+  it('of the whole text, to far behind its end, is as long as it says', function()
+    t.eq({ 'new' }, after({ range = range(0, 0, 9999, 0), newText = 'new\n' }))
+  end)
+end)
+
+describe('commands of a server', function()
+  it('at the same time leave the edits that come later to the person', function()
+    local s = server({
+      codeActionProvider = true,
+      hoverProvider = true,
+      executeCommandProvider = { commands = { 'do' } },
+    }, {
+      ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
+    local one = project.start('lsp_code_actions', { apply = id })
+    local two = project.start('lsp_code_actions', { apply = id })
+    result_of(one)
+    result_of(two)
+    local edit_of = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 3 } } }
+    edit_of.newText = 'two'
+    s.dispatchers.server_request(
+      'workspace/applyEdit',
+      { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
+    )
+    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+end)

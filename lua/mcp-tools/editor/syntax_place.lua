@@ -22,6 +22,8 @@ local M = {}
 
 --- Bytes of a node's text that are shown.
 local MAX_TEXT = 120
+--- Quantifiers of a query: two beside each other are tried in every way, in one go that nothing stops.
+local MAX_REPEATED = 1
 --- Captures that are counted; beyond it there are "more".
 local MAX_COUNTED = 100000
 
@@ -161,6 +163,11 @@ function M.query(ctx, args)
   -- Their patterns can take for ever on one long node, and nothing stops them.
   if args.query:find('#[%w-]*match%?') then
     local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
+    return nil, errors.new('validation_error', text)
+  end
+  local bare = args.query:gsub('"[^"\n]*"', ''):gsub(';[^\n]*', '')
+  if select(2, bare:gsub('[*+]', '')) > MAX_REPEATED then
+    local text = 'query: more than one * or + takes for ever on long lists of nodes; ask for the parts one by one'
     return nil, errors.new('validation_error', text)
   end
   local ok, query = pcall(vim.treesitter.query.parse, lang, args.query)

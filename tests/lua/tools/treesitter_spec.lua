@@ -105,11 +105,14 @@ describe('treesitter_query', function()
 
   it('runs no patterns of the query, which nothing could stop', function()
     for _, name in ipairs({ 'match', 'lua-match', 'not-lua-match', 'any-vim-match' }) do
-      local query = ('((identifier) @x (#%s? @x "^.-.-.-b$"))'):format(name)
-      local _, err = call('query', { path = 'a.lua', query = query })
+      local asked = ('((identifier) @x (#%s? @x "^.-.-.-b$"))'):format(name)
+      local _, err = call('query', { path = 'a.lua', query = asked })
       t.eq('validation_error', err.code)
       t.matches('are not run here', err.message)
     end
+    local many = '((_) @a . (_)* @b . (_)* @c . (number))'
+    t.matches('more than one %* or %+', select(2, call('query', { path = 'a.lua', query = many })).message)
+    t.matches('^a.lua: ', (call('query', { path = 'a.lua', query = '(chunk (comment)* @c) ; * +' })))
   end)
 
   it('of a long text goes on in turns, and ends with its call', function()

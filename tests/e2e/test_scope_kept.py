@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from mcp import MCPError
@@ -22,6 +24,10 @@ async def test_a_scope_survives_the_bridge(start_bridge: Callable[..., Awaitable
             before,
             timeout=15_000,
         )
+        async with asyncio.timeout(10):  # connections to the last process are closed with it at the latest
+            while Path(f"/proc/{before}").exists():
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)  # until the client has seen that they are
         listed = (await client.list_tools(cache_mode="bypass")).tools
         assert [tool.name for tool in listed] == ["nvim_test_echo"]
         with pytest.raises(MCPError):

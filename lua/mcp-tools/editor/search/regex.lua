@@ -7,6 +7,8 @@
 --- What comes out is very magic (`\v`), and says itself whether case counts: no option of the person's changes it. It
 --- goes to the engine that looks at each character once; word boundaries do not mean what 'iskeyword' says.
 ---
+--- Longer than others by what a pattern costs, which is added up while it is read.
+---
 --- That engine cannot be stopped, so what a pattern costs per character is added up while it is read: `weight`.
 
 local M = {}

@@ -75,9 +75,9 @@ class Raw:
                 return response.status, text
 
     async def initialize(
-        self, version: str = SESSION_VERSION, capabilities: dict[str, Any] | None = None
+        self, version: str = SESSION_VERSION, capabilities: dict[str, Any] | None = None, query: str = ""
     ) -> str:
-        """Open a session and remember its id."""
+        """Open a session and remember its id; `query` ends its URL."""
         params = {
             "protocolVersion": version,
             "capabilities": capabilities or {},
@@ -85,7 +85,9 @@ class Raw:
         }
         self.session = None
         async with self.http.post(
-            f"{self.bridge.url}/mcp", json=self.message("initialize", params), headers=self.headers()
+            f"{self.bridge.url}/mcp{query}",
+            json=self.message("initialize", params),
+            headers=self.headers(),
         ) as response:
             assert response.status == 200, await response.text()
             self.session = response.headers["Mcp-Session-Id"]

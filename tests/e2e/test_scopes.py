@@ -116,15 +116,15 @@ async def test_a_session_is_told_of_its_own_list_only(scoped: Bridge) -> None:
             "mcp_tools.register({ name = 'the_last', description = 'x', run = function() end })"
         )
         await of_other.wait_for("tools")  # with what was still to be told of the start
+        await asyncio.sleep(0.5)  # to both: the session with a scope is told later, if at all
         news.seen.clear()
         of_other.seen.clear()
         await scoped.nvim.lua("mcp_tools.disable('buffer')")
         await of_other.wait_for("tools")
-        of_other.seen.clear()
+        await asyncio.sleep(0.3)  # what it may be told comes in the same moment
+        assert news.seen == []
         await scoped.nvim.lua("mcp_tools.disable('test')")
-        await of_other.wait_for("tools")
-        await news.wait_for("tools")
-        assert len(news.seen) == 1
+        await news.wait_for("tools")  # perhaps more than once, until it asks for its list
         assert await tool_names(client) == set()
     again = "mcp_tools.enable('buffer') mcp_tools.enable('test') mcp_tools.unregister('the_last')"
     await scoped.nvim.lua(again)

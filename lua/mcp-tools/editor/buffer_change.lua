@@ -137,7 +137,7 @@ function M.take_back(done)
       vim.cmd(('silent undo %d'):format(done.seq))
     end)
     if not vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- without an undo tree
-      pcall(api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
+      log.guard('taking an edit back', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
     end
   end)
   vim.bo[bufnr].modified = done.modified

@@ -84,12 +84,10 @@ end
 function M.walk(next_one, done, now)
   local function slice()
     local over = now and math.huge or vim.uv.hrtime() + TURN
-    while vim.uv.hrtime() < over do
-      for _ = 1, 20 do
-        local ok, more = pcall(next_one)
-        if not ok or not more then
-          return done(ok, more)
-        end
+    while vim.uv.hrtime() < over do -- after each step: one may take long
+      local ok, more = pcall(next_one)
+      if not ok or not more then
+        return done(ok, more)
       end
     end
     vim.defer_fn(slice, 1)

@@ -6,6 +6,7 @@
 
 local client = require('mcp-tools.editor.dap.client')
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local timer = require('mcp-tools.util.timer')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
@@ -45,7 +46,14 @@ function M.await(ctx, entry, what, ms, start)
       unwatch()
     end)
     vim.schedule(function()
-      start(finish)
+      if ctx:cancelled() then
+        return
+      end
+      local ok, thrown = log.guard(what, start, finish)
+      if not ok then
+        local why = tostring(thrown):match('[^\n]*')
+        finish(nil, errors.new('tool_error', ('%s could not be asked: %s'):format(what, why)))
+      end
     end)
   end)
 end

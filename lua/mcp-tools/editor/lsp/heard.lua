@@ -6,6 +6,8 @@
 ---
 --- Neovim's own record of progress has no percentages, and its diagnostics no versions.
 
+local log = require('mcp-tools.log')
+
 local M = {}
 
 --- Progress of our own requests is marked so; it says nothing about the server.
@@ -68,7 +70,7 @@ local function tell()
   vim.schedule(function()
     telling = false
     for _, fn in ipairs(vim.tbl_values(listeners)) do
-      fn()
+      log.guard('who hears of language servers', fn)
     end
   end)
 end

@@ -16,7 +16,7 @@ local TICK_MS = 20
 ---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
----@param condition fun(): T? must not wait or throw
+---@param condition fun(): T? must not wait; what it throws is thrown here
 ---@return T? value nil: the time is over
 function M.until_(ctx, ms, condition)
   local value = condition()
@@ -24,20 +24,22 @@ function M.until_(ctx, ms, condition)
     return value
   end
   local over = vim.uv.hrtime() + ms * 1e6
-  return ctx:await(function(done)
+  local result, fault = ctx:await(function(done)
     local ticks, unlisten
-    local function finish(result)
+    local function finish(...)
       ticks:stop()
       unlisten()
-      done(result)
+      done(...)
     end
     local function look()
       if not ticks:is_running() then
         return
       end
-      local result = condition()
-      if result or vim.uv.hrtime() > over then
-        finish(result)
+      local ok, found = xpcall(condition, debug.traceback)
+      if not ok then
+        finish(nil, found)
+      elseif found or vim.uv.hrtime() > over then
+        finish(found)
       end
     end
     ticks = timer.every(TICK_MS, look)
@@ -46,6 +48,10 @@ function M.until_(ctx, ms, condition)
       finish(nil)
     end)
   end)
+  if fault then
+    error(fault, 0)
+  end
+  return result
 end
 
 --- Lets some time pass.

@@ -3,6 +3,8 @@
 --- Receives: files, lines, conditions.
 --- Sends: nvim-dap's breakpoints to it and to every session; whether each was bound.
 --- Does not know about: cursor and windows.
+---
+--- Longer than others by the way to a line and back (`run_to`), which sets breakpoints for a while.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffers')

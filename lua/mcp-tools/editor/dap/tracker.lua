@@ -6,6 +6,8 @@
 ---
 --- A stop in a session that a tool has going keeps nvim-dap from moving the person's cursor: the event gets DAP's own
 --- `preserveFocusHint`. One after the person's own step moves it as ever.
+---
+--- Longer than others by the list of what nvim-dap tells.
 
 local Output = require('mcp-tools.editor.dap.output')
 local client = require('mcp-tools.editor.dap.client')

@@ -7,7 +7,7 @@
 --- One module that fails takes no other with it. A file of the project is read and run only while the person trusts it.
 
 local Module = require('mcp-tools.python.module')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local cache = require('mcp-tools.python.cache')
 local config = require('mcp-tools.config')
 local host = require('mcp-tools.python.host')

@@ -4,7 +4,7 @@
 --- Sends: names with their lines, in the order of the file.
 --- Does not know about: prompts.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local turns = require('mcp-tools.util.turns')
 

@@ -4,7 +4,7 @@
 --- Sends: calls, as many as there are changes; whoever is called sees to it that they stay cheap.
 --- Does not know about: resources, subscribers.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 local access = require('mcp-tools.files.access')
 local timer = require('mcp-tools.util.timer')

@@ -141,7 +141,7 @@ local report_state = {
 ---@param root string
 ---@return string? path, string? other its project, when it has one
 local function stranger(root)
-  local current = require('mcp-tools.editor.buffers').current()
+  local current = require('mcp-tools.editor.buffer').current()
   local path = current and vim.api.nvim_buf_get_name(current) or ''
   if path == '' then
     return nil

@@ -1,8 +1,8 @@
 --- Prompt: analyze a module.
 
 local content = require('mcp-tools.content')
-local path_completion = require('mcp-tools.editor.path_completion')
-local excerpt = require('mcp-tools.editor.excerpt')
+local path_completion = require('mcp-tools.editor.file.completion')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,6 +1,6 @@
 --- Prompt: fix diagnostics.
 
-local diagnostics_text = require('mcp-tools.editor.diagnostics_text')
+local diagnostics_text = require('mcp-tools.editor.diagnostics.text')
 
 return {
   name = 'fix_diagnostics',

@@ -1,9 +1,9 @@
 --- Prompt: status of the project.
 
 local diagnostics = require('mcp-tools.editor.diagnostics')
-local git_changes = require('mcp-tools.editor.git_changes')
+local git_changes = require('mcp-tools.editor.git.changes')
 local access = require('mcp-tools.files.access')
-local excerpt = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
 local redact = require('mcp-tools.files.redact')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,10 +1,10 @@
 --- Prompt: review changes.
 
-local git_changes = require('mcp-tools.editor.git_changes')
-local path_completion = require('mcp-tools.editor.path_completion')
+local git_changes = require('mcp-tools.editor.git.changes')
+local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local excerpt = require('mcp-tools.editor.excerpt')
-local unsaved = require('mcp-tools.editor.unsaved')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
+local unsaved = require('mcp-tools.editor.buffer.unsaved')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of a list that are shown.

@@ -1,9 +1,9 @@
 --- Prompt: search the code.
 
-local path_completion = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local grep = require('mcp-tools.editor.grep')
-local excerpt = require('mcp-tools.editor.excerpt')
+local grep = require('mcp-tools.editor.search.grep')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines that are shown; where there are more, another word finds better.

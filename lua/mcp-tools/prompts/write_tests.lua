@@ -1,10 +1,10 @@
 --- Prompt: write tests for a symbol.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')
-local path_completion = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local excerpt = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
 local symbols = require('mcp-tools.editor.symbols')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')

@@ -1,8 +1,8 @@
 --- The text of one open file, as the person has it.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local path_completion = require('mcp-tools.editor.path_completion')
+local path_completion = require('mcp-tools.editor.file.completion')
 local mime = require('mcp-tools.files.mime')
 local watch = require('mcp-tools.editor.watch')
 

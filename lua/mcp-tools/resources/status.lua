@@ -1,6 +1,6 @@
 --- The editor at a glance.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local mcp_tools = require('mcp-tools')

@@ -1,6 +1,6 @@
 --- Structure and metrics of a Python file. The text is read here, so that unsaved changes count; Python only parses it.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local mcp_tools = require('mcp-tools')
 local read_file = require('mcp-tools.files.read')

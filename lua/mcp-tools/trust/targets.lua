@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 
 local uv = vim.uv

@@ -7,11 +7,11 @@
 --- Longer than others by the way to a line and back (`run_to`), which sets breakpoints for a while.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local place = require('mcp-tools.editor.dap.place')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')

@@ -5,7 +5,7 @@
 --- Does not know about: prompts. nvim-dap is only looked at when something else has loaded it, and not listened to.
 
 local client = require('mcp-tools.editor.dap.client')
-local excerpt = require('mcp-tools.editor.excerpt')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
 local stop = require('mcp-tools.editor.dap.stop')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')

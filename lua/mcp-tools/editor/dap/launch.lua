@@ -4,7 +4,7 @@
 --- Sends: the configuration that they make; the first stop, told.
 --- Does not know about: approval, which shows that configuration.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local configurations = require('mcp-tools.editor.dap.configurations')
 local control = require('mcp-tools.editor.dap.control')

@@ -5,7 +5,7 @@
 --- Does not know about: debuggers.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local read = require('mcp-tools.files.read')

@@ -4,7 +4,7 @@
 --- Sends: a table of about half a kilobyte.
 --- Does not know about: what had the program go on.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
 local client = require('mcp-tools.editor.dap.client')
 local place = require('mcp-tools.editor.dap.place')

@@ -5,7 +5,7 @@
 --- Does not know about: which tool it is for.
 
 local diff = require('mcp-tools.editor.git.diff')
-local quoted = require('mcp-tools.editor.quoted')
+local quoted = require('mcp-tools.editor.answer.quoted')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}

@@ -7,7 +7,7 @@
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
-local quoted = require('mcp-tools.editor.quoted')
+local quoted = require('mcp-tools.editor.answer.quoted')
 local revision = require('mcp-tools.editor.git.revision')
 
 local M = {}

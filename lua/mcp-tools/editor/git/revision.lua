@@ -2,10 +2,10 @@
 ---
 --- Receives: names of revisions; arguments that name a file; a command of git that only reads.
 --- Sends: commits, places in the project, what git printed; or an error value that says what to give.
---- Does not know about: diffs, tools, how git is kept from running other programs (editor/git.lua).
+--- Does not know about: diffs, tools, how git is kept from running other programs (editor/git/init.lua).
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')
 local paths = require('mcp-tools.files.paths')

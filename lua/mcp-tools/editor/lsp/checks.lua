@@ -6,9 +6,9 @@
 --- Longer than others by its three answers, which share what each session was told.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.disk')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.lsp.findings')
 local fresh = require('mcp-tools.editor.lsp.fresh')

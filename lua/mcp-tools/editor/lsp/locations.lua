@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local characters = require('mcp-tools.editor.position')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local read = require('mcp-tools.files.read')

@@ -8,9 +8,9 @@
 --- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
 --- first question on; what changed since the editor started is told then.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.disk')
+local disk = require('mcp-tools.editor.buffer.disk')
 local heard = require('mcp-tools.editor.lsp.heard')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')

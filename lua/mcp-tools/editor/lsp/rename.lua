@@ -10,14 +10,14 @@
 --- means the renamed thing stops it. Afterwards the new name must have as many references as the old one had.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.disk')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local grep = require('mcp-tools.editor.grep')
+local grep = require('mcp-tools.editor.search.grep')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local outside = require('mcp-tools.editor.lsp.outside')
 local paths = require('mcp-tools.files.paths')
 local places = require('mcp-tools.editor.lsp.places')

@@ -6,12 +6,12 @@
 
 local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.disk')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local wait = require('mcp-tools.editor.lsp.wait')
 

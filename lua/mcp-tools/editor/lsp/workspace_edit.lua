@@ -5,10 +5,10 @@
 --- Does not know about: what the edit is for.
 
 local access = require('mcp-tools.files.access')
-local disk = require('mcp-tools.editor.disk')
+local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local target = require('mcp-tools.editor.lsp.target')

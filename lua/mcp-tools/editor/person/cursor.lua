@@ -5,7 +5,7 @@
 --- Does not know about: resources, tools.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
 local utf8 = require('mcp-tools.util.utf8')
 

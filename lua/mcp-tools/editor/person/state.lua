@@ -5,7 +5,7 @@
 --- Does not know about: tools.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local cursor = require('mcp-tools.editor.person.cursor')
 local position = require('mcp-tools.editor.position')
 

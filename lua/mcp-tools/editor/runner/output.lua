@@ -6,8 +6,8 @@
 
 local paths = require('mcp-tools.files.paths')
 local places = require('mcp-tools.editor.runner.places')
-local printed_secrets = require('mcp-tools.editor.printed_secrets')
-local quoted = require('mcp-tools.editor.quoted')
+local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local quoted = require('mcp-tools.editor.answer.quoted')
 local tap = require('mcp-tools.editor.runner.tap')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')

@@ -6,7 +6,7 @@
 ---
 --- What a file of the project names to be run (a script, a target) is only run when the person trusts that file.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local names = require('mcp-tools.editor.runner.names')

@@ -4,7 +4,7 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how it was searched.
 
-local ladder = require('mcp-tools.editor.ladder')
+local ladder = require('mcp-tools.editor.answer.ladder')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local utf8 = require('mcp-tools.util.utf8')

@@ -10,7 +10,7 @@ local candidates = require('mcp-tools.editor.search.candidates')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
-local texts = require('mcp-tools.editor.texts')
+local texts = require('mcp-tools.editor.buffer.texts')
 local turns = require('mcp-tools.util.turns')
 
 local api = vim.api

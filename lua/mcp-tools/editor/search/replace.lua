@@ -7,16 +7,16 @@
 --- An id says which text stands where; where that has changed there is no such id any more.
 
 local api = vim.api
-local buffers = require('mcp-tools.editor.buffers')
-local disk = require('mcp-tools.editor.disk')
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local search = require('mcp-tools.editor.search')
 local search_answer = require('mcp-tools.editor.search.answer')
-local text_edits = require('mcp-tools.editor.text_edits')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
 local turns = require('mcp-tools.util.turns')
-local unified = require('mcp-tools.editor.unified')
+local unified = require('mcp-tools.editor.answer.unified')
 
 local M = {}
 

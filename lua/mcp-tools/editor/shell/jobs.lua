@@ -4,7 +4,7 @@
 --- Sends: jobs, their output from an offset on, their end.
 --- Does not know about: arguments of tools, what output means.
 
-local output = require('mcp-tools.editor.process_output')
+local output = require('mcp-tools.editor.process.output')
 local process = require('mcp-tools.editor.process')
 local timer = require('mcp-tools.util.timer')
 

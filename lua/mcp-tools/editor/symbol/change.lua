@@ -5,7 +5,7 @@
 --- Does not know about: what the change is.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local name_path = require('mcp-tools.editor.symbol.name_path')
@@ -14,8 +14,8 @@ local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
 local read_now = require('mcp-tools.files.read_now')
 local symbol = require('mcp-tools.editor.symbol')
-local text_edits = require('mcp-tools.editor.text_edits')
-local unified = require('mcp-tools.editor.unified')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+local unified = require('mcp-tools.editor.answer.unified')
 
 local api = vim.api
 

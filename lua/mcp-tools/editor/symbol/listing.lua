@@ -4,7 +4,7 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how they were found.
 
-local ladder = require('mcp-tools.editor.ladder')
+local ladder = require('mcp-tools.editor.answer.ladder')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local outline = require('mcp-tools.editor.symbol.outline')
 local symbol = require('mcp-tools.editor.symbol')

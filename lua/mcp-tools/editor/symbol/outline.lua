@@ -4,7 +4,7 @@
 --- Sends: lines such as `Ledger [class] 25-67` and `  post_entry(account, amount) 33`.
 --- Does not know about: files, limits of answers.
 
-local ladder = require('mcp-tools.editor.ladder')
+local ladder = require('mcp-tools.editor.answer.ladder')
 local position = require('mcp-tools.editor.lsp.position')
 local utf8 = require('mcp-tools.util.utf8')
 

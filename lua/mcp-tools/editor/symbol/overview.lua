@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local ladder = require('mcp-tools.editor.ladder')
+local ladder = require('mcp-tools.editor.answer.ladder')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')

@@ -5,7 +5,7 @@
 --- Does not know about: how they are shown.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')

@@ -15,7 +15,7 @@ local search = require('mcp-tools.editor.search')
 local search_answer = require('mcp-tools.editor.search.answer')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.lsp.target')
-local texts = require('mcp-tools.editor.texts')
+local texts = require('mcp-tools.editor.buffer.texts')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}

@@ -4,7 +4,7 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how they were found.
 
-local ladder = require('mcp-tools.editor.ladder')
+local ladder = require('mcp-tools.editor.answer.ladder')
 local search_answer = require('mcp-tools.editor.search.answer')
 
 local M = {}

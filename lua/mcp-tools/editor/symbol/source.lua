@@ -5,10 +5,10 @@
 --- Does not know about: what is done with them.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
-local disk = require('mcp-tools.editor.disk')
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.lsp.target')

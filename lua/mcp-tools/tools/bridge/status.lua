@@ -1,6 +1,6 @@
 --- What an assistant is connected to, and whether all is well.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local mcp_tools = require('mcp-tools')
 local redact = require('mcp-tools.files.redact')
 

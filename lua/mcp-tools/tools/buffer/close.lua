@@ -1,8 +1,8 @@
 --- Closes a buffer that nobody looks at.
 
 local errors = require('mcp-tools.errors')
-local save = require('mcp-tools.editor.save')
-local target = require('mcp-tools.editor.target')
+local save = require('mcp-tools.editor.buffer.save')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Why it stays open.

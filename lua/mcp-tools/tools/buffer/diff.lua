@@ -1,10 +1,10 @@
 --- What has changed in a buffer: since it was written, or since the client's session first changed it.
 
-local baseline = require('mcp-tools.editor.baseline')
-local diff_answer = require('mcp-tools.editor.diff_answer')
-local disk_lines = require('mcp-tools.editor.disk_lines')
+local baseline = require('mcp-tools.editor.edit.baseline')
+local diff_answer = require('mcp-tools.editor.answer.diff')
+local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local errors = require('mcp-tools.errors')
-local target = require('mcp-tools.editor.target')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,11 +1,11 @@
 --- Changes the text of a buffer, or of a file that is not open.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local preview = require('mcp-tools.editor.edit_preview')
-local search_edits = require('mcp-tools.editor.search_edits')
-local target = require('mcp-tools.editor.target')
+local preview = require('mcp-tools.editor.edit.preview')
+local search_edits = require('mcp-tools.editor.edit.search')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 

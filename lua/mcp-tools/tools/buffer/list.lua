@@ -1,7 +1,7 @@
 --- The person's buffers.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -1,11 +1,11 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local read = require('mcp-tools.files.read')
 local symbols = require('mcp-tools.editor.symbols')
-local target = require('mcp-tools.editor.target')
-local text_answer = require('mcp-tools.editor.text_answer')
+local target = require('mcp-tools.editor.buffer.target')
+local text_answer = require('mcp-tools.editor.answer.text')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Of files that are not open all lines are counted.

@@ -1,9 +1,9 @@
 --- Writes a buffer to its file.
 
-local edit_preview = require('mcp-tools.editor.edit_preview')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
-local save = require('mcp-tools.editor.save')
-local target = require('mcp-tools.editor.target')
+local save = require('mcp-tools.editor.buffer.save')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

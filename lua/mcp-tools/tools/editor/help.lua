@@ -1,8 +1,8 @@
 --- The editor's help, read without opening it.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 local tags = require('mcp-tools.editor.help.tags')
 local topic = require('mcp-tools.editor.help.topic')
 local turns = require('mcp-tools.util.turns')

@@ -1,9 +1,9 @@
 --- What the person's keys do.
 
-local buffers = require('mcp-tools.editor.buffers')
-local clean = require('mcp-tools.editor.clean')
+local buffers = require('mcp-tools.editor.buffer')
+local clean = require('mcp-tools.editor.answer.clean')
 local keymaps = require('mcp-tools.editor.person.keymaps')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 local turns = require('mcp-tools.util.turns')
 
 return {

@@ -1,10 +1,10 @@
 --- Places that the person set, came from, or edited.
 
-local buffers = require('mcp-tools.editor.buffers')
-local clean = require('mcp-tools.editor.clean')
+local buffers = require('mcp-tools.editor.buffer')
+local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
 local marks = require('mcp-tools.editor.person.marks')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 
 return {
   name = 'editor_marks',

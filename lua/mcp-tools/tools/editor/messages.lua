@@ -1,8 +1,8 @@
 --- What the editor has said.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local messages = require('mcp-tools.editor.person.messages')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 local turns = require('mcp-tools.util.turns')
 
 return {

@@ -1,6 +1,6 @@
 --- A message for the person.
 
-local tell = require('mcp-tools.editor.tell')
+local tell = require('mcp-tools.editor.person.tell')
 
 return {
   name = 'editor_notify',

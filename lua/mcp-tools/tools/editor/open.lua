@@ -1,11 +1,11 @@
 --- A file at a place, for the person to see.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
-local clean = require('mcp-tools.editor.clean')
-local disk = require('mcp-tools.editor.disk')
+local buffers = require('mcp-tools.editor.buffer')
+local clean = require('mcp-tools.editor.answer.clean')
+local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.open')
+local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local show = require('mcp-tools.editor.person.show')
 

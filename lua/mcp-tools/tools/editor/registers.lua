@@ -1,6 +1,6 @@
 --- What the person has yanked, recorded, searched for and typed.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local registers = require('mcp-tools.editor.person.registers')
 local turns = require('mcp-tools.util.turns')
 

@@ -1,7 +1,7 @@
 --- What the person has selected.
 
-local clean = require('mcp-tools.editor.clean')
-local selection = require('mcp-tools.editor.selection')
+local clean = require('mcp-tools.editor.answer.clean')
+local selection = require('mcp-tools.editor.person.selection')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -1,6 +1,6 @@
 --- What the person has before them.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local state = require('mcp-tools.editor.person.state')
 
 return {

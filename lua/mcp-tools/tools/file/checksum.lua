@@ -1,7 +1,7 @@
 --- The checksum of a file on the disk.
 
-local checksum = require('mcp-tools.editor.checksum')
-local target = require('mcp-tools.editor.target')
+local checksum = require('mcp-tools.editor.file.checksum')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

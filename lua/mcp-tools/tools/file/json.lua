@@ -1,9 +1,9 @@
 --- One value of a JSON file.
 
 local errors = require('mcp-tools.errors')
-local json_query = require('mcp-tools.editor.json_query')
+local json_query = require('mcp-tools.editor.file.json_query')
 local read = require('mcp-tools.files.read')
-local target = require('mcp-tools.editor.target')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 local MAX_FILE = 16 * 1024 * 1024

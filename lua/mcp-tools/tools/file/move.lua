@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local move = require('mcp-tools.editor.move')
+local move = require('mcp-tools.editor.file.move')
 local paths = require('mcp-tools.files.paths')
 
 --- Where a path is, when the call may touch it.

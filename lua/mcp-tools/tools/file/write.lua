@@ -1,13 +1,13 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
-local buffer_change = require('mcp-tools.editor.buffer_change')
-local checksum = require('mcp-tools.editor.checksum')
-local create_file = require('mcp-tools.editor.create_file')
-local disk = require('mcp-tools.editor.disk')
+local buffer_change = require('mcp-tools.editor.edit.change')
+local checksum = require('mcp-tools.editor.file.checksum')
+local create_file = require('mcp-tools.editor.file.create')
+local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
-local edit_preview = require('mcp-tools.editor.edit_preview')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
-local target = require('mcp-tools.editor.target')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- FileChangeType of the protocol.

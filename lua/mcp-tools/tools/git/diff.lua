@@ -3,7 +3,7 @@
 local answer = require('mcp-tools.editor.git.answer')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
-local unsaved = require('mcp-tools.editor.unsaved')
+local unsaved = require('mcp-tools.editor.buffer.unsaved')
 
 local ARGS = {
   staged = { type = 'boolean', description = 'What is staged, against base (HEAD when left out)', default = false },

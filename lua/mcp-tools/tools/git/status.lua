@@ -2,7 +2,7 @@
 
 local revision = require('mcp-tools.editor.git.revision')
 local status = require('mcp-tools.editor.git.status')
-local unsaved = require('mcp-tools.editor.unsaved')
+local unsaved = require('mcp-tools.editor.buffer.unsaved')
 
 return {
   name = 'git_status',

@@ -1,8 +1,8 @@
 --- The public functions of a plugin's module.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local functions = require('mcp-tools.editor.plugins.functions')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 
 return {
   name = 'plugin_functions',

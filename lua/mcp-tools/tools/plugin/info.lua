@@ -1,9 +1,9 @@
 --- One plugin: where it is, what it brings along.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
-local page = require('mcp-tools.editor.page')
+local page = require('mcp-tools.editor.answer.page')
 local turns = require('mcp-tools.util.turns')
 
 return {

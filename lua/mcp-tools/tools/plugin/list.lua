@@ -1,7 +1,7 @@
 --- The person's plugins.
 
-local clean = require('mcp-tools.editor.clean')
-local page = require('mcp-tools.editor.page')
+local clean = require('mcp-tools.editor.answer.clean')
+local page = require('mcp-tools.editor.answer.page')
 local plugins = require('mcp-tools.editor.plugins.list')
 
 ---@param list any[]

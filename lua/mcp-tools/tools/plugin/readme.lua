@@ -1,6 +1,6 @@
 --- A plugin's readme.
 
-local clean = require('mcp-tools.editor.clean')
+local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')

@@ -2,7 +2,7 @@
 
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
-local quickfix_target = require('mcp-tools.editor.quickfix_target')
+local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local redact = require('mcp-tools.files.redact')
 local turns = require('mcp-tools.util.turns')
 

@@ -1,10 +1,10 @@
 --- Makes a quickfix or location list, for the person to go through.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local quickfix = require('mcp-tools.editor.quickfix')
-local quickfix_target = require('mcp-tools.editor.quickfix_target')
+local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local ACTIONS = { new = ' ', append = 'a', replace = 'r' }

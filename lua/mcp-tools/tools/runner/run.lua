@@ -4,10 +4,10 @@ local answer = require('mcp-tools.editor.runner.answer')
 local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local plan = require('mcp-tools.editor.runner.plan')
-local printed_secrets = require('mcp-tools.editor.printed_secrets')
+local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local project = require('mcp-tools.files.project')
 local runs = require('mcp-tools.editor.runner.runs')
-local unsaved = require('mcp-tools.editor.unsaved')
+local unsaved = require('mcp-tools.editor.buffer.unsaved')
 
 local MAX_TIMEOUT = 3600000
 --- A run that is ended tells within this what it came to.

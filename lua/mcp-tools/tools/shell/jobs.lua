@@ -4,8 +4,8 @@ local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local project = require('mcp-tools.files.project')
-local printed_secrets = require('mcp-tools.editor.printed_secrets')
-local quoted = require('mcp-tools.editor.quoted')
+local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local quoted = require('mcp-tools.editor.answer.quoted')
 
 --- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
 local STOP_MS = 3000

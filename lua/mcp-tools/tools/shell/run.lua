@@ -5,8 +5,8 @@ local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
-local printed_secrets = require('mcp-tools.editor.printed_secrets')
-local quoted = require('mcp-tools.editor.quoted')
+local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local quoted = require('mcp-tools.editor.answer.quoted')
 
 local MAX_TIMEOUT = 3600000
 

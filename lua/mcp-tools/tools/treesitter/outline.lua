@@ -1,6 +1,6 @@
 --- What a file defines, by its syntax tree alone.
 
-local place = require('mcp-tools.editor.syntax_place')
+local place = require('mcp-tools.editor.syntax.place')
 
 return {
   name = 'treesitter_outline',

@@ -1,6 +1,6 @@
 --- What a treesitter query captures in a file.
 
-local place = require('mcp-tools.editor.syntax_place')
+local place = require('mcp-tools.editor.syntax.place')
 
 return {
   name = 'treesitter_query',

@@ -1,6 +1,6 @@
 --- What a place in a text stands in, by its syntax tree.
 
-local place = require('mcp-tools.editor.syntax_place')
+local place = require('mcp-tools.editor.syntax.place')
 
 return {
   name = 'treesitter_scope',

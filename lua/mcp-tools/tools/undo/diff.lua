@@ -1,10 +1,10 @@
 --- What differs between two states of a buffer's undo tree.
 
-local diff_answer = require('mcp-tools.editor.diff_answer')
+local diff_answer = require('mcp-tools.editor.answer.diff')
 local errors = require('mcp-tools.errors')
-local target = require('mcp-tools.editor.target')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
-local undo = require('mcp-tools.editor.undo')
+local undo = require('mcp-tools.editor.buffer.undo')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

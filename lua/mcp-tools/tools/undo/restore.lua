@@ -1,10 +1,10 @@
 --- Brings a buffer back to a state of its undo tree.
 
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local target = require('mcp-tools.editor.target')
-local undo = require('mcp-tools.editor.undo')
-local unified = require('mcp-tools.editor.unified')
+local target = require('mcp-tools.editor.buffer.target')
+local undo = require('mcp-tools.editor.buffer.undo')
+local unified = require('mcp-tools.editor.answer.unified')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -1,7 +1,7 @@
 --- The undo tree of a buffer.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffers')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local utf8 = require('mcp-tools.util.utf8')
 

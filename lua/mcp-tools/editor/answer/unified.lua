@@ -1,0 +1,47 @@
+--- Differences of two texts in the form of `diff -u`.
+---
+--- Receives: lines, and what the two are called.
+--- Sends: a unified diff; nothing where they are the same.
+--- Does not know about: buffers, files, who reads it.
+
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+
+local M = {}
+
+---@class mcp-tools.UnifiedOpts
+---@field old string? its name, `a/…`; `/dev/null` for a text that is new
+---@field new string?
+---@field context integer? lines around each change, 3 when left out
+
+---@param lines string[]
+---@return string
+local function whole(lines)
+  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
+end
+
+--- The difference.
+---@param old string[]|string
+---@param new string[]|string
+---@param opts? mcp-tools.UnifiedOpts
+---@return string diff
+---@return { added: integer, removed: integer } count of lines
+function M.of(old, new, opts)
+  opts = opts or {}
+  local before = type(old) == 'table' and whole(old) or old --[[@as string]]
+  local after = type(new) == 'table' and whole(new) or new --[[@as string]]
+  local count = { added = 0, removed = 0 }
+  if before == after then
+    return '', count
+  end
+  local body = text_edits.diff(before, after, { ctxlen = opts.context or 3 })
+  if type(body) ~= 'string' or body == '' then
+    return '', count
+  end
+  for sign in ('\n' .. body):gmatch('\n([+-])') do
+    local kind = sign == '+' and 'added' or 'removed'
+    count[kind] = count[kind] + 1
+  end
+  return ('--- %s\n+++ %s\n%s'):format(opts.old or 'a', opts.new or 'b', body), count
+end
+
+return M

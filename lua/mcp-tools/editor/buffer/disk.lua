@@ -1,0 +1,152 @@
+--- Files that others changed on the disk, looked at before their text is read or changed.
+---
+--- Receives: buffers.
+--- Sends: whether the buffer has what the disk has; a clean buffer has it afterwards. Language servers hear of it.
+--- Does not know about: tools, who asked.
+---
+--- Neovim compares the file with what it read, and tells an autocommand instead of asking the person. It tells once; so
+--- a conflict is remembered here until the file or the buffer is another.
+
+local buffer = require('mcp-tools.files.buffer')
+local check = require('mcp-tools.util.check')
+local views = require('mcp-tools.editor.buffer.views')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+---@alias mcp-tools.DiskState
+---| 'same' nothing has changed, or there is no file yet
+---| 'reloaded' the file had changed; the buffer has its text now
+---| 'conflict' the file has changed, and the buffer has changes that are not saved
+---| 'gone' the file has been deleted
+
+--- `FileChangeType` of the protocol.
+local CHANGED, DELETED = 2, 3
+
+---@type table<integer, string> buffer → what the file was when the conflict came up
+local conflicts = {}
+
+---@param stat table?
+---@return string?
+local function stamp(stat)
+  return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino)
+end
+
+--- Is a file of the project that a language server looks after?
+---@param client vim.lsp.Client
+---@param path string
+local function minds(client, path)
+  local function below(root)
+    return type(root) == 'string' and root ~= '' and vim.startswith(path, (root:gsub('/*$', '/')))
+  end
+  for _, folder in ipairs(client.workspace_folders or {}) do
+    if below(vim.uri_to_fname(folder.uri)) then
+      return true
+    end
+  end
+  return below(client.config.root_dir)
+end
+
+--- Tells language servers of files that have changed on the disk (`workspace/didChangeWatchedFiles`).
+---@param path string resolved
+---@param kind integer 1 made, 2 changed, 3 deleted
+function M.tell_servers(path, kind)
+  local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
+  for _, client in ipairs(vim.lsp.get_clients()) do
+    if minds(client, path) then
+      local notify = client.notify
+      if vim.fn.has('nvim-0.11') == 1 then
+        notify(client, 'workspace/didChangeWatchedFiles', params)
+      else
+        notify('workspace/didChangeWatchedFiles', params)
+      end
+    end
+  end
+end
+
+--- Has Neovim look at the file. A clean buffer is read again.
+---@param bufnr integer
+---@return string? reason Neovim's own, when it has not reloaded
+local function checktime(bufnr)
+  local reason
+  local hook = api.nvim_create_autocmd('FileChangedShell', {
+    buffer = bufnr,
+    desc = 'mcp-tools: no question about a file that has changed',
+    callback = function()
+      reason = vim.v.fcs_reason
+      vim.v.fcs_choice = reason == 'changed' and 'reload' or ''
+    end,
+  })
+  pcall(vim.cmd, ('silent checktime %d'):format(bufnr))
+  pcall(api.nvim_del_autocmd, hook)
+  return reason
+end
+
+--- Reads the file again into a clean buffer of which Neovim thinks that it has been told of the change.
+---@param bufnr integer
+local function reload(bufnr)
+  views.keep(bufnr, function()
+    pcall(api.nvim_buf_call, bufnr, function()
+      vim.cmd('silent keepalt keepjumps edit!')
+    end)
+  end)
+end
+
+---@param bufnr integer
+---@param path string
+---@param stat table? of its file
+---@return mcp-tools.DiskState
+local function look(bufnr, path, stat)
+  local before, now = api.nvim_buf_get_changedtick(bufnr), stamp(stat)
+  local known = conflicts[bufnr]
+  if known and known == now then
+    if vim.bo[bufnr].modified then
+      return 'conflict'
+    end
+    reload(bufnr)
+  end
+  conflicts[bufnr] = nil
+  local reason = checktime(bufnr)
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return 'same'
+  elseif reason == 'deleted' then
+    M.tell_servers(path, DELETED)
+    return 'gone'
+  elseif reason == 'conflict' then
+    conflicts[bufnr] = now
+    M.tell_servers(path, CHANGED)
+    return 'conflict'
+  elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
+    M.tell_servers(path, CHANGED)
+    return 'reloaded'
+  end
+  return 'same'
+end
+
+--- Looks at the file of a buffer. The callback runs on the main loop, never before this returns.
+---@param bufnr integer
+---@param cb fun(state: mcp-tools.DiskState)
+function M.refresh(bufnr, cb)
+  check('bufnr', bufnr, 'number')
+  check('cb', cb, 'callable')
+  local function answer(stat, path)
+    vim.schedule(function()
+      local same = not path or not api.nvim_buf_is_valid(bufnr) or api.nvim_buf_get_name(bufnr) ~= path
+      cb((same or not api.nvim_buf_is_loaded(bufnr)) and 'same' or look(bufnr, path, stat))
+    end)
+  end
+  local kind, path = 'other', nil
+  if api.nvim_buf_is_valid(bufnr) and api.nvim_buf_is_loaded(bufnr) then
+    kind, path = buffer.kind(bufnr)
+  end
+  if kind ~= 'file' then
+    return answer(nil, nil)
+  end
+  -- Beside the main loop: a file system that does not answer holds up nobody but the call.
+  uv.fs_stat(path, function(_, stat)
+    answer(stat, path)
+  end)
+end
+
+return M

@@ -1,0 +1,112 @@
+--- A file's buffer, loaded where nobody sees it.
+---
+--- Receives: a resolved path.
+--- Sends: the number of its loaded buffer, or an error value; never a prompt, a window or a message.
+--- Does not know about: who may read it, what is done with it.
+---
+--- A buffer that nobody looks at has no swap file, so that there is nothing to ask about one that another editor left.
+--- It gets its own when the person first sees it.
+
+local buffer = require('mcp-tools.files.buffer')
+local buffers = require('mcp-tools.editor.buffer')
+local check = require('mcp-tools.util.check')
+local errors = require('mcp-tools.errors')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+--- Bytes. Neovim reads a file in one go, and the person waits meanwhile.
+M.MAX_BYTES = 32 * 1024 * 1024
+
+--- Why a file cannot be loaded.
+---@param path string
+---@param problem string? libuv's "CODE: text"
+---@param stat table?
+---@return mcp-tools.Error?
+local function refusal(path, problem, stat)
+  if not stat then
+    local missing = (problem or ''):match('^ENOENT') ~= nil
+    local text = missing and 'there is no file %s' or '%s cannot be opened: ' .. (problem or ''):gsub('%%', '%%%%')
+    return errors.new(missing and 'not_found' or 'tool_error', text:format(path))
+  elseif stat.type ~= 'file' then
+    return errors.new('tool_error', ('%s is a %s, not a file'):format(path, stat.type))
+  elseif stat.size > M.MAX_BYTES then
+    local text = '%s has %d bytes; up to %d are opened for editing'
+    return errors.new('too_large', text:format(path, stat.size, M.MAX_BYTES))
+  elseif uv.fs_realpath(path) ~= path then
+    return errors.new('access_denied', ('%s is not the file any more that was decided on'):format(path))
+  end
+end
+
+---@param bufnr integer
+local function load_quietly(bufnr)
+  api.nvim_set_option_value('swapfile', false, { buf = bufnr })
+  -- What it throws is an autocommand's; whether the text is there is looked at.
+  pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
+  api.nvim_create_autocmd('BufWinEnter', {
+    buffer = bufnr,
+    once = true,
+    desc = 'mcp-tools: what the person sees has a swap file',
+    callback = function()
+      vim.bo[bufnr].swapfile = vim.go.swapfile
+    end,
+  })
+end
+
+---@param path string
+---@param problem string?
+---@param stat table?
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+---@return boolean? new it was not loaded before
+local function load(path, problem, stat)
+  local loaded = buffers.of_path(path)
+  if loaded then
+    return loaded
+  end
+  local err = refusal(path, problem, stat)
+  if err then
+    return nil, err
+  end
+  local known = buffer.showing(path)[1]
+  local bufnr = known or vim.fn.bufadd(path)
+  load_quietly(bufnr)
+  err = refusal(path, problem, stat)
+  if api.nvim_buf_is_loaded(bufnr) and not err then
+    return bufnr, nil, true
+  elseif not known and api.nvim_buf_is_valid(bufnr) then
+    pcall(api.nvim_buf_delete, bufnr, { force = true })
+  end
+  return nil, err or errors.new('busy', ('%s could not be loaded now; try again'):format(path))
+end
+
+--- Loads the buffer of a file, or finds the one that is loaded. The callback runs on the main loop, never before this
+--- returns.
+---@param path string resolved
+---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
+function M.load(path, cb)
+  check('path', path, 'string')
+  check('cb', cb, 'callable')
+  uv.fs_stat(path, function(problem, stat)
+    vim.schedule(function()
+      cb(load(path, problem, stat))
+    end)
+  end)
+end
+
+--- Unloads a buffer that was loaded for one call and that nobody sees, so that no server keeps it.
+---@param bufnr integer
+function M.drop(bufnr)
+  if not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
+    return
+  elseif vim.fn.has('nvim-0.11') == 0 then
+    -- There the answer to a question for colours that is under way would fail where the person sees it.
+    for _, client in ipairs(vim.lsp.get_clients({ bufnr = bufnr })) do
+      pcall(vim.lsp.semantic_tokens.stop, bufnr, client.id)
+    end
+  end
+  pcall(api.nvim_buf_delete, bufnr, {})
+end
+
+return M

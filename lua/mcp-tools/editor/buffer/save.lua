@@ -1,0 +1,91 @@
+--- A buffer written to its file, without a question.
+---
+--- Receives: a buffer.
+--- Sends: that it is written, or why not.
+--- Does not know about: edits, tools, who may write.
+---
+--- Autocommands run as with `:write`. What `:write` would ask about is looked at before: a file that others changed is
+--- not overwritten.
+
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+
+local api = vim.api
+
+local M = {}
+
+--- An error of an Ex command in one line, without the place in our code.
+---@param thrown any
+---@return string
+function M.plain(thrown)
+  local text = tostring(thrown):match('[^\n]*')
+  return text:match('Vim%b():(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
+end
+
+---@param bufnr integer
+---@return string
+local function label(bufnr)
+  local name = api.nvim_buf_get_name(bufnr)
+  return name ~= '' and name or ('buffer %d'):format(bufnr)
+end
+
+--- Why a buffer cannot be written.
+---@param bufnr integer loaded
+---@return mcp-tools.Error?
+function M.refusal(bufnr)
+  local options = vim.bo[bufnr]
+  if options.buftype ~= '' and options.buftype ~= 'acwrite' then
+    local text = '%s is a %s buffer and has no file'
+    return errors.new('tool_error', text:format(label(bufnr), options.buftype))
+  elseif api.nvim_buf_get_name(bufnr) == '' then
+    return errors.new('tool_error', ('buffer %d has no file name yet; the person has to name it'):format(bufnr))
+  elseif options.readonly then
+    local text = "%s is not written: it is read-only ('readonly')"
+    return errors.new('tool_error', text:format(label(bufnr)))
+  end
+end
+
+--- Others wrote the file, and the buffer has changes.
+---@param bufnr integer
+---@return mcp-tools.Error
+function M.conflict(bufnr)
+  local text = '%s was changed on the disk since it was read, and is not overwritten; buffer_diff shows the difference'
+  return errors.new('stale', text:format(label(bufnr)))
+end
+
+--- Writes a buffer whose file has been looked at in this very turn.
+---@param bufnr integer loaded
+---@return mcp-tools.Error? err
+function M.now(bufnr)
+  local err = M.refusal(bufnr)
+  if err then
+    return err
+  end
+  -- With `!`: the question whether to overwrite what others wrote has been answered.
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd('silent lockmarks keepalt keepjumps write!')
+  end)
+  if not ok then
+    return errors.new('tool_error', ('%s was not written: %s'):format(label(bufnr), M.plain(thrown)))
+  end
+end
+
+--- Writes a buffer. A file that others changed since it was read is `stale`.
+---@param bufnr integer loaded
+---@param cb fun(err: mcp-tools.Error?)
+---@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: also what others wrote since; a call that has
+---  ended writes nothing
+function M.write(bufnr, cb, opts)
+  disk.refresh(bufnr, function(state)
+    if not api.nvim_buf_is_loaded(bufnr) then
+      return cb(errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+    elseif state == 'conflict' and not (opts and opts.overwrite) then
+      return cb(M.conflict(bufnr))
+    elseif opts and opts.ctx and opts.ctx:cancelled() then
+      return cb(errors.new('cancelled', 'cancelled before anything was written'))
+    end
+    cb(M.now(bufnr))
+  end)
+end
+
+return M

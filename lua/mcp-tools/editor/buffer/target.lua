@@ -1,0 +1,142 @@
+--- The buffer or file that a call's arguments name, judged as it is opened.
+---
+--- Receives: `path` and `bufnr` arguments, the call's ctx.
+--- Sends: a buffer that has what the disk has, or a path; or an error value.
+--- Does not know about: what is done with it.
+---
+--- Another buffer may have become the current one, or a folder a link, since the call was decided on: so this looks
+--- again.
+
+local access = require('mcp-tools.files.access')
+local buffer = require('mcp-tools.files.buffer')
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+local open = require('mcp-tools.editor.buffer.open')
+local paths = require('mcp-tools.files.paths')
+
+local M = {}
+
+---@class mcp-tools.Target
+---@field bufnr integer? loaded
+---@field path string? resolved path of its file, where it has one
+---@field shown string how it is told
+---@field state mcp-tools.DiskState? of the buffer
+---@field new boolean? it was loaded for this call
+
+---@param what string
+---@param why string
+local function denied(what, why)
+  return errors.new('access_denied', ('%s cannot be used here: it is %s'):format(what, why))
+end
+
+--- How a buffer is told.
+---@param bufnr integer
+---@param root string
+---@return string
+function M.shown(bufnr, root)
+  local name = vim.api.nvim_buf_get_name(bufnr)
+  return name ~= '' and access.shown(name, root) or ('buffer %d'):format(bufnr)
+end
+
+--- Why a buffer is none that this call may use.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@return mcp-tools.Error?
+function M.refusal(ctx, bufnr)
+  local readable, why = access.buffer(bufnr, ctx.root)
+  if readable then
+    return nil
+  end
+  local kind, name = buffer.kind(bufnr)
+  if why == 'sensitive' or not ctx:covers(kind == 'other' and bufnr or (paths.resolve(name))) then
+    return denied(M.shown(bufnr, ctx.root), why)
+  end
+end
+
+--- Why a file is none that this call may use.
+---@param ctx mcp-tools.Ctx
+---@param path string resolved
+---@return mcp-tools.Error?
+function M.path_refusal(ctx, path)
+  local readable, why = access.path(path, ctx.root)
+  if not readable and (why == 'sensitive' or not ctx:covers(path)) then
+    return denied(access.shown(path, ctx.root), why)
+  end
+end
+
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param new boolean?
+---@param cb fun(target: mcp-tools.Target?, err: mcp-tools.Error?)
+local function with_buffer(ctx, bufnr, new, cb)
+  local err = M.refusal(ctx, bufnr)
+  if err then
+    return cb(nil, err)
+  end
+  disk.refresh(bufnr, function(state)
+    if not vim.api.nvim_buf_is_loaded(bufnr) then
+      return cb(nil, errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+    end
+    local kind, name = buffer.kind(bufnr)
+    cb({
+      bufnr = bufnr,
+      path = kind == 'file' and (paths.resolve(name)) or nil,
+      shown = M.shown(bufnr, ctx.root),
+      state = state,
+      new = new,
+    })
+  end)
+end
+
+--- Finds what the arguments name and looks at the disk. With `load` a file that is not open is loaded where nobody sees
+--- it; without, the target has a path only. The callback runs on the main loop.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@param opts { load: boolean? }
+---@param cb fun(target: mcp-tools.Target?, err: mcp-tools.Error?)
+function M.find(ctx, args, opts, cb)
+  local found, err = buffers.find(args)
+  if not found then
+    return cb(nil, err)
+  elseif found.bufnr then
+    return with_buffer(ctx, found.bufnr, nil, cb)
+  elseif not found.path then
+    return cb(nil, errors.new('not_found', ('buffer %d is not loaded and has no file'):format(args.bufnr)))
+  end
+  local path = (paths.resolve(found.path))
+  err = M.path_refusal(ctx, path)
+  if err then
+    return cb(nil, err)
+  elseif not opts.load then
+    return cb({ path = path, shown = access.shown(path, ctx.root) })
+  end
+  open.load(path, function(bufnr, load_err, new)
+    if not bufnr then
+      return cb(nil, load_err)
+    end
+    with_buffer(ctx, bufnr, new, cb)
+  end)
+end
+
+--- The same for coroutines of `run` handlers.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@param opts { load: boolean? }
+---@return mcp-tools.Target?
+---@return mcp-tools.Error? err
+function M.await(ctx, args, opts)
+  return ctx:await(function(done)
+    M.find(ctx, args, opts, done)
+  end)
+end
+
+--- What is not shown to anybody and was loaded for a call that came to nothing is unloaded again.
+---@param target mcp-tools.Target?
+function M.drop(target)
+  if target and target.new then
+    open.drop(target.bufnr)
+  end
+end
+
+return M

@@ -1,0 +1,170 @@
+--- The undo tree of a buffer: its states, their texts, and the way back to one.
+---
+--- Receives: buffers, numbers of states as `undotree()` counts them; 0 is the text that was read.
+--- Sends: texts; a buffer in another state.
+--- Does not know about: tools, who may see it.
+---
+--- The text of another state is found in a copy, which gets the tree by way of a file: in the buffer itself the person
+--- would see the change, and `changedtick` and the marks would move.
+
+local buffer_change = require('mcp-tools.editor.edit.change')
+local errors = require('mcp-tools.errors')
+local save = require('mcp-tools.editor.buffer.save')
+local turns = require('mcp-tools.util.turns')
+local views = require('mcp-tools.editor.buffer.views')
+
+local api = vim.api
+
+local M = {}
+
+---@param bufnr integer
+---@param seq integer
+---@return mcp-tools.Error
+local function missing(bufnr, seq)
+  local tree = vim.fn.undotree(bufnr)
+  local text = 'there is no state %d; undo_tree lists those from 0 to %d that are left'
+  return errors.new('not_found', text:format(seq, tree.seq_last))
+end
+
+--- Runs an Ex command in a buffer.
+---@param bufnr integer
+---@param command string
+---@return string? fault
+local function run_in(bufnr, command)
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd(command)
+  end)
+  return not ok and save.plain(thrown) or nil
+end
+
+---@param copy integer?
+local function drop(copy)
+  if copy and api.nvim_buf_is_valid(copy) then
+    api.nvim_buf_delete(copy, { force = true })
+  end
+end
+
+--- A copy of a buffer with its undo tree.
+---@param bufnr integer
+---@param lines string[]
+---@param pause fun()
+---@param ctx mcp-tools.Ctx? the copy does not outlive its call
+---@return integer? copy
+---@return mcp-tools.Error? err
+local function copy_of(bufnr, lines, pause, ctx)
+  local file, tick = vim.fn.tempname(), api.nvim_buf_get_changedtick(bufnr)
+  local copy
+  if ctx then
+    ctx:on_cancel(function()
+      vim.fn.delete(file)
+      drop(copy)
+    end)
+  end
+  local name = vim.fn.fnameescape(file)
+  local fault = run_in(bufnr, 'silent noautocmd wundo! ' .. name)
+  pause()
+  copy = api.nvim_create_buf(false, true)
+  vim.bo[copy].undolevels = -1
+  api.nvim_buf_set_lines(copy, 0, -1, false, lines)
+  vim.bo[copy].undolevels = math.max(vim.bo[bufnr].undolevels, vim.go.undolevels, 1000)
+  pause()
+  fault = fault or run_in(copy, 'silent noautocmd rundo ' .. name)
+  vim.fn.delete(file)
+  if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
+    fault = 'the buffer has changed meanwhile; try again'
+  end
+  if fault then
+    drop(copy)
+    return nil, errors.new('busy', ('the undo tree cannot be looked at: %s'):format(fault))
+  end
+  return copy
+end
+
+--- The texts of states. The person sees nothing of it.
+---@param bufnr integer loaded
+---@param seqs integer[]
+---@param ctx? mcp-tools.Ctx of a `run` tool, which gives way between pieces of work
+---@return string[][]? texts in the order of the numbers
+---@return mcp-tools.Error? err
+function M.texts(bufnr, seqs, ctx)
+  local pause = ctx and turns.of(ctx) or function() end
+  local tree = vim.fn.undotree(bufnr)
+  local now = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local others = vim.tbl_filter(function(seq)
+    return seq ~= tree.seq_cur
+  end, seqs)
+  for _, seq in ipairs(others) do
+    if seq > tree.seq_last then
+      return nil, missing(bufnr, seq)
+    end
+  end
+  local copy, err
+  if #others > 0 then
+    copy, err = copy_of(bufnr, now, pause, ctx)
+    if not copy then
+      return nil, err
+    end
+  end
+  local texts = {}
+  for i, seq in ipairs(seqs) do
+    texts[i] = now
+    if seq ~= tree.seq_cur then
+      local fault = run_in(copy, ('silent noautocmd undo %d'):format(seq))
+      if fault then
+        texts, err = nil, missing(bufnr, seq)
+        break
+      end
+      texts[i] = api.nvim_buf_get_lines(copy, 0, -1, false)
+    end
+    pause()
+  end
+  drop(copy)
+  return texts, err
+end
+
+--- The state of the last write; 0 when there was none.
+---@param bufnr integer
+---@return integer seq
+function M.saved(bufnr)
+  local tree = vim.fn.undotree(bufnr)
+  local found
+  local function look(entries)
+    for _, entry in ipairs(entries) do
+      if entry.save and entry.save == tree.save_last then
+        found = entry.seq
+      end
+      look(entry.alt or {})
+    end
+  end
+  look(tree.save_last > 0 and tree.entries or {})
+  return found or 0
+end
+
+--- Brings a buffer to a state. Cursors and views stay with their text.
+---@param bufnr integer loaded
+---@param seq integer
+---@param opts? mcp-tools.EditOpts
+---@return { changedtick: integer, from: integer, hunks: mcp-tools.EditHunk[] }?
+---@return mcp-tools.Error? err
+function M.restore(bufnr, seq, opts)
+  opts = opts or {}
+  local err = buffer_change.refusal(bufnr, opts.changedtick)
+  if err then
+    return nil, err
+  end
+  local from = vim.fn.undotree(bufnr).seq_cur
+  local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local fault = views.follow(bufnr, function()
+    return run_in(bufnr, ('silent keepjumps undo %d'):format(seq))
+  end)
+  if fault then
+    return nil, fault:find('E830', 1, true) and missing(bufnr, seq) or errors.new('busy', fault)
+  end
+  return {
+    from = from,
+    hunks = buffer_change.record(bufnr, before, opts.ctx),
+    changedtick = api.nvim_buf_get_changedtick(bufnr),
+  }
+end
+
+return M

@@ -1,0 +1,100 @@
+--- Diagnostics with the code around them, for prompts.
+---
+--- Receives: the arguments `path` and `severity` of a prompt.
+--- Sends: a text, or a fault for the person.
+--- Does not know about: what is to be done with them.
+
+local buffers = require('mcp-tools.editor.buffer')
+local diagnostics = require('mcp-tools.editor.diagnostics')
+local access = require('mcp-tools.files.access')
+local excerpt = require('mcp-tools.editor.answer.excerpt')
+local path_completion = require('mcp-tools.editor.file.completion')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- Diagnostics that are shown with their code; a model works on few at a time.
+local MAX = 40
+--- Lines before and after each.
+local AROUND = 3
+
+M.SEVERITIES = { 'error', 'warning', 'info', 'hint' }
+
+---@param item mcp-tools.DiagnosticItem
+---@return string
+local function entry(item)
+  local from = { item.source, item.code and tostring(item.code) }
+  local head = ('%s:%d:%d: %s: %s'):format(
+    item.path or ('buffer ' .. item.bufnr),
+    item.line,
+    item.column,
+    item.severity,
+    (item.message:gsub('%s*\n%s*', ' / '))
+  )
+  if next(from) then
+    head = ('%s [%s]'):format(head, table.concat(vim.tbl_values(from), ' '))
+  end
+  if not vim.api.nvim_buf_is_loaded(item.bufnr) then
+    return head
+  end
+  local code = excerpt.numbered_of(item.bufnr, item.line - AROUND, item.line + AROUND, item.line)
+  return head .. '\n' .. excerpt.fenced(code)
+end
+
+--- The diagnostics that a prompt is about.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, severity: string? }
+---@return string? text
+---@return string? fault
+function M.text(ctx, args)
+  local bufnr
+  if args.severity and not vim.list_contains(M.SEVERITIES, args.severity) then
+    return nil, ('severity must be one of %s'):format(table.concat(M.SEVERITIES, ', '))
+  end
+  if args.path then
+    local place, why = access.path(args.path, ctx.root)
+    if not place then
+      return nil, ('%s is %s'):format(args.path, why)
+    end
+    bufnr = buffers.of_path(place)
+    if not bufnr then
+      return nil, args.path .. ' is not open in the editor, so it has no diagnostics'
+    end
+  end
+  local view = diagnostics.view(ctx.root, bufnr, args.severity)
+  local parts = {}
+  for i = 1, math.min(#view.diagnostics, MAX) do
+    parts[i] = entry(view.diagnostics[i])
+  end
+  if #parts == 0 then
+    parts[1] = 'The editor shows no diagnostics here right now.'
+  elseif view.total > #parts then
+    table.insert(parts, ('… and %d more; the resource nvim://diagnostics has them.'):format(view.total - #parts))
+  end
+  for _, hidden in ipairs(view.withheld or {}) do
+    table.insert(
+      parts,
+      ('%s has %d more, which are not shown: it is %s.'):format(hidden.path, hidden.count, hidden.why)
+    )
+  end
+  return (utf8.repair(table.concat(parts, '\n\n')))
+end
+
+--- The arguments of prompts about diagnostics.
+---@return mcp-tools.PromptArg[]
+function M.args()
+  return {
+    {
+      name = 'path',
+      description = 'A file that is open; without it all of the project',
+      complete = path_completion.buffers,
+    },
+    {
+      name = 'severity',
+      description = 'No milder ones than this: error, warning, info or hint',
+      complete = excerpt.choices(M.SEVERITIES),
+    },
+  }
+end
+
+return M

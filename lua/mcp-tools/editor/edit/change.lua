@@ -1,0 +1,240 @@
+--- One edit of one buffer, with the way back.
+---
+--- Receives: a loaded buffer, edits with positions from 0 (columns in bytes), the changedtick that they are meant for.
+--- Sends: what has changed and how to take it back, or why nothing has. `User McpToolsEdit` tells others of it.
+--- Does not know about: files that are not open, several edits that belong together (editor/edit/init.lua).
+
+local access = require('mcp-tools.files.access')
+local baseline = require('mcp-tools.editor.edit.baseline')
+local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+local save = require('mcp-tools.editor.buffer.save')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+local views = require('mcp-tools.editor.buffer.views')
+
+local api = vim.api
+
+local M = {}
+
+---@class mcp-tools.EditHunk
+---@field line integer of the new text, from 1; where nothing was added the line before
+---@field removed integer lines
+---@field added integer lines
+
+---@class mcp-tools.Edited
+---@field bufnr integer
+---@field path string name of the buffer
+---@field changedtick integer afterwards
+---@field hunks mcp-tools.EditHunk[] none when the text was like that already
+
+---@class mcp-tools.EditDone what can be taken back
+---@field bufnr integer
+---@field before string[]
+---@field seq integer state of the undo tree before
+---@field modified boolean
+---@field hunks mcp-tools.EditHunk[]
+
+---@param bufnr integer
+---@return string
+function M.label(bufnr)
+  local name = api.nvim_buf_get_name(bufnr)
+  return name ~= '' and access.name(name) or ('buffer %d'):format(bufnr)
+end
+
+--- Why a buffer cannot be edited.
+---@param bufnr integer
+---@param changedtick integer?
+---@return mcp-tools.Error?
+function M.refusal(bufnr, changedtick)
+  if not api.nvim_buf_is_valid(bufnr) or not api.nvim_buf_is_loaded(bufnr) then
+    return errors.new('not_found', ('there is no loaded buffer %d; buffer_list names them'):format(bufnr))
+  end
+  local options = vim.bo[bufnr]
+  if options.buftype == 'terminal' then
+    return errors.new('tool_error', ('%s is a terminal; it cannot be edited'):format(M.label(bufnr)))
+  elseif not options.modifiable then
+    return errors.new(
+      'tool_error',
+      ("%s cannot be edited: it is not modifiable ('nomodifiable')"):format(M.label(bufnr))
+    )
+  elseif options.readonly then
+    return errors.new('tool_error', ("%s cannot be edited: it is read-only ('readonly')"):format(M.label(bufnr)))
+  end
+  local now = api.nvim_buf_get_changedtick(bufnr)
+  if changedtick and changedtick ~= now then
+    local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
+    return errors.new('stale', text:format(M.label(bufnr), changedtick, now))
+  end
+end
+
+--- Ends the undo block that may be open: `:h undo-break`.
+---@param bufnr integer
+local function break_undo(bufnr)
+  local levels = api.nvim_get_option_value('undolevels', { buf = bufnr })
+  api.nvim_set_option_value('undolevels', levels, { buf = bufnr })
+end
+
+---@param bufnr integer
+---@param row integer
+---@return string
+local function line_of(bufnr, row)
+  return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
+end
+
+--- Line breaks as the buffer keeps them.
+---@param bufnr integer
+---@param edits mcp-tools.Edit[]
+---@return mcp-tools.Replacement[]?
+---@return mcp-tools.Error? err
+function M.ordered(bufnr, edits)
+  if vim.bo[bufnr].fileformat == 'dos' then
+    edits = vim.tbl_map(function(edit)
+      return vim.tbl_extend('force', edit, { text = (edit.text:gsub('\r\n', '\n')) })
+    end, edits)
+  end
+  return text_edits.ordered(edits, api.nvim_buf_line_count(bufnr), function(row)
+    return line_of(bufnr, row)
+  end)
+end
+
+---@param bufnr integer
+---@param list mcp-tools.Replacement[]
+---@return mcp-tools.Replacement[] parts ordered
+local function parts_of(bufnr, list)
+  local out = {}
+  for _, at in ipairs(list) do
+    local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
+    vim.list_extend(out, text_edits.parts(at, old))
+  end
+  return out
+end
+
+--- What has changed, line by line.
+---@param done mcp-tools.EditDone whose buffer has the new text
+---@param parts mcp-tools.Replacement[] ordered, in places of the text before
+---@return mcp-tools.EditHunk[]
+local function hunks_of(done, parts)
+  local before, first, last = done.before, parts[1].row, parts[#parts].end_row
+  local grown = api.nvim_buf_line_count(done.bufnr) - #before
+  local old = table.concat(before, '\n', first + 1, last + 1) .. '\n'
+  local new = table.concat(api.nvim_buf_get_lines(done.bufnr, first, last + 1 + grown, false), '\n') .. '\n'
+  local hunks = {}
+  for i, hunk in ipairs(text_edits.diff(old, new, { result_type = 'indices' })) do
+    hunks[i] = { line = first + hunk[3], removed = hunk[2], added = hunk[4] }
+  end
+  return hunks
+end
+
+--- Puts a buffer back. What the person sees is as before; of the undo tree a branch is left.
+---@param done mcp-tools.EditDone
+function M.take_back(done)
+  local bufnr = done.bufnr
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return
+  end
+  views.keep(bufnr, function()
+    pcall(api.nvim_buf_call, bufnr, function()
+      vim.cmd(('silent undo %d'):format(done.seq))
+    end)
+    if not vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- without an undo tree
+      log.guard('taking an edit back', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
+    end
+  end)
+  vim.bo[bufnr].modified = done.modified
+end
+
+--- Changes a buffer, or leaves it as it is.
+---@param bufnr integer
+---@param edits mcp-tools.Edit[]
+---@param changedtick integer?
+---@return mcp-tools.EditDone?
+---@return mcp-tools.Error? err
+function M.change(bufnr, edits, changedtick)
+  local err = M.refusal(bufnr, changedtick)
+  local list
+  if not err then
+    list, err = M.ordered(bufnr, edits)
+  end
+  if not list then
+    return nil, err
+  end
+  local parts = parts_of(bufnr, list)
+  local done = { bufnr = bufnr, before = {}, seq = 0, modified = vim.bo[bufnr].modified, hunks = {} }
+  if #parts == 0 then
+    return done
+  end
+  done.before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local ok, thrown = pcall(function()
+    break_undo(bufnr)
+    done.seq = vim.fn.undotree(bufnr).seq_cur
+    for i = #parts, 1, -1 do
+      local at = parts[i]
+      api.nvim_buf_set_text(bufnr, at.row, at.col, at.end_row, at.end_col, at.lines)
+    end
+    break_undo(bufnr)
+  end)
+  if not ok then
+    M.take_back(done)
+    local text = '%s cannot be edited now: %s'
+    return nil, errors.new('busy', text:format(M.label(bufnr), save.plain(thrown)))
+  end
+  done.hunks = hunks_of(done, parts)
+  return done
+end
+
+--- Tells others of a change: `User McpToolsEdit`.
+---@param path string
+---@param bufnr integer? of a file that is open
+---@param hunks mcp-tools.EditHunk[]
+---@param ctx mcp-tools.Ctx?
+function M.announce(path, bufnr, hunks, ctx)
+  local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
+    pattern = 'McpToolsEdit',
+    modeline = false,
+    data = {
+      path = path,
+      bufnr = bufnr,
+      tool = ctx and ctx.call and ctx.call.name or nil,
+      client = ctx and ctx.client or nil,
+      hunks = hunks,
+    },
+  })
+  if not ok then
+    log.warn('an autocommand for User McpToolsEdit failed: %s', tostring(thrown))
+  end
+end
+
+--- Remembers the text before, and tells others.
+---@param done mcp-tools.EditDone
+---@param ctx mcp-tools.Ctx?
+function M.tell(done, ctx)
+  if #done.hunks > 0 then
+    baseline.note(ctx and ctx.session, done.bufnr, done.before)
+    M.announce(api.nvim_buf_get_name(done.bufnr), done.bufnr, done.hunks, ctx)
+  end
+end
+
+--- Remembers and tells a change that was made in another way.
+---@param bufnr integer loaded
+---@param before string[] its lines before
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.EditHunk[]
+function M.record(bufnr, before, ctx)
+  local done = { bufnr = bufnr, before = before, seq = 0, modified = true, hunks = {} }
+  done.hunks = hunks_of(done, { { row = 0, col = 0, end_row = #before - 1, end_col = 0, lines = {} } })
+  M.tell(done, ctx)
+  return done.hunks
+end
+
+---@param done mcp-tools.EditDone
+---@return mcp-tools.Edited
+function M.result_of(done)
+  return {
+    bufnr = done.bufnr,
+    path = api.nvim_buf_get_name(done.bufnr),
+    changedtick = api.nvim_buf_get_changedtick(done.bufnr),
+    hunks = done.hunks,
+  }
+end
+
+return M

@@ -1,0 +1,245 @@
+--- Edits of buffers: one undo block each, all or nothing, and nothing but what differs is touched.
+---
+--- Receives: buffers or paths, edits with positions from 0 (columns in bytes), the changedtick that they are meant for.
+--- Sends: what has changed, or why nothing has. `User McpToolsEdit` tells others of it.
+--- Does not know about: tools, approval, how edits were found.
+---
+--- Marks, folds, cursors and views of windows stay with their text, since only what differs is replaced.
+
+local access = require('mcp-tools.files.access')
+local buffer_change = require('mcp-tools.editor.edit.change')
+local buffers = require('mcp-tools.editor.buffer')
+local check = require('mcp-tools.util.check')
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
+local open = require('mcp-tools.editor.buffer.open')
+local save = require('mcp-tools.editor.buffer.save')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+local unified = require('mcp-tools.editor.answer.unified')
+
+local api = vim.api
+
+local M = {}
+
+--- Why a buffer cannot be edited: not loaded, not modifiable, read-only, or changed since it was read.
+M.refusal = buffer_change.refusal
+
+---@class mcp-tools.EditOpts
+---@field changedtick integer? of the text that the edits are for
+---@field ctx mcp-tools.Ctx? whose edit it is: tool, client and session are told and remembered by it
+
+--- Edits one loaded buffer, in one undo block. It is not written.
+---@param bufnr integer loaded
+---@param edits mcp-tools.Edit[]
+---@param opts? mcp-tools.EditOpts
+---@return mcp-tools.Edited?
+---@return mcp-tools.Error? err
+function M.apply(bufnr, edits, opts)
+  check('bufnr', bufnr, 'number')
+  check('edits', edits, 'table')
+  opts = opts or {}
+  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
+  local done, err = buffer_change.change(bufnr, edits, opts.changedtick)
+  if not done then
+    return nil, err
+  end
+  buffer_change.tell(done, opts.ctx)
+  return buffer_change.result_of(done)
+end
+
+--- What edits of a loaded buffer would change, as a unified diff.
+---@param bufnr integer loaded
+---@param edits mcp-tools.Edit[]
+---@param opts? { changedtick: integer?, root: string?, context: integer? } the name is relative to the root
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(bufnr, edits, opts)
+  check('bufnr', bufnr, 'number')
+  check('edits', edits, 'table')
+  opts = opts or {}
+  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
+  local err = buffer_change.refusal(bufnr, opts.changedtick)
+  local list
+  if not err then
+    list, err = buffer_change.ordered(bufnr, edits)
+  end
+  if not list then
+    return nil, err
+  end
+  local name = opts.root and access.shown(api.nvim_buf_get_name(bufnr), opts.root) or buffer_change.label(bufnr)
+  local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local names = { old = 'a/' .. name, new = 'b/' .. name, context = opts.context }
+  return (unified.of(before, text_edits.applied(before, list), names))
+end
+
+-- Several files --------------------------------------------------------------------------------------------------
+
+---@class mcp-tools.FileEdits
+---@field path string? resolved; or a buffer:
+---@field bufnr integer?
+---@field edits mcp-tools.Edit[]
+---@field changedtick integer?
+---@field write boolean? else as for all
+
+---@class mcp-tools.FileEdited: mcp-tools.Edited
+---@field written boolean
+
+---@class mcp-tools.EditAllOpts
+---@field ctx mcp-tools.Ctx?
+---@field write boolean? true: all files; false: none; else those that were not open before
+
+---@class mcp-tools.EditTarget
+---@field edits mcp-tools.Edit[]
+---@field changedtick integer? of the text that they are for
+---@field bufnr integer
+---@field new boolean it was not loaded before
+---@field write boolean?
+---@field state mcp-tools.DiskState?
+---@field done mcp-tools.EditDone?
+---@field written boolean?
+
+--- Loads what is not loaded and looks at the files on the disk, one after the other.
+---@param items mcp-tools.FileEdits[]
+---@param cb fun(targets: mcp-tools.EditTarget[], err: mcp-tools.Error?)
+local function gather(items, cb)
+  local targets, seen = {}, {}
+  local function with(item, bufnr, new, go_on)
+    if seen[bufnr] then
+      return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffer_change.label(bufnr))))
+    end
+    seen[bufnr] = true
+    local target = {
+      edits = item.edits,
+      changedtick = item.changedtick,
+      bufnr = bufnr,
+      new = new,
+      write = item.write,
+    }
+    table.insert(targets, target)
+    disk.refresh(bufnr, function(state)
+      target.state = state
+      go_on()
+    end)
+  end
+  local function step(i)
+    local item = items[i]
+    if not item then
+      return cb(targets)
+    end
+    local function go_on()
+      step(i + 1)
+    end
+    if item.bufnr then
+      return with(item, item.bufnr, false, go_on)
+    end
+    open.load(item.path, function(bufnr, err, new)
+      if not bufnr then
+        return cb(targets, err)
+      end
+      with(item, bufnr, new == true, go_on)
+    end)
+  end
+  step(1)
+end
+
+--- As if nothing had been: text, files, and what was loaded.
+---@param targets mcp-tools.EditTarget[]
+local function undo_all(targets)
+  for i = #targets, 1, -1 do
+    local target = targets[i]
+    if target.done and #target.done.hunks > 0 then
+      buffer_change.take_back(target.done)
+      if target.written then
+        local err = save.now(target.bufnr)
+        if err then
+          log.error('an edit of several files was taken back, but %s', err.message)
+        end
+      end
+    end
+    if target.new then
+      open.drop(target.bufnr)
+    end
+  end
+end
+
+--- Is a file to be written? What is said of it counts more than what is said of all.
+---@param target mcp-tools.EditTarget
+---@param write boolean?
+---@return boolean
+local function is_wanted(target, write)
+  if target.write ~= nil then
+    return target.write
+  elseif write ~= nil then
+    return write
+  end
+  return target.new
+end
+
+--- Changes and writes, all in one turn of the editor.
+---@param targets mcp-tools.EditTarget[]
+---@param write boolean?
+---@return mcp-tools.Error? err
+local function change_all(targets, write)
+  for _, target in ipairs(targets) do
+    local err = is_wanted(target, write) and target.state == 'conflict' and save.conflict(target.bufnr) or nil
+    if err then
+      return err
+    end
+    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick)
+    if err then
+      return err
+    end
+  end
+  for _, target in ipairs(targets) do
+    if is_wanted(target, write) and #target.done.hunks > 0 then
+      local err = save.now(target.bufnr)
+      if err then
+        return err
+      end
+      target.written = true
+    end
+  end
+end
+
+--- Without a changedtick edits are for the text of this moment.
+---@param item mcp-tools.FileEdits
+---@return mcp-tools.FileEdits
+local function meant_for_now(item)
+  local bufnr = item.bufnr or buffers.of_path(item.path)
+  if not bufnr or not api.nvim_buf_is_valid(bufnr) then
+    return item
+  end
+  local tick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
+  return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write }
+end
+
+--- Edits several files, all or none. Those that are not open are loaded where nobody sees them, and written. The
+--- callback runs on the main loop.
+---@param items mcp-tools.FileEdits[]
+---@param opts mcp-tools.EditAllOpts?
+---@param cb fun(files: mcp-tools.FileEdited[]?, err: mcp-tools.Error?)
+function M.apply_all(items, opts, cb)
+  check('items', items, 'table')
+  check('cb', cb, 'callable')
+  opts = opts or {}
+  items = vim.tbl_map(meant_for_now, items)
+  gather(items, function(targets, err)
+    if not err and opts.ctx and opts.ctx:cancelled() then
+      err = errors.new('cancelled', 'cancelled before anything was changed')
+    end
+    err = err or change_all(targets, opts.write)
+    if err then
+      undo_all(targets)
+      return cb(nil, err)
+    end
+    local files = {}
+    for i, target in ipairs(targets) do
+      buffer_change.tell(target.done, opts.ctx)
+      files[i] = vim.tbl_extend('force', buffer_change.result_of(target.done), { written = target.written == true })
+    end
+    cb(files)
+  end)
+end
+
+return M

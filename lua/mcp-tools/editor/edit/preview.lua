@@ -1,0 +1,100 @@
+--- What a call would change, for the person who is asked about it.
+---
+--- Receives: arguments that name a buffer or a file, and how its lines would become edits.
+--- Sends: a unified diff, or the sentence why the call is going to fail.
+--- Does not know about: tools, who is asked.
+---
+--- It is made at once, while the question is shown: a file that is not open is read, not loaded.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
+local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
+local edit = require('mcp-tools.editor.edit')
+local project = require('mcp-tools.files.project')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+local unified = require('mcp-tools.editor.answer.unified')
+
+local api = vim.api
+
+local M = {}
+
+---@param err mcp-tools.Error
+local function failing(err)
+  return ('This is going to fail: %s'):format(err.message)
+end
+
+--- The difference that edits would make.
+---@param args { path: string?, bufnr: integer?, changedtick: integer? }
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@return string
+function M.of(args, edits_of)
+  local found, err = buffers.find(args)
+  if not found then
+    return failing(err --[[@as mcp-tools.Error]])
+  end
+  local root = project.root()
+  local lines, fault
+  if found.bufnr then
+    lines = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+  else
+    lines, fault = disk_lines.now(found.path or '')
+    if not lines then
+      return ('The difference cannot be shown: %s'):format(fault)
+    end
+  end
+  local edits
+  edits, err = edits_of(lines)
+  local text
+  if edits and found.bufnr then
+    text, err = edit.preview(found.bufnr, edits, { changedtick = args.changedtick, root = root })
+  elseif edits then
+    local list
+    list, err = text_edits.ordered(edits, #lines, function(row)
+      return lines[row + 1]
+    end)
+    local name = access.shown(found.path, root)
+    text = list and unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
+  end
+  if not text then
+    return failing(err --[[@as mcp-tools.Error]])
+  end
+  return text ~= '' and text or 'Nothing would change.'
+end
+
+--- What writing a buffer would change on the disk.
+---@param args { path: string?, bufnr: integer? }
+---@return string
+function M.of_write(args)
+  local found, err = buffers.find(args)
+  if not found then
+    return failing(err --[[@as mcp-tools.Error]])
+  elseif not found.bufnr then
+    return 'The file is not open; nothing would be written.'
+  end
+  local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+  local before, fault, code = disk_lines.now(found.path, found.bufnr)
+  if not before and code ~= 'ENOENT' then
+    return ('The difference cannot be shown: %s'):format(fault)
+  end
+  local name = access.shown(found.path, project.root())
+  local old = before and 'a/' .. name or '/dev/null'
+  local text = unified.of(before or {}, now, { old = old, new = 'b/' .. name })
+  return text ~= '' and text or 'Nothing would change.'
+end
+
+--- What writing a whole file would change.
+---@param args { path: string, changedtick: integer? }
+---@param new string[] its lines when it is a new one
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@return string
+function M.of_file(args, new, edits_of)
+  local found = buffers.find({ path = args.path })
+  if not found or found.bufnr or vim.uv.fs_lstat(found.path) then
+    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of)
+  end
+  local name = access.shown(found.path, project.root())
+  local text = unified.of({}, new, { old = '/dev/null', new = 'b/' .. name })
+  return text ~= '' and text or 'An empty file would be made.'
+end
+
+return M

@@ -1,0 +1,280 @@
+--- A file or folder moved, with what servers change in other files for it; buffers follow.
+---
+--- Receives: where it is and where it goes, both judged; the ctx of a `run` tool.
+--- Sends: what was changed elsewhere, or why nothing has.
+--- Does not know about: approval, what clients call the places.
+
+local access = require('mcp-tools.files.access')
+local buffer = require('mcp-tools.files.buffer')
+local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+local glob = require('mcp-tools.files.glob')
+local lsp = require('mcp-tools.editor.lsp')
+local paths = require('mcp-tools.files.paths')
+local request = require('mcp-tools.editor.lsp.request')
+local source = require('mcp-tools.editor.symbol.source')
+local target = require('mcp-tools.editor.lsp.target')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
+--- `FileChangeType` of the protocol.
+local MADE, DELETED = 1, 3
+
+---@class mcp-tools.Moved
+---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
+
+---@param path string
+---@param top string
+local function is_at_or_below(path, top)
+  return path == top or vim.startswith(path, top .. '/')
+end
+
+--- Buffers of what is moved, loaded or not.
+---@param from string resolved
+---@return { bufnr: integer, path: string }[]
+local function buffers_of(from)
+  local list = {}
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    local name = api.nvim_buf_get_name(bufnr)
+    if name ~= '' and buffer.kind(bufnr) == 'file' then
+      local path = paths.resolve(name)
+      if is_at_or_below(path, from) then
+        table.insert(list, { bufnr = bufnr, path = path })
+      end
+    end
+  end
+  return list
+end
+
+--- Why it cannot be moved.
+---@param from string
+---@param to string
+---@return mcp-tools.Error?
+local function refusal(from, to)
+  local stat = uv.fs_lstat(from)
+  if not stat then
+    return errors.new('not_found', ('path: there is no %s'):format(from))
+  elseif stat.type ~= 'file' and stat.type ~= 'directory' then
+    return errors.new('validation_error', ('path: %s is a %s'):format(from, stat.type))
+  elseif uv.fs_lstat(to) then
+    local text = 'new_path: there is a %s already, which is not overwritten; give the whole path of what does not exist'
+    return errors.new('tool_error', text:format(to))
+  elseif is_at_or_below(to, from) then
+    return errors.new('validation_error', 'new_path: it lies in what is to be moved')
+  elseif #buffer.showing(to) > 0 then
+    return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
+  end
+  for _, each in ipairs(buffers_of(from)) do
+    if api.nvim_buf_is_loaded(each.bufnr) and vim.bo[each.bufnr].modified then
+      local text = '%s has unsaved changes; write them first (buffer_write)'
+      return errors.new('tool_error', text:format(each.path))
+    end
+  end
+end
+
+--- Does a server want to know of it?
+---@param client vim.lsp.Client
+---@param which 'willRename'|'didRename'
+---@param path string
+---@param is_folder boolean
+local function minds(client, which, path, is_folder)
+  local workspace = (client.server_capabilities or {}).workspace or {}
+  local wanted = (workspace.fileOperations or {})[which]
+  for _, filter in ipairs(wanted and wanted.filters or {}) do
+    local pattern = filter.pattern or {}
+    local kind = pattern.matches
+    local fits = not kind or kind == (is_folder and 'folder' or 'file')
+    if fits and (filter.scheme or 'file') == 'file' and glob.compile(pattern.glob or '**')(path) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param from string
+---@param to string
+local function params_of(from, to)
+  return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
+end
+
+---@param ctx mcp-tools.Ctx
+---@param moved mcp-tools.Moved
+local function take_back(ctx, moved)
+  for i = #moved.plans, 1, -1 do
+    workspace_edit.take_back(ctx, moved.plans[i].plan)
+  end
+end
+
+--- Asks servers what changes elsewhere, and changes it.
+---@param ctx mcp-tools.Ctx
+---@param from string
+---@param to string
+---@param is_folder boolean
+---@param moved mcp-tools.Moved
+---@return mcp-tools.Error? err
+local function change_others(ctx, from, to, is_folder, moved)
+  for _, client in ipairs(clients.of(nil)) do
+    local bufnr = next(client.attached_buffers)
+    if bufnr and minds(client, 'willRename', from, is_folder) then
+      local unready = lsp.settle(ctx, client, bufnr, WILL)
+      if unready then
+        return errors.new('busy', ('%s, so that it cannot say what changes elsewhere; try again'):format(unready))
+      end
+      local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr)
+      local plan, files
+      if change then
+        plan, err = workspace_edit.plan(ctx, change, client)
+      end
+      if plan and #plan.files > 0 then
+        for _, file in ipairs(plan.files) do
+          -- What is moved was saved, and stays so.
+          file.write = file.write or is_at_or_below(file.place, from)
+        end
+        files, err = workspace_edit.apply(ctx, plan)
+        if files then
+          table.insert(moved.plans, { plan = plan, files = files, name = client.name })
+        end
+      end
+      if err then
+        return err
+      end
+    end
+  end
+end
+
+--- Makes a folder with those above it.
+---@param folder string
+---@return string[] made the lowest first
+---@return string? problem
+local function make_folders(folder)
+  local missing, made = {}, {}
+  while not uv.fs_stat(folder) do
+    table.insert(missing, folder)
+    folder = vim.fs.dirname(folder)
+  end
+  for i = #missing, 1, -1 do
+    local ok, problem = uv.fs_mkdir(missing[i], 493)
+    if not ok then
+      return made, problem
+    end
+    table.insert(made, 1, missing[i])
+  end
+  return made
+end
+
+--- Renames on the disk. Nothing is overwritten.
+---@param from string
+---@param to string
+---@return mcp-tools.Error? err
+local function rename(from, to)
+  local made, problem = make_folders(vim.fs.dirname(to))
+  if not problem and uv.fs_lstat(to) then
+    problem = 'it exists by now'
+  end
+  local ok = not problem
+  if ok then
+    ok, problem = uv.fs_rename(from, to)
+  end
+  if ok then
+    return nil
+  end
+  for _, folder in ipairs(made) do
+    uv.fs_rmdir(folder)
+  end
+  return errors.new('tool_error', ('%s cannot be moved to %s: %s'):format(from, to, problem))
+end
+
+--- Has a buffer show the file where it is now. As Neovim's own renames do: `:saveas` tells servers, and `:write` does
+--- not ask afterwards.
+---@param bufnr integer
+---@param old string
+---@param new string
+local function follow(bufnr, old, new)
+  if api.nvim_buf_is_loaded(bufnr) then
+    pcall(api.nvim_buf_call, bufnr, function()
+      vim.cmd(('silent keepalt keepjumps lockmarks saveas! %s'):format(vim.fn.fnameescape(new)))
+    end)
+  else
+    local listed = vim.bo[bufnr].buflisted
+    vim.bo[vim.fn.bufadd(new)].buflisted = listed
+  end
+  for _, each in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_get_name(each) == old and #vim.fn.win_findbuf(each) == 0 then
+      pcall(api.nvim_buf_delete, each, { force = true })
+    end
+  end
+end
+
+--- Moves it.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param from string resolved
+---@param to string resolved
+---@return mcp-tools.Moved?
+---@return mcp-tools.Error? err
+function M.run(ctx, from, to)
+  local err = refusal(from, to)
+  if err then
+    return nil, err
+  end
+  local is_folder = (uv.fs_stat(from) or {}).type == 'directory'
+  local loaded
+  if not is_folder then
+    loaded = source.open(ctx, { path = from }) -- so that its server runs
+    if loaded then
+      target.clients(ctx, loaded.bufnr)
+    end
+  end
+  local moved = { plans = {} }
+  err = change_others(ctx, from, to, is_folder, moved)
+  err = err or refusal(from, to) or rename(from, to)
+  if err then
+    take_back(ctx, moved)
+    if loaded then
+      source.drop(loaded)
+    end
+    return nil, err
+  end
+  for _, each in ipairs(buffers_of(from)) do
+    follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
+  end
+  for _, client in ipairs(clients.of(nil)) do
+    if minds(client, 'didRename', from, is_folder) then
+      clients.notify(client, DID, params_of(from, to))
+    end
+  end
+  disk.tell_servers(from, DELETED)
+  disk.tell_servers(to, MADE)
+  if loaded and loaded.new then
+    source.drop(loaded)
+  end
+  return moved
+end
+
+--- What was moved and changed, as text.
+---@param ctx mcp-tools.Ctx
+---@param from string
+---@param to string
+---@param moved mcp-tools.Moved
+---@return string
+function M.told(ctx, from, to, moved)
+  local rows = { ('%s is now %s'):format(access.shown(from, ctx.root), access.shown(to, ctx.root)) }
+  for _, each in ipairs(moved.plans) do
+    local files = #each.plan.files
+    table.insert(rows, ('%d places in %d files changed (by %s)'):format(each.plan.count, files, each.name))
+    for i, file in ipairs(each.plan.files) do
+      local state = each.files[i].written and '' or ', open and not saved'
+      table.insert(rows, ('%s: %d%s'):format(file.path, #file.edits, state))
+    end
+  end
+  if #moved.plans == 0 then
+    table.insert(rows, 'no language server changed anything elsewhere')
+  end
+  return table.concat(rows, '\n')
+end
+
+return M

@@ -1,0 +1,80 @@
+--- What git knows of the project: its changes, its status, its revisions.
+---
+--- Receives: the root of the project, revisions as people write them.
+--- Sends: names and diffs; no text of files that are sensitive or outside the project.
+--- Does not know about: prompts, how git is kept from running other programs (editor/git/init.lua).
+
+local diff = require('mcp-tools.editor.git.diff')
+local git = require('mcp-tools.editor.git')
+local revision = require('mcp-tools.editor.git.revision')
+
+local M = {}
+
+--- Diffs beyond this fit no model's context.
+local MAX_DIFF = 256 * 1024
+
+--- Is it the name of a revision, and nothing that git would take for an option or a range of files?
+M.is_revision = revision.is_name
+
+---@class mcp-tools.Changes
+---@field diff string against the revision, staged or not
+---@field cut boolean
+---@field withheld string[] changed too, but not to be shown
+---@field untracked string[]
+
+--- What has changed since a revision. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param base string
+---@param path? string resolved; only this file or folder
+---@return mcp-tools.Changes?
+---@return string? fault
+function M.changes(ctx, base, path)
+  local commit, unknown = revision.commit(ctx, base)
+  if not commit then
+    return nil, unknown
+  end
+  local command = { 'diff', commit }
+  local found, fault = diff.files(ctx, command, path)
+  if not found then
+    return nil, fault
+  end
+  local text, cut = diff.text(ctx, command, found.files, MAX_DIFF)
+  if not text then
+    return nil, cut --[[@as string]]
+  end
+  local others = revision.ask(ctx, { 'ls-files', '-z', '--others', '--exclude-standard', '--', path })
+  return {
+    diff = text,
+    cut = cut or found.cut,
+    withheld = found.withheld,
+    untracked = revision.entries(others.stdout),
+  }
+end
+
+--- Branch, and the short status of every file. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@return string? text
+---@return string? fault
+function M.status(ctx)
+  local done = revision.ask(ctx, { 'status', '--short', '--branch', '--untracked-files=normal', '--', '.' }, 16 * 1024)
+  return done.ok and done.stdout or nil, done.fault
+end
+
+--- Completion of revisions: branches and tags.
+---@param ctx mcp-tools.Ctx
+---@param prefix string
+function M.complete_revision(ctx, prefix)
+  local args = { 'for-each-ref', '--format=%(refname:short)', '--sort=-committerdate' }
+  vim.list_extend(args, { 'refs/heads', 'refs/tags', 'refs/remotes' })
+  git.run(args, { ctx = ctx, cwd = ctx.root, limit = 64 * 1024 }, function(done)
+    local values = {}
+    for _, name in ipairs(vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })) do
+      if vim.startswith(name, prefix) and M.is_revision(name) then
+        table.insert(values, name)
+      end
+    end
+    ctx(values)
+  end)
+end
+
+return M

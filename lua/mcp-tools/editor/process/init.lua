@@ -1,0 +1,284 @@
+--- Child processes: run for a call, with a deadline and bounds, and ended together with all that they started.
+---
+--- Receives: a command as a list of arguments (never a shell's), a folder, bounds; a ctx whose end is theirs.
+--- Sends: how it ended and what it printed, to a callback on the main loop; on request also output as it comes.
+--- Does not know about: which program it is, what its output means, how groups of processes are ended.
+---
+---   process.run({ 'make', 'test' }, { ctx = ctx, cwd = ctx.root, timeout = 60000, keep = 'tail' }, function(result)
+---     ctx(result.stdout, result.fault)
+---   end)
+
+local check = require('mcp-tools.util.check')
+local log = require('mcp-tools.log')
+local output = require('mcp-tools.editor.process.output')
+local paths = require('mcp-tools.files.paths')
+local process_group = require('mcp-tools.editor.process.group')
+local project = require('mcp-tools.files.project')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+local TIMEOUT = 10000
+local MAX_STDOUT = 1024 * 1024
+--- Of stderr the end is kept: there stands what went wrong.
+local MAX_STDERR = 64 * 1024
+
+local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
+
+---@class mcp-tools.process.Opts
+---@field cwd string
+---@field ctx? mcp-tools.Ctx when its call ends, whatever the outcome, so does the program
+---@field timeout? integer ms until it is ended
+---@field limit? integer bytes of stdout that are kept
+---@field keep? 'head'|'tail' of stdout; 'head' (when left out) ends the program at the limit, 'tail' lets it go on
+---@field stdin? string what it reads; nothing when left out
+---@field env? table<string, string|false> on top of ours; false takes a variable out
+---@field on_output? fun(stream: 'stdout'|'stderr', text: string) bytes as they come; where they come faster than the
+---editor gets to them, the last `limit`
+
+---@class mcp-tools.process.Result
+---@field ok boolean it ended with 0, or was ended because its output had reached the limit
+---@field code integer? nil when it could not be run
+---@field signal integer?
+---@field ended_by 'timeout'|'limit'|'kill'|nil nil: by itself
+---@field quiet boolean it ended by itself with 1 and said nothing, as searches do that find nothing
+---@field stdout string bytes, not always UTF-8
+---@field stderr string
+---@field cut boolean there was more of stdout
+---@field fault string? one line: why it could not be run, or did not end well
+
+--- Ours without what is hidden.
+---@return table<string, string>
+function M.environment()
+  local env = vim.uv.os_environ()
+  for _, name in ipairs(HIDDEN) do
+    env[name] = nil
+  end
+  return env
+end
+
+--- PATH without the project's programs: without its folders, and without what depends on where one is.
+---@return string
+function M.search_path()
+  local root = project.root()
+  local folders = vim.tbl_filter(function(folder)
+    return folder:sub(1, 1) == '/' and not paths.inside((paths.resolve(folder)), root)
+  end, vim.split(vim.env.PATH or '', ':', { plain = true }))
+  return #folders > 0 and table.concat(folders, ':') or '/usr/bin:/bin'
+end
+
+---@param extra table<string, string|false>?
+---@return string[]
+local function environment(extra)
+  local env, list = M.environment(), {}
+  for name, value in pairs(extra or {}) do
+    env[name] = value or nil
+  end
+  for name, value in pairs(env) do
+    table.insert(list, name .. '=' .. value)
+  end
+  return list
+end
+
+--- Why a program need not be tried.
+---@param command string[]
+---@param cwd string
+---@return string?
+local function refused(command, cwd)
+  if table.concat(command):find('%z') then
+    return 'an argument has a NUL byte'
+  end
+  local stat = vim.uv.fs_stat(cwd)
+  if not stat or stat.type ~= 'directory' then
+    return ('there is no folder %s'):format(cwd)
+  end
+end
+
+--- Runs `fn` on the main loop; what it throws fails its call.
+---@param program string
+---@param ctx mcp-tools.Ctx?
+---@param fn fun()
+local function on_main_loop(program, ctx, fn)
+  vim.schedule(function()
+    local ok, thrown = xpcall(fn, function(value)
+      return { value = value, trace = debug.traceback(tostring(value), 2) }
+    end)
+    if ok then
+      return
+    elseif ctx and ctx.threw then
+      ctx.threw(ctx.call, thrown)
+    else
+      log.error('what came of %s could not be taken: %s', program, thrown.trace)
+    end
+  end)
+end
+
+---@param program string
+---@param group mcp-tools.process.Group
+---@param timeout integer
+---@param stderr string
+---@return string?
+local function fault_of(program, group, timeout, stderr)
+  local exit = group.exit
+  if group.ended_by == 'timeout' then
+    return ('%s did not end within %g s'):format(program, timeout / 1000)
+  elseif group.ended_by == 'kill' then
+    return ('%s was ended'):format(program)
+  elseif group.ended_by == 'limit' or (exit.code == 0 and exit.signal == 0) then
+    return nil
+  elseif exit.signal ~= 0 then
+    return ('%s was ended by signal %d'):format(program, exit.signal)
+  end
+  local said = vim.trim(stderr):match('[^\n]*')
+  return said ~= '' and (utf8.repair(said)) or ('%s ended with %d'):format(program, exit.code)
+end
+
+---@param group mcp-tools.process.Group
+---@param fault string?
+---@param stdout mcp-tools.process.Output
+---@param stderr string
+---@return mcp-tools.process.Result
+local function result_of(group, fault, stdout, stderr)
+  local exit, text = group.exit or {}, stdout:text()
+  return {
+    ok = fault == nil,
+    code = exit.code,
+    signal = exit.signal,
+    ended_by = group.ended_by,
+    quiet = exit.code == 1 and not group.ended_by and text == '' and stderr == '',
+    stdout = text,
+    stderr = stderr,
+    cut = stdout.cut,
+    fault = fault,
+  }
+end
+
+--- What a program that was not run came to.
+---@param fault string
+---@return mcp-tools.process.Result
+function M.not_run(fault)
+  return { ok = false, quiet = false, stdout = '', stderr = '', cut = false, fault = fault }
+end
+
+--- Hands output on as it comes.
+---@param opts mcp-tools.process.Opts
+---@param limit integer
+---@param soon fun(fn: fun())
+---@return fun(stream: 'stdout'|'stderr', data: string)
+local function teller(opts, limit, soon)
+  local news = { stdout = output.new(limit, 'tail'), stderr = output.new(MAX_STDERR, 'tail') }
+  local telling = false
+  return function(stream, data)
+    news[stream]:add(data)
+    if telling then
+      return
+    end
+    telling = true
+    soon(function()
+      telling = false
+      for name, new in pairs(news) do
+        local text = new:take()
+        if text ~= '' then
+          opts.on_output(name, text)
+        end
+      end
+    end)
+  end
+end
+
+--- What runs for each call that has not ended.
+---@type table<mcp-tools.Call, table<mcp-tools.process.Group, true>>
+local running = {}
+
+--- Has a call end a group with itself.
+---@param call mcp-tools.Call
+---@param group mcp-tools.process.Group
+local function bind(call, group)
+  if call:ended() then
+    return group:stop('kill')
+  elseif not running[call] then
+    running[call] = {}
+    call:on_end(function()
+      local groups = running[call]
+      running[call] = nil
+      for each in pairs(groups) do
+        each:stop('kill')
+      end
+    end)
+  end
+  running[call][group] = true
+end
+
+--- Runs a program. To be called on the main loop; there `cb` is called once, never before this returns, and not much
+--- later than a second after the timeout. `handle:kill()` ends the program with all that it started; `cb` follows.
+---@param command string[]
+---@param opts mcp-tools.process.Opts
+---@param cb fun(result: mcp-tools.process.Result)
+---@return { kill: fun(self) } handle
+function M.run(command, opts, cb)
+  check('command', command, 'table')
+  check('opts.cwd', opts.cwd, 'string')
+  check('cb', cb, 'callable')
+  local timeout, limit = opts.timeout or TIMEOUT, opts.limit or MAX_STDOUT
+  local kept = { stdout = output.new(limit, opts.keep), stderr = output.new(MAX_STDERR, 'tail') }
+  local function soon(fn)
+    on_main_loop(command[1], opts.ctx, fn)
+  end
+  local tell = opts.on_output and teller(opts, limit, soon)
+  local group, fault
+  fault = refused(command, opts.cwd)
+  if not fault then
+    group, fault = process_group.start({
+      command = command,
+      cwd = opts.cwd,
+      env = environment(opts.env),
+      timeout = timeout,
+      stdin = opts.stdin,
+      on_data = function(stream, data)
+        kept[stream]:add(data)
+        if tell then
+          tell(stream, data)
+        end
+        if kept.stdout.cut and opts.keep ~= 'tail' then
+          group:stop('limit')
+        end
+      end,
+      on_end = function()
+        local groups = opts.ctx and running[opts.ctx.call]
+        if groups then
+          groups[group] = nil
+        end
+        soon(function()
+          local stderr = kept.stderr:text()
+          cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept.stdout, stderr))
+        end)
+      end,
+    })
+  end
+  if not group then
+    soon(function()
+      cb(M.not_run(('%s cannot be run: %s'):format(command[1], fault)))
+    end)
+  elseif opts.ctx then
+    bind(opts.ctx.call, group)
+  end
+  return {
+    kill = function()
+      if group then
+        group:stop('kill')
+      end
+    end,
+  }
+end
+
+--- The same for coroutines of `run` handlers.
+---@param command string[]
+---@param opts mcp-tools.process.Opts with its ctx
+---@return mcp-tools.process.Result
+function M.await(command, opts)
+  return opts.ctx:await(function(done)
+    M.run(command, opts, done)
+  end)
+end
+
+return M

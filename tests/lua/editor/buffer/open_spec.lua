@@ -1,0 +1,88 @@
+local open = require('mcp-tools.editor.buffer.open')
+local project = require('editor_project')
+local t = require('helpers')
+
+local function load(path)
+  local result
+  open.load(path, function(...)
+    result = vim.F.pack_len(...)
+  end)
+  t.eq(nil, result)
+  t.wait(function()
+    return result
+  end)
+  return vim.F.unpack_len(result)
+end
+
+before_each(project.open)
+after_each(project.close)
+
+describe('a file that is loaded', function()
+  it('is in no window and in no list, and the person sees nothing', function()
+    local path = project.write('a.lua', 'return 1\n')
+    local win, buf, mode = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.fn.mode()
+    vim.cmd('messages clear')
+    vim.cmd('filetype on')
+    local bufnr, err, new = load(path)
+    vim.cmd('filetype off')
+    t.eq({ nil, true }, { err, new })
+    t.eq({ 'return 1' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ win, buf, mode }, { vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.fn.mode() })
+    t.eq({ {}, false, 'lua' }, { vim.fn.win_findbuf(bufnr), vim.bo[bufnr].buflisted, vim.bo[bufnr].filetype })
+    t.eq('', vim.fn.execute('messages'))
+    t.eq({ bufnr, nil, nil }, { load(path) })
+  end)
+
+  it('asks nothing about the swap file of another editor, and has its own once it is seen', function()
+    local path = project.write('a.txt', 'text\n')
+    vim.o.updatecount = 200
+    vim.o.directory = project.base
+    vim.go.swapfile = true
+    vim.cmd('silent edit ' .. path)
+    local swap = vim.fn.swapname('%')
+    t.ok(swap ~= '')
+    vim.cmd.preserve()
+    local bytes = vim.fn.readblob(swap)
+    vim.cmd('bwipeout!')
+    vim.fn.writefile(bytes, swap)
+    local asked = false
+    vim.api.nvim_create_autocmd('SwapExists', {
+      callback = function()
+        asked = true
+        vim.v.swapchoice = 'e'
+      end,
+    })
+    local bufnr = load(path)
+    t.eq({ false, '' }, { asked, vim.fn.swapname(bufnr) })
+    vim.fn.delete(swap)
+    vim.cmd('silent buffer ' .. bufnr)
+    t.ok(vim.fn.swapname(bufnr) ~= '')
+    vim.o.updatecount, vim.go.swapfile = 0, false
+  end)
+
+  it('is loaded whatever an autocommand says', function()
+    local path = project.write('a.txt', 'text\n')
+    vim.api.nvim_create_autocmd('BufReadPost', { command = 'throw "no"', once = true })
+    t.eq({ 'text' }, vim.api.nvim_buf_get_lines(t.ok((load(path))), 0, -1, false))
+  end)
+
+  it('is the one that was meant, a plain one, and not too large', function()
+    local before = #vim.api.nvim_list_bufs()
+    local path = project.write('a.txt', 'text\n')
+    assert(vim.uv.fs_symlink(path, project.root .. '/link.txt'))
+    local large = assert(io.open(project.root .. '/large.txt', 'wb'))
+    large:seek('set', open.MAX_BYTES)
+    large:write('x')
+    large:close()
+    for name, code in pairs({
+      ['none.txt'] = 'not_found',
+      ['.git'] = 'tool_error',
+      ['link.txt'] = 'access_denied',
+      ['large.txt'] = 'too_large',
+    }) do
+      local bufnr, err = load(project.root .. '/' .. name)
+      t.eq({ nil, code }, { bufnr, err.code })
+    end
+    t.eq(before, #vim.api.nvim_list_bufs())
+  end)
+end)

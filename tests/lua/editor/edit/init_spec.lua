@@ -1,0 +1,330 @@
+local baseline = require('mcp-tools.editor.edit.baseline')
+local edit = require('mcp-tools.editor.edit')
+local project = require('editor_project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function at(start_line, start_col, end_line, end_col, text)
+  return { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
+end
+
+--- Makes lines of a text.
+local function numbered(count)
+  local lines = {}
+  for i = 1, count do
+    lines[i] = 'line ' .. i
+  end
+  return lines
+end
+
+local function text_of(bufnr)
+  return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
+end
+
+local function disk_of(path)
+  local file = assert(io.open(path, 'rb'))
+  local bytes = file:read('*a')
+  file:close()
+  return bytes
+end
+
+local function open(name, lines)
+  local path = project.write(name, table.concat(lines, '\n') .. '\n')
+  vim.cmd('silent edit ' .. path)
+  return api.nvim_get_current_buf(), path
+end
+
+local function apply_all(items, opts)
+  local result
+  edit.apply_all(items, opts, function(...)
+    result = vim.F.pack_len(...)
+  end)
+  t.wait(function()
+    return result
+  end)
+  return vim.F.unpack_len(result)
+end
+
+--- What `User McpToolsEdit` says while `fn` runs.
+local function events(fn)
+  local list = {}
+  local id = api.nvim_create_autocmd('User', {
+    pattern = 'McpToolsEdit',
+    callback = function(args)
+      table.insert(list, args.data)
+    end,
+  })
+  fn()
+  api.nvim_del_autocmd(id)
+  return list
+end
+
+local function ctx()
+  local Call, Ctx = require('mcp-tools.call.call'), require('mcp-tools.call.ctx')
+  local call = Call.new({ id = 'c', name = 'some_tool', host = 'mcp', session = 's', client = { name = 'claude' } })
+  return Ctx.new(call, function() end)
+end
+
+before_each(project.open)
+after_each(project.close)
+
+describe('an edit', function()
+  it('is one undo block, also right after another one and in the middle of typing', function()
+    local bufnr = open('a.txt', { 'one', 'two', 'three' })
+    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'zero' })
+    t.ok(edit.apply(bufnr, { at(0, 0, 0, 4, 'ZERO'), at(3, 0, 3, 5, 'THREE') }))
+    t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'ONE') }))
+    api.nvim_buf_set_lines(bufnr, -1, -1, false, { 'end' })
+    local seen = {}
+    for i = 1, 4 do
+      vim.cmd('silent undo')
+      seen[i] = text_of(bufnr)
+    end
+    t.eq({ 'ZERO\nONE\ntwo\nTHREE', 'ZERO\none\ntwo\nTHREE', 'zero\none\ntwo\nthree', 'one\ntwo\nthree' }, seen)
+  end)
+
+  it('leaves marks, extmarks, folds, cursors and views with their text', function()
+    local bufnr = open('a.txt', numbered(200))
+    vim.wo.foldmethod = 'manual'
+    vim.cmd('120,130fold')
+    api.nvim_buf_set_mark(bufnr, 'a', 100, 2, {})
+    local ns = api.nvim_create_namespace('test')
+    local mark = api.nvim_buf_set_extmark(bufnr, ns, 149, 2, { end_row = 149, end_col = 4 })
+    vim.cmd.split()
+    api.nvim_win_set_cursor(0, { 100, 3 })
+    vim.cmd('normal! zt')
+    vim.cmd.wincmd('w')
+    api.nvim_win_set_cursor(0, { 60, 2 })
+    vim.cmd('normal! zt')
+    local before = {}
+    for i, win in ipairs(api.nvim_list_wins()) do
+      before[i] = api.nvim_win_call(win, vim.fn.winsaveview)
+    end
+    local new = numbered(200)
+    new[10] = 'LINE 10'
+    table.insert(new, 20, 'a new one')
+    table.insert(new, 20, 'and another')
+    new[160] = 'changed'
+    local result = t.ok(edit.apply(bufnr, { at(0, 0, 200, 0, table.concat(new, '\n') .. '\n') }))
+    t.eq(table.concat(new, '\n'), text_of(bufnr))
+    for i, win in ipairs(api.nvim_list_wins()) do
+      local view = api.nvim_win_call(win, vim.fn.winsaveview)
+      t.eq({ before[i].lnum + 2, before[i].topline + 2, before[i].col }, { view.lnum, view.topline, view.col })
+    end
+    t.eq({ 102, 2 }, api.nvim_buf_get_mark(bufnr, 'a'))
+    t.eq({ 151, 2 }, api.nvim_buf_get_extmark_by_id(bufnr, ns, mark, {}))
+    t.eq({ 122, 132 }, { vim.fn.foldclosed(125), vim.fn.foldclosedend(125) })
+    t.eq({
+      { line = 10, removed = 1, added = 1 },
+      { line = 20, removed = 0, added = 2 },
+      { line = 160, removed = 1, added = 1 },
+    }, result.hunks)
+  end)
+
+  it('works in a buffer that has changes and is in no window, and does not write it', function()
+    local bufnr, path = open('a.txt', { 'one', 'two' })
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    vim.o.hidden = true
+    vim.cmd.enew()
+    local result = t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }))
+    t.eq({ 'mine\nTWO', 'one\ntwo\n', true }, { text_of(bufnr), disk_of(path), vim.bo[bufnr].modified })
+    t.eq(api.nvim_buf_get_changedtick(bufnr), result.changedtick)
+  end)
+
+  it('keeps the line breaks of the file', function()
+    local path = project.write('a.txt', 'one\r\ntwo\r\n')
+    vim.cmd('silent edit ' .. path)
+    t.ok(edit.apply(0, { at(0, 0, 1, 0, '1\r\n1b\r\n') }))
+    vim.cmd('silent write')
+    t.eq('1\r\n1b\r\ntwo\r\n', disk_of(path))
+  end)
+
+  it('that changes nothing leaves no trace', function()
+    local bufnr = open('a.txt', { 'one', 'two' })
+    local tick, seq = api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur
+    local told = events(function()
+      t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks)
+    end)
+    t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, told })
+    t.eq(false, vim.bo[bufnr].modified)
+  end)
+
+  it('is refused with the reason, and nothing is changed', function()
+    local bufnr = open('a.txt', { 'one', 'two' })
+    local tick = api.nvim_buf_get_changedtick(bufnr)
+    local function refused(code, text, opts, edits)
+      local result, err = edit.apply(bufnr, edits or { at(0, 0, 0, 1, 'x') }, opts)
+      t.eq({ nil, code }, { result, err.code })
+      t.matches(text, err.message)
+    end
+    refused('stale', 'changedtick 1, now ' .. tick, { changedtick = 1 })
+    refused('validation_error', 'overlaps', nil, { at(0, 0, 0, 2, 'x'), at(0, 1, 0, 3, 'y') })
+    vim.bo.modifiable = false
+    refused('tool_error', 'not modifiable')
+    vim.bo.modifiable, vim.bo.readonly = true, true
+    refused('tool_error', 'read%-only')
+    vim.bo.readonly = false
+    t.eq({ 'one\ntwo', tick }, { text_of(bufnr), api.nvim_buf_get_changedtick(bufnr) })
+    vim.cmd('bwipeout!')
+    refused('not_found', 'no loaded buffer')
+  end)
+
+  it('is all or nothing, also when the editor refuses it half way', function()
+    local bufnr = open('a.txt', { 'one', 'two', 'three' })
+    local view, seq = vim.fn.winsaveview(), vim.fn.undotree().seq_cur
+    local count = 0
+    api.nvim_buf_attach(bufnr, false, {
+      on_lines = function()
+        count = count + 1
+        vim.bo[bufnr].modifiable = count ~= 1
+        return count > 1
+      end,
+    })
+    local result, err = edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE'), at(2, 0, 2, 5, 'THREE') })
+    t.eq({ nil, 'busy' }, { result, err.code })
+    t.eq({ 'one\ntwo\nthree', false }, { text_of(bufnr), vim.bo[bufnr].modified })
+    t.eq({ view, seq }, { vim.fn.winsaveview(), vim.fn.undotree().seq_cur })
+  end)
+
+  it('is told to others, whose failure does not matter', function()
+    local bufnr, path = open('a.txt', { 'one', 'two' })
+    local told = events(function()
+      t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() }))
+    end)
+    t.eq({
+      {
+        path = path,
+        bufnr = bufnr,
+        tool = 'some_tool',
+        client = { name = 'claude' },
+        hunks = { { line = 2, removed = 0, added = 1 } },
+      },
+    }, told)
+    local id = api.nvim_create_autocmd('User', { pattern = 'McpToolsEdit', command = 'throw "no"' })
+    t.ok(edit.apply(bufnr, { at(0, 0, 0, 0, 'x') }))
+    api.nvim_del_autocmd(id)
+  end)
+
+  it('leaves the text of before the session to be compared with', function()
+    local bufnr = open('a.txt', { 'one', 'two' })
+    t.eq(nil, baseline.of('s', bufnr))
+    t.ok(edit.apply(bufnr, { at(0, 0, 0, 3, 'ONE') }, { ctx = ctx() }))
+    t.ok(edit.apply(bufnr, { at(1, 0, 1, 3, 'TWO') }, { ctx = ctx() }))
+    t.eq({ 'one', 'two' }, baseline.of('s', bufnr))
+    t.eq(nil, baseline.of('another', bufnr))
+    vim.cmd('bwipeout!')
+    t.eq(nil, baseline.of('s', bufnr))
+  end)
+end)
+
+describe('a preview of an edit', function()
+  it('is a unified diff, and changes nothing', function()
+    local bufnr = open('a.txt', numbered(20))
+    local tick = api.nvim_buf_get_changedtick(bufnr)
+    local text = edit.preview(bufnr, { at(9, 0, 9, 4, 'LINE') }, { root = project.root, context = 1 })
+    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -9,3 +9,3 @@\n line 9\n-line 10\n+LINE 10\n line 11\n', text)
+    t.eq(tick, api.nvim_buf_get_changedtick(bufnr))
+    t.eq('', edit.preview(bufnr, {}))
+    local _, err = edit.preview(bufnr, {}, { changedtick = 1 })
+    t.eq('stale', err.code)
+  end)
+end)
+
+describe('edits of several files', function()
+  local a, b, path_a, path_b
+
+  local function both(text)
+    return {
+      { bufnr = a, edits = { at(0, 0, 0, 3, text) } },
+      { path = path_b, edits = { at(1, 0, 1, 3, text) } },
+    }
+  end
+
+  before_each(function()
+    path_b = project.write('b.txt', 'one\ntwo\n')
+    a, path_a = open('a.txt', { 'one', 'two' })
+    b = nil
+  end)
+
+  it('leave open files unsaved, and write those that were not open', function()
+    local told
+    told = events(function()
+      local files = t.ok((apply_all(both('X'))))
+      b = files[2].bufnr
+      t.eq({ false, true }, { files[1].written, files[2].written })
+    end)
+    t.eq({ 'X\ntwo', 'one\ntwo\n', true }, { text_of(a), disk_of(path_a), vim.bo[a].modified })
+    t.eq({ 'one\nX', 'one\nX\n', false }, { text_of(b), disk_of(path_b), vim.bo[b].modified })
+    t.eq({ {}, false }, { vim.fn.win_findbuf(b), vim.bo[b].buflisted })
+    t.eq({ path_a, path_b }, { told[1].path, told[2].path })
+    t.eq(true, t.ok((apply_all({ { bufnr = a, edits = { at(0, 0, 0, 1, 'Y') } } }, { write = true })))[1].written)
+    t.eq('Y\ntwo\n', disk_of(path_a))
+  end)
+
+  it('are taken back when one cannot be made', function()
+    local buffers, view = #api.nvim_list_bufs(), vim.fn.winsaveview()
+    local told = events(function()
+      local items = both('X')
+      items[2].edits[1].end_col = 99
+      local files, err = apply_all(items)
+      t.eq({ nil, 'validation_error' }, { files, err.code })
+    end)
+    t.eq({}, told)
+    t.eq({ 'one\ntwo', false, view }, { text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
+    t.eq({ 'one\ntwo\n', buffers }, { disk_of(path_b), #api.nvim_list_bufs() })
+  end)
+
+  it('are taken back when one cannot be written, those written before included', function()
+    local blocked = project.write('sub/c.txt', 'one\n')
+    api.nvim_create_autocmd('BufWritePre', { pattern = '*/c.txt', command = 'throw "no"', once = true })
+    local items = both('X')
+    table.insert(items, { path = blocked, edits = { at(0, 0, 0, 3, 'X') } })
+    local files, err = apply_all(items, { write = true })
+    t.eq({ nil, 'tool_error' }, { files, err.code })
+    t.matches('c.txt was not written: .*no', err.message)
+    t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\n' }, { disk_of(path_a), disk_of(path_b), disk_of(blocked) })
+    t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
+  end)
+
+  it('do not write over what others wrote, whether all are to be written or one', function()
+    api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
+    project.write('a.txt', 'others\ntwo\n')
+    for _, one in ipairs({ true, false }) do
+      local item = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
+      local files, err = apply_all({ item }, { write = not one or nil })
+      t.eq({ nil, 'stale' }, { files, err and err.code })
+    end
+    t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), disk_of(path_a) })
+  end)
+
+  it('are stale when a file has changed on the disk', function()
+    project.write('a.txt', 'others\ntwo\n')
+    local files, err = apply_all(both('X'))
+    t.eq({ nil, 'stale' }, { files, err.code })
+    t.eq({ 'others\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
+    local tick = api.nvim_buf_get_changedtick(a)
+    project.write('a.txt', 'others again\ntwo\n')
+    local items = both('X')
+    items[1].changedtick = tick
+    files, err = apply_all(items)
+    t.eq({ nil, 'stale' }, { files, err.code })
+    vim.api.nvim_buf_set_lines(a, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'theirs\n')
+    files, err = apply_all(both('X'), { write = true })
+    t.eq({ nil, 'stale' }, { files, err.code })
+    t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), disk_of(path_a), disk_of(path_b) })
+  end)
+
+  it('are refused when a file is named twice, or is not there, or the call is over', function()
+    local items = both('X')
+    items[3] = { path = path_a, edits = {} }
+    t.eq('validation_error', select(2, apply_all(items)).code)
+    items[3].path = project.root .. '/none.txt'
+    t.eq('not_found', select(2, apply_all(items)).code)
+    local over = ctx()
+    over.call:cancel('test')
+    t.eq('cancelled', select(2, apply_all(both('X'), { ctx = over })).code)
+    t.eq({ 'one\ntwo', 'one\ntwo\n' }, { text_of(a), disk_of(path_b) })
+  end)
+end)

@@ -2,7 +2,7 @@
 ---
 --- Receives: what to look for, as plain text.
 --- Sends: lines that hold it; nothing of sensitive files.
---- Does not know about: prompts. Uses ripgrep, which reads no configuration then, else git by way of editor/git/init.lua.
+--- Does not know about: prompts. Uses ripgrep, which reads no configuration then, else git by way of editor/git.
 
 local access = require('mcp-tools.files.access')
 local git = require('mcp-tools.editor.git')

@@ -5,7 +5,7 @@
 --- Does not know about: where the window is.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local keys_to = require('mcp-tools.ui.keys_to')
+local keys_to = require('mcp-tools.ui.float.keys_to')
 
 local api = vim.api
 

@@ -5,7 +5,7 @@
 --- are always among the first rows; what was cut of it stands whole at the end.
 --- Does not know about: windows and keys.
 
-local Page = require('mcp-tools.ui.approval.page')
+local Page = require('mcp-tools.ui.float.page')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')

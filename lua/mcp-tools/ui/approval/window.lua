@@ -6,7 +6,7 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local frame = require('mcp-tools.ui.approval.frame')
-local place = require('mcp-tools.ui.approval.place')
+local place = require('mcp-tools.ui.float.place')
 local sanitize = require('mcp-tools.util.sanitize')
 local text = require('mcp-tools.ui.approval.text')
 

@@ -11,7 +11,7 @@ local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local way_back = require('mcp-tools.ui.interview.way_back')
+local way_back = require('mcp-tools.ui.float.way_back')
 
 local api, uv = vim.api, vim.uv
 

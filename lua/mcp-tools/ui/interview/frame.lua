@@ -4,8 +4,8 @@
 --- Sends: titles and footer, as `nvim_open_win` takes them.
 --- Does not know about: windows.
 
-local Page = require('mcp-tools.ui.approval.page')
-local keys_to = require('mcp-tools.ui.keys_to')
+local Page = require('mcp-tools.ui.float.page')
+local keys_to = require('mcp-tools.ui.float.keys_to')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}

@@ -4,11 +4,11 @@
 --- Sends: windows that are not entered; the choice at the cursor; text as it is typed.
 --- Does not know about: when they are to be there, what a key means.
 
-local Page = require('mcp-tools.ui.approval.page')
+local Page = require('mcp-tools.ui.float.page')
 local frame = require('mcp-tools.ui.interview.frame')
-local place = require('mcp-tools.ui.approval.place')
+local place = require('mcp-tools.ui.float.place')
 local sanitize = require('mcp-tools.util.sanitize')
-local way_back = require('mcp-tools.ui.interview.way_back')
+local way_back = require('mcp-tools.ui.float.way_back')
 
 local api = vim.api
 

@@ -274,6 +274,45 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         assert error_of(await ended(call))["code"] == "access_denied"
 
 
+async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
+    """Who goes to the window while typing has its keys there, in another size as well, and types on afterwards."""
+    await screen.nvim.lua("vim.keymap.set('i', '<F6>', '<Plug>(mcp-tools-approval-focus)')")
+    async with connect(bridge, "sessions") as client:
+        await screen.type("ihello ")
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("may this run?")
+        await looked_at(screen)
+        await screen.press("F6")
+        await screen.shows("y once", "n deny")
+        await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'n'")
+        await screen.tmux("resize-window", "-x", "70", "-y", "20")
+        await screen.nvim.wait_for("return vim.o.columns == 70 and vim.b.mcp_tools_approval ~= nil")
+        await screen.shows("y once", "n deny")
+        await screen.type("y")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.hides("may this run?")
+        await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
+        await screen.type("you")
+        await screen.shows("hello you")
+
+
+@pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
+async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
+    """The window is entered, answered and left, whatever an autocommand of the person's throws."""
+    await screen.nvim.lua(
+        "vim.api.nvim_create_autocmd(..., { callback = function() error('of the person') end })", event
+    )
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
+        await screen.shows("may this run?")
+        await looked_at(screen)
+        await screen.command("McpTools approve look")
+        await screen.shows("y once", "n deny")
+        await screen.type("y")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 1")
+
+
 @pytest.mark.slow
 async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
     """The window follows to another tab page and size, and comes in a terminal and over the command line."""

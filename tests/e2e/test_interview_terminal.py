@@ -204,6 +204,26 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
         assert await answers(call) == ["text so far!"]
 
 
+async def test_it_makes_way(screen: Terminal, bridge: Bridge) -> None:
+    """What is opened while it is there is seen beside it."""
+    await screen.nvim.lua("""
+      mcp_tools.register({ name = 'poem', description = 'x', annotations = { read_only = true },
+        execute = function(ctx) ctx('roses are red\\nviolets are blue') end })
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'the text' })
+    """)
+    async with connect(bridge, "sessions") as client:
+        call = asked(client, COLOUR)
+        await screen.shows("Which colour?", "<F5> to answer")
+        await screen.command("McpTools call poem")
+        await screen.shows("the text", "Which colour?", "roses are red ", "violets are blue ", "done in")
+        await screen.command("only")
+        await screen.nvim.wait_for("return #vim.api.nvim_list_wins() == 3")
+        await screen.press("F5")
+        await screen.shows("<CR> done")
+        await screen.press("Enter")
+        assert len(await answers(call)) == 1
+
+
 async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
     """Who types in a terminal of the editor, where the agent may run, is there again when all is answered."""
     async with connect(bridge, "sessions") as client:

@@ -6,18 +6,11 @@
 
 local choices_of = require('mcp-tools.ui.approval.choices')
 local keys_to = require('mcp-tools.ui.float.keys_to')
+local style = require('mcp-tools.ui.approval.style')
 
 local api = vim.api
 
 local M = {}
-
---- A part of the frame, on the background of the text.
----@param text string
----@param name string of its colour
----@return table
-local function chunk(text, name)
-  return { text, { 'McpToolsApproval', 'McpToolsApproval' .. name } }
-end
 
 --- The ways to answer, the quickest first; each a text with the bytes of its keys.
 ---@param question mcp-tools.Question
@@ -41,24 +34,19 @@ end
 
 --- The footer: the keys where they work, else the ways to answer.
 ---@param question mcp-tools.Question
----@param window integer? none yet
+---@param window integer its
 ---@param width integer
 ---@return table[] chunks
 function M.footer(question, window, width)
   local list
-  if window and api.nvim_get_current_win() == window then
+  if api.nvim_get_current_win() == window then
     list = vim.tbl_map(function(choice)
       return { choice.key, choice.text }
     end, choices_of(question))
   else
-    list = ways(question, window or -1)
+    list = ways(question, window)
   end
-  local chunks = {}
-  for _, part in ipairs(keys_to.fitting(list, width)) do
-    table.insert(chunks, chunk((' %s '):format(part[1]), 'Key'))
-    table.insert(chunks, chunk(part[2] .. ' ', ''))
-  end
-  return chunks
+  return style:keys(list, width)
 end
 
 --- The title.
@@ -67,14 +55,11 @@ end
 ---@return table[] chunks
 function M.title(question, below)
   local why_not = question.why_not
-  local chunks = { chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Cut' or 'Heading') }
+  local chunks = { style:chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Cut' or 'Heading') }
   if question.open > 1 then
-    table.insert(chunks, chunk(('1 of %d '):format(question.open), 'Heading'))
+    table.insert(chunks, style:chunk(('1 of %d '):format(question.open), 'Heading'))
   end
-  if below > 0 then
-    table.insert(chunks, chunk(('… %d more line%s '):format(below, below == 1 and '' or 's'), 'Cut'))
-  end
-  return chunks
+  return style:with_more(chunks, below)
 end
 
 return M

@@ -54,20 +54,4 @@ function M.is_next(window)
   return false
 end
 
---- Of parts for one line, those that fit.
----@param list { [1]: string, [2]: string }[] keys, and what they do
----@param width integer
----@return { [1]: string, [2]: string }[]
-function M.fitting(list, width)
-  local used, kept = 0, {}
-  for _, part in ipairs(list) do
-    local cells = api.nvim_strwidth(part[1] .. part[2]) + 3
-    if used + cells <= width then
-      used = used + cells
-      table.insert(kept, part)
-    end
-  end
-  return kept
-end
-
 return M

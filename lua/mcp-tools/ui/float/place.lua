@@ -10,8 +10,9 @@ local M = {}
 
 --- Of the screen; the person goes on working in the rest.
 local SHARE = 0.6
---- Rows of the frame.
+--- Rows of the frame of a window.
 local FRAME = 2
+M.FRAME = FRAME
 --- Rows that hold what is asked; lower it is not made.
 local LEAST = 8
 --- The line that the cursor is in counts for more than any other window.

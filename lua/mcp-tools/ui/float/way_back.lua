@@ -1,8 +1,8 @@
---- The way back out of the windows of an interview, to the text or terminal that the person came from.
+--- The way back out of floating windows of ours, to the text or terminal that the person came from.
 ---
 --- Receives: that they leave another window, that they ask for ours.
 --- Sends: the cursor back where it was, typing if they were.
---- Does not know about: interviews.
+--- Does not know about: what the windows show.
 
 local log = require('mcp-tools.log')
 
@@ -10,16 +10,42 @@ local api = vim.api
 
 local M = {}
 
----@type integer? where the person was before they went into our windows
-local outside
----@type { mode: string, cursor: integer[] }? what they did there when they asked for ours
-local before
+---@class mcp-tools.WayBack
+---@field outside integer? where the person was before they went into our windows
+---@field before { mode: string, cursor: integer[] }? what they did there when they asked for ours
+local WayBack = {}
+WayBack.__index = WayBack
+
+--- Makes one, for windows that stand together.
+---@return mcp-tools.WayBack
+function M.new()
+  return setmetatable({}, WayBack)
+end
+
+--- Enters a window, also when an autocommand of the person's throws at that, which would keep the cursor where it is.
+---@param window integer
+function M.enter(window)
+  local ok, thrown = pcall(api.nvim_set_current_win, window)
+  if ok then
+    return
+  end
+  log.warn('an autocommand failed when a window of ours was entered or left: %s', tostring(thrown))
+  if api.nvim_get_current_win() ~= window then
+    local ignored = vim.o.eventignore
+    vim.o.eventignore = 'all'
+    ok, thrown = pcall(api.nvim_set_current_win, window)
+    vim.o.eventignore = ignored
+    if not ok then
+      error(thrown, 0)
+    end
+  end
+end
 
 --- Goes on with what the person did when they came: typing, in a text or in a terminal. Keys that they have typed since
 --- are to go there, so that there is no moment in which they would be commands.
 ---@param was { mode: string, cursor: integer[] }?
 local function resume(was)
-  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in the field, still
+  local typing = api.nvim_get_mode().mode:sub(1, 1) == 'i' -- in a field of ours, still
   local is_terminal = vim.bo.buftype == 'terminal'
   if was and was.mode == 't' and is_terminal then
     if typing then
@@ -38,44 +64,40 @@ local function resume(was)
 end
 
 --- A window that is not ours is left.
-function M.left()
-  outside = api.nvim_get_current_win()
+function WayBack:left()
+  self.outside = api.nvim_get_current_win()
+end
+
+--- One that is not ours is entered, without us: what the person did before they came is over.
+function WayBack:returned()
+  self.before = nil
 end
 
 --- The person asks for ours.
-function M.remember()
-  outside = api.nvim_get_current_win()
-  before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
+function WayBack:remember()
+  self.outside = api.nvim_get_current_win()
+  self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
 end
 
---- Enters a window, also when an autocommand of the person's throws at that, which would keep the cursor where it is.
----@param window integer
-function M.enter(window)
-  local ok, thrown = pcall(api.nvim_set_current_win, window)
-  if ok then
-    return
-  end
-  log.warn('an autocommand failed when an interview was entered or left: %s', tostring(thrown))
-  if api.nvim_get_current_win() ~= window then
-    local ignored = vim.o.eventignore
-    vim.o.eventignore = 'all'
-    ok, thrown = pcall(api.nvim_set_current_win, window)
-    vim.o.eventignore = ignored
-    if not ok then
-      error(thrown, 0)
-    end
-  end
+--- Where to go when the window that they came from is gone: where they were before, or any text of this tab page.
+---@return integer window
+local function elsewhere()
+  local last = vim.fn.win_getid(vim.fn.winnr('#'))
+  local texts = vim.tbl_filter(function(window)
+    return api.nvim_win_get_config(window).relative == ''
+  end, api.nvim_tabpage_list_wins(0))
+  return vim.list_contains(texts, last) and last or texts[1]
 end
 
 --- Goes back.
-function M.go()
-  local was = before
-  before = nil
-  if outside and api.nvim_win_is_valid(outside) then
-    M.enter(outside)
+function WayBack:go()
+  local was = self.before
+  self.before = nil
+  if self.outside and api.nvim_win_is_valid(self.outside) then
+    M.enter(self.outside)
   else
     was = nil
-    M.enter(vim.fn.win_getid(vim.fn.winnr('#')))
+    M.enter(elsewhere())
   end
   resume(was)
 end

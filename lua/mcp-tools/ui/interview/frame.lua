@@ -7,18 +7,11 @@
 local Page = require('mcp-tools.ui.float.page')
 local keys_to = require('mcp-tools.ui.float.keys_to')
 local sanitize = require('mcp-tools.util.sanitize')
+local style = require('mcp-tools.ui.interview.style')
 
 local M = {}
 
 local MAX_NAME = 40
-
---- A part of the frame, on the background of the text.
----@param text string
----@param name string of its colour
----@return table
-local function chunk(text, name)
-  return { text, { 'McpToolsInterview', 'McpToolsInterview' .. name } }
-end
 
 --- The title of the question.
 ---@param interview mcp-tools.Interview
@@ -28,20 +21,17 @@ function M.title(interview, below)
   local answers = interview.answers
   local count = #answers.questions
   local from = Page.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
-  local chunks = { chunk((' %s asks '):format(from), 'Heading') }
+  local chunks = { style:chunk((' %s asks '):format(from), 'Heading') }
   if interview.why_not then
-    chunks = { chunk((' %s '):format(interview.why_not), 'Cut') }
+    chunks = { style:chunk((' %s '):format(interview.why_not), 'Cut') }
   end
   if count > 1 then
-    table.insert(chunks, chunk(('%d of %d '):format(answers.at, count), 'Heading'))
+    table.insert(chunks, style:chunk(('%d of %d '):format(answers.at, count), 'Heading'))
   end
   if interview.waiting > 0 then
-    table.insert(chunks, chunk(('(%d more wait) '):format(interview.waiting), ''))
+    table.insert(chunks, style:chunk(('(%d more wait) '):format(interview.waiting), ''))
   end
-  if below > 0 then
-    table.insert(chunks, chunk(('… %d more line%s '):format(below, below == 1 and '' or 's'), 'Cut'))
-  end
-  return chunks
+  return style:with_more(chunks, below)
 end
 
 --- The title of the field below it.
@@ -50,13 +40,13 @@ end
 function M.field(interview)
   local question = interview.answers:current()
   local text = #question.choices == 0 and 'your answer' or question.multiselect and 'and also' or 'or something else'
-  return { chunk((' %s '):format(text), 'Heading') }
+  return { style:chunk((' %s '):format(text), 'Heading') }
 end
 
 --- The footer.
 ---@param interview mcp-tools.Interview
 ---@param place 'question'|'field'|nil where the cursor is
----@param window integer? the first of its windows
+---@param window integer the first of its windows
 ---@param width integer
 ---@return table[] chunks
 function M.footer(interview, place, window, width)
@@ -79,14 +69,9 @@ function M.footer(interview, place, window, width)
     local lead, map_mode = keys_to.lead()
     local lhs = keys_to.mapped(map_mode, 'answer')
     table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
-    table.insert(list, window and keys_to.is_next(window) and { lead .. 'CTRL-W w', 'likewise' } or nil)
+    table.insert(list, keys_to.is_next(window) and { lead .. 'CTRL-W w', 'likewise' } or nil)
   end
-  local chunks = {}
-  for _, part in ipairs(keys_to.fitting(list, width)) do
-    table.insert(chunks, chunk((' %s '):format(part[1]), 'Key'))
-    table.insert(chunks, chunk(part[2] .. ' ', ''))
-  end
-  return chunks
+  return style:keys(list, width)
 end
 
 return M

@@ -1,6 +1,8 @@
---- A call that the person makes by hand, in the window at the bottom: what it does while it runs, then what it gave, as
---- its client would get it. Receives events of the call, and hints on what was typed. Sends lines; the cursor stays.
---- Does not know about how calls run.
+--- View of a call that the person makes by hand (`:McpTools call`), in the window at the bottom.
+---
+--- Receives: events of the call; hints on what was typed.
+--- Sends: lines, what it does while it runs, then what it gave, as its client would get it; the cursor stays.
+--- Does not know about: how calls run.
 
 local json = require('mcp-tools.util.json')
 local json_pretty = require('mcp-tools.util.json_pretty')

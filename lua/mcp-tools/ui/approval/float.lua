@@ -26,7 +26,7 @@ local function answer(shown, choice)
 end
 
 ---@param question mcp-tools.Question
----@return table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
+---@return mcp-tools.FloatKeys
 local function keys_of(question)
   local keys = {}
   for _, choice in ipairs(choices_of(question)) do

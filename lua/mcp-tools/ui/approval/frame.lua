@@ -1,4 +1,4 @@
---- What the frame of the approval window says: how to answer from where the person is, and how much there is to read.
+--- Frame of the approval window: how to answer from where the person is, and how much there is to read.
 ---
 --- Receives: a question, whether its window has the cursor, how many rows are below.
 --- Sends: title and footer, as `nvim_open_win` takes them.

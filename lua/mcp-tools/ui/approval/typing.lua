@@ -1,8 +1,8 @@
---- Typing: since when the person types a command.
+--- The command line of the editor: since when the person has been typing a command.
 ---
---- Receives: nothing.
---- Sends: since when the person types a command: they may mean the question that they saw when they began, not the one
---- that is there when they press Enter.
+--- Receives: that a command line is entered.
+--- Sends: whether the command now run was begun before a moment: it may mean the question that was there when it was
+--- begun, not the one that is there when Enter is pressed.
 --- Does not know about: questions.
 
 local M = {}

@@ -21,7 +21,7 @@ local Window = float.kind({ style = style, zindex = 60, max_width = 100 })
 
 --- Opens it.
 ---@param question mcp-tools.Question
----@param keys table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
+---@param keys mcp-tools.FloatKeys
 ---@param opened integer? window that is not to be hidden
 ---@return mcp-tools.ApprovalWindow
 function M.open(question, keys, opened)

@@ -245,7 +245,7 @@ function Keeper:focus()
 end
 
 --- What a key of its window does; nothing as long as it may have been meant for the text.
----@param fn fun(shown: mcp-tools.Float, ...)
+---@param fn fun(shown: any, ...) gets the window
 ---@param ... any
 ---@return fun()
 function Keeper:key(fn, ...)

@@ -16,6 +16,9 @@ local M = {}
 
 local MIN_WIDTH = 20
 
+--- Keys of a buffer: key → modes, what it does, description.
+---@alias mcp-tools.FloatKeys table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
+
 --- What is said about a kind once.
 ---@class mcp-tools.FloatKind
 ---@field style mcp-tools.FloatStyle
@@ -51,7 +54,7 @@ end
 --- Makes a buffer for one of its windows.
 ---@param name string of a variable of the buffer, by which others know whose it is
 ---@param value any
----@param keys table<string, { [1]: string|string[], [2]: fun(), [3]: string }> key → modes, what it does, description
+---@param keys mcp-tools.FloatKeys
 ---@return integer buffer
 function M.buffer(name, value, keys)
   local buffer = api.nvim_create_buf(false, true)

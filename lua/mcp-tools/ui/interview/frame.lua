@@ -1,4 +1,4 @@
---- What the frames of an interview say: who asks and how far it is, and the keys that do something where the cursor is.
+--- Frames of an interview: who asks and how far it is, and the keys that do something where the cursor is.
 ---
 --- Receives: an interview, where the cursor is.
 --- Sends: titles and footer, as `nvim_open_win` takes them.

@@ -58,9 +58,9 @@ local function page_of(answers, width)
   return page, choice_at
 end
 
----@class mcp-tools.InterviewKeys what keys do, by buffer: key → modes, action, description
----@field question table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
----@field field table<string, { [1]: string|string[], [2]: fun(), [3]: string }>
+---@class mcp-tools.InterviewKeys
+---@field question mcp-tools.FloatKeys
+---@field field mcp-tools.FloatKeys
 
 --- Opens them.
 ---@param interview mcp-tools.Interview

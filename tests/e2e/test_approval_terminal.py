@@ -275,7 +275,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
 
 
 async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
-    """Who goes to the window while typing has its keys there, in another size as well, and types on afterwards."""
+    """Who goes to the window while typing has its keys there, in any size, and types on afterwards."""
     await screen.nvim.lua("vim.keymap.set('i', '<F6>', '<Plug>(mcp-tools-approval-focus)')")
     async with connect(bridge, "sessions") as client:
         await screen.type("ihello ")
@@ -294,6 +294,20 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
         await screen.type("you")
         await screen.shows("hello you")
+
+        call = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
+        await screen.shows("n: 2")
+        await looked_at(screen)
+        await screen.press("F6")
+        await screen.shows("y once", "n deny")
+        await screen.press("C-w", "w")
+        await screen.shows("CTRL-W w then")
+        await screen.press("C-w", "w")
+        await screen.shows("y once", "n deny")
+        await screen.type("y")
+        assert text_of(await ended(call)) == "it ran"
+        await screen.hides("n: 2")
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"  # typing was over before
 
 
 @pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])

@@ -27,15 +27,19 @@ local sync
 --- What is bundled is loaded in pieces of so many ns, so that the editor gets a turn between them.
 local PIECE = 4e6
 
+---@type mcp-tools.Settings
+local current = {} ---@diagnostic disable-line: missing-fields
+
+--- The same table each time, up to date: every call asks.
 local function settings()
   local options = config.get()
-  return {
-    tool_timeout = options.bridge.tool_timeout,
-    max_calls = options.limits.calls,
-    max_result = options.limits.tool_result,
-    max_resource = options.limits.resource,
-    result_ttl = options.limits.result_ttl,
-  }
+  local limits = options.limits
+  current.tool_timeout = options.bridge.tool_timeout
+  current.max_calls = limits.calls
+  current.max_result = limits.tool_result
+  current.max_resource = limits.resource
+  current.result_ttl = limits.result_ttl
+  return current
 end
 
 local function prefix()

@@ -150,6 +150,16 @@ function M.error(format, ...)
   write('error', format, ...)
 end
 
+---@param what string
+---@param ok boolean
+---@param ... any
+local function told(what, ok, ...)
+  if not ok then
+    M.error('%s failed: %s', what, (...))
+  end
+  return ok, ...
+end
+
 --- Runs code of others, or code that fails for itself alone: what it throws goes to the log, and nowhere else.
 ---@param what string what it is, for the log
 ---@param fn function
@@ -157,12 +167,7 @@ end
 ---@return boolean ok
 ---@return any ... what it gave; the error when it threw
 function M.guard(what, fn, ...)
-  return (function(ok, ...)
-    if not ok then
-      M.error('%s failed: %s', what, (...))
-    end
-    return ok, ...
-  end)(xpcall(fn, debug.traceback, ...))
+  return told(what, xpcall(fn, debug.traceback, ...))
 end
 
 --- The last `n` lines that this editor has logged, oldest first.

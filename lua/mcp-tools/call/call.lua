@@ -3,6 +3,7 @@
 --- Receives: events (start, finish, fail, cancel, …) from the executor and from the tool's `ctx`.
 --- Sends: `started`, `progress`, `log`, `state`, `inputs`, `done` to its listener, as far as its state allows it.
 --- Does not know about: definitions, schemas, policy, channels, JSON.
+--- Longer than others by its fields, all of which stand here twice: what they mean, and that there is room for them.
 ---
 --- The law: call/states.lua is the only place that says what may follow what. A move that is not there changes nothing.
 
@@ -87,14 +88,20 @@ local ANSWER_GRACE = 1e9
 local Call = {}
 Call.__index = Call
 
+--- No value yet. What every call is given later is named when it is made, so that there is room: a table that has to
+--- grow is made anew, and the collector has twice the work under load.
+local later = nil
+
 --- Makes a call in the state `received`.
----@param fields { id: string, name: string, host: string, client?: table, session?: string, capabilities?: table,
+---@param fields { id?: string, name?: string, host: string, client?: table, session?: string, capabilities?: table,
 ---  listener?: mcp-tools.Listener, start_by?: integer, keep?: boolean }
+---@param id? string in place of that of `fields`
+---@param name? string likewise
 ---@return mcp-tools.Call
-function M.new(fields)
+function M.new(fields, id, name)
   return setmetatable({
-    id = fields.id,
-    name = fields.name,
+    id = id or fields.id,
+    name = name or fields.name,
     state = 'received',
     host = fields.host,
     client = fields.client or {},
@@ -105,6 +112,22 @@ function M.new(fields)
     keep = fields.keep,
     asked = 0,
     created_at = uv.hrtime(),
+    kind = later,
+    definition = later,
+    args = later,
+    timeout = later,
+    max_result = later,
+    leave = later,
+    root = later,
+    cwd = later,
+    project = later,
+    places = later,
+    snapshot = later,
+    decision = later,
+    started_at = later,
+    deadline = later,
+    ended_at = later,
+    outcome = later,
   }, Call)
 end
 

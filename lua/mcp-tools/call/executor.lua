@@ -116,17 +116,7 @@ end
 ---@param opts mcp-tools.ExecuteOptions
 ---@return mcp-tools.Call call ended already when the tool answered at once
 function Executor:execute(name, args, opts)
-  local call = Call.new({
-    id = opts.id or self:next_id(),
-    name = name,
-    host = opts.host,
-    client = opts.client,
-    session = opts.session,
-    capabilities = opts.capabilities,
-    listener = opts.listener,
-    start_by = opts.start_by,
-    keep = opts.keep,
-  })
+  local call = Call.new(opts, opts.id or self:next_id(), name)
   local refused = self:refusal(call)
   if refused then
     call:finish('fail', { error = refused })
@@ -199,9 +189,9 @@ end
 ---@param exact boolean?
 ---@return table? value
 function Executor:arguments_of(call, args, exact)
-  local what = ('call %s (%s): the check of its arguments'):format(call.id, call.name)
-  local ok, value, err = log.guard(what, call.kind.arguments, call.definition, args, exact)
+  local ok, value, err = xpcall(call.kind.arguments, debug.traceback, call.definition, args, exact)
   if not ok then
+    log.error('call %s (%s): the check of its arguments failed: %s', call.id, call.name, value)
     call:fail('execution_error', 'its arguments could not be checked; see the log')
   elseif not value then
     call:finish('fail', { error = err })

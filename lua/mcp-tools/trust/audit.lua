@@ -39,10 +39,9 @@ local function text_of(value)
   return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
 end
 
----@param seconds integer
----@param micros integer
-local function time_of(seconds, micros)
-  return os.date('!%Y-%m-%dT%H:%M:%S', seconds) .. ('.%03dZ'):format(math.floor(micros / 1000))
+---@param ms integer unix time
+local function time_of(ms)
+  return os.date('!%Y-%m-%dT%H:%M:%S', math.floor(ms / 1000)) .. ('.%03dZ'):format(ms % 1000)
 end
 
 local hashed, hash
@@ -64,52 +63,42 @@ local function ms_between(from, to)
   return from and to and math.floor((to - from) / 1e4 + 0.5) / 100 or nil
 end
 
----@class mcp-tools.AuditNote what a line is made from; the call itself may hold a large result
+---@class mcp-tools.AuditNote what a line is made from, under the line's own names; the call may hold a large result
 local Note = {}
 
---- The line of a call.
+--- The line of a call, once: the note becomes what is written.
 ---@param note mcp-tools.AuditNote
 ---@return string
 function Note.__call(note)
-  local decision, client, error, snapshot = note.decision, note.client, note.error, note.snapshot
-  return vim.json.encode({
-    host = note.host,
-    tool = note.tool,
-    decision = decision.allowed and 'allow' or 'deny',
-    by = decision.by,
-    outcome = note.outcome,
-    code = error and error.code or nil,
-    ms = ms_between(note.created_at, note.ended_at),
-    waited_ms = ms_between(note.created_at, note.started_at),
-    pid = PID,
-    time = time_of(note.seconds, note.micros),
-    session = note.session and hash_of(note.session) or nil,
-    client = text_of(client.name),
-    client_version = text_of(client.version),
-    args_sha256 = snapshot and vim.fn.sha256(canonical_json.text_of(snapshot)) or nil,
-    project = note.project,
-  })
+  setmetatable(note, nil)
+  local snapshot = note.args_sha256
+  note.time = time_of(note.time)
+  note.session = note.session and hash_of(note.session) or nil
+  note.client, note.client_version = text_of(note.client), text_of(note.client_version)
+  note.args_sha256 = snapshot and vim.fn.sha256(canonical_json.text_of(snapshot)) or nil
+  return vim.json.encode(note)
 end
 
 --- Notes a call that has ended. What takes time is left for when the editor is idle.
 ---@param call mcp-tools.Call
 function M.record(call)
   local seconds, micros = uv.gettimeofday()
-  local outcome = call.outcome
+  local outcome, decision, client = call.outcome, call.decision, call.client
   file:add(setmetatable({
     host = call.host,
     tool = call.name,
-    decision = call.decision,
+    decision = decision.allowed and 'allow' or 'deny',
+    by = decision.by,
     outcome = outcome.state,
-    error = outcome.error,
-    created_at = call.created_at,
-    started_at = call.started_at,
-    ended_at = call.ended_at,
-    seconds = seconds,
-    micros = micros,
+    code = outcome.error and outcome.error.code or nil,
+    ms = ms_between(call.created_at, call.ended_at),
+    waited_ms = ms_between(call.created_at, call.started_at),
+    pid = PID,
+    time = seconds * 1000 + math.floor(micros / 1000),
     session = call.session,
-    client = call.client or {},
-    snapshot = call.snapshot,
+    client = client and client.name,
+    client_version = client and client.version,
+    args_sha256 = call.snapshot,
     project = call.project,
   }, Note))
 end

@@ -137,10 +137,12 @@ end
 --- part of it.
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
----@param step fun(): mcp-tools.Ruling? none when somebody is being asked, or when it comes too late to count
-local function conclude(call, answer, step)
-  local ok, ruling = log.guard(('deciding on %s, which is therefore denied,'):format(call.name), step)
+---@param step fun(...): mcp-tools.Ruling? none when somebody is being asked, or when it comes too late to count
+---@param ... any its arguments
+local function conclude(call, answer, step, ...)
+  local ok, ruling = xpcall(step, debug.traceback, ...)
   if not ok then
+    log.error('deciding on %s, which is therefore denied, failed: %s', call.name, ruling)
     ruling = no('error', denial.error(call, 'the decision failed', 'failed'))
   end
   if ruling and not call.decision then
@@ -257,9 +259,7 @@ end
 function Gateway:decide(call, answer)
   local taken, snapshot = pcall(canonical_json.snapshot, call.args)
   call.snapshot = taken and snapshot or nil -- now, for a tool may change its arguments
-  conclude(call, answer, function()
-    return self:settle(call, answer)
-  end)
+  conclude(call, answer, self.settle, self, call, answer)
 end
 
 -- For people ---------------------------------------------------------------------------------------------------------

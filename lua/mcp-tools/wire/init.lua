@@ -134,21 +134,10 @@ function M.execute(name, args, opts)
     executor:acknowledge(opts.ack)
   end
   channel.answering[opts.call_id] = 'execute'
-  local call = executor:execute(name, args, {
-    id = opts.call_id,
-    kind = opts.kind,
-    host = opts.host or 'mcp',
-    start_by = opts.start_by,
-    timeout = opts.timeout,
-    limit = opts.limit,
-    client = opts.client,
-    session = opts.session,
-    capabilities = unpacked(opts.capabilities),
-    view = view,
-    listener = channel,
-    exact_args = true,
-    keep = true,
-  })
+  -- Into the message's own table, which has room: a second one would be a tenth of a call's garbage.
+  opts.id, opts.host, opts.capabilities = opts.call_id, opts.host or 'mcp', unpacked(opts.capabilities)
+  opts.view, opts.listener, opts.exact_args, opts.keep = view, channel, true, true
+  local call = executor:execute(name, args, opts --[[@as mcp-tools.ExecuteOptions]])
   channel.answering[opts.call_id] = nil
   if not call:ended() then
     channels.keep_watch()

@@ -14,6 +14,9 @@ from .errors import Code
 PROTOCOL = 1
 """Number of the wire protocol; `hello` refuses another one."""
 
+LARGE = 64 * 1024
+"""Bytes of a result beyond which the editor only tells its size, until it is asked for the whole."""
+
 MAX_CLIENT_NAME = 200
 """Characters of a client's name by which it is told apart from others."""
 
@@ -65,7 +68,7 @@ class ToolError:
     """Capabilities that the client would have to declare."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Outcome:
     """How a call ended; every call has exactly one.
 
@@ -106,6 +109,7 @@ class Reply:
         progress: the latest progress, if any.
         inputs: what the client is to be asked for, in the states `waiting_approval` and `waiting_input`.
         withdrawn: the `seq` of the last inputs that were taken back; those before it are not open either.
+        size: the call has ended with a result of so many bytes, which is to be asked for.
     """
 
     done: bool
@@ -115,6 +119,7 @@ class Reply:
     progress: Progress | None = None
     inputs: Inputs | None = None
     withdrawn: int = 0
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ HEARTBEAT = 10.0
 """Seconds between signs of life, so that clients with limits of 60 s and less stay."""
 NET = 2.0
 """Seconds after the editor's own deadline at which the bridge stops waiting for it."""
+TAKEN_WITHIN = 30.0
+"""Seconds that a large result may wait for room; as long as clients may leave their answers unread."""
 HAIR = 0.0001
 """What a heartbeat adds: progress must rise, but stay below the tool's next value; people see the number."""
 
@@ -77,6 +79,7 @@ class Call:
         progress: the last one that the observer got.
         next_beat: when the observer hears at the latest that the call lives.
         inputs: a question that nothing was done about yet.
+        size: bytes of a large result that is to be asked for: the tool has ended, the call has not.
         following: of waiting.py, while or after a call goes on; None for those that are answered at once.
         stay: of parking.py, once its client was told to come back.
     """
@@ -97,6 +100,7 @@ class Call:
         "outcome",
         "progress",
         "request",
+        "size",
         "stay",
         "wait",
     )
@@ -120,6 +124,7 @@ class Call:
         self.next_beat = 0.0
         self.wait: asyncio.Future[Any] | None = None
         self.inputs: Inputs | None = None
+        self.size: int | None = None
         self.following: Following | None = None
         self.stay: Stay | None = None
         self._live = State.RECEIVED  # the state before the end
@@ -189,9 +194,21 @@ class Call:
             self.end(reply.outcome)
             return
         self._live = step(self._live, _STATE_EVENTS[reply.state])
+        if reply.size is not None:
+            self._end_large(reply.size)
+            return
         self.limit(reply.deadline)
         self._take_inputs(reply.inputs, reply.withdrawn)
         self._stir()
+
+    def _end_large(self, size: int) -> None:
+        """Nothing is asked any more, and the tool's time counts no longer: the result has to be taken."""
+        if self.size is None:
+            self.size, self.inputs = size, None
+            self.deadline = self._time() + TAKEN_WITHIN
+            if self.following is not None:
+                self.following.stop_asking()
+            self._stir()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
         """Learns what is asked, and what no longer is. Replies and wakes may overtake each other."""

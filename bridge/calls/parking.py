@@ -76,6 +76,8 @@ class Parking:
             return await asyncio.shield(shared)
         except asyncio.CancelledError:
             task = asyncio.current_task()
+            if shared.cancelled() and call.outcome is not None and not (task and task.cancelling()):
+                return call.outcome  # it joined when the last of the others had just gone
             if stay.waiting == 1 and not shared.done():
                 reasons[shared] = "disconnected" if task is None else reasons.pop(task, "disconnected")
                 shared.cancel()
@@ -108,6 +110,13 @@ class Parking:
         text = f"the client did not come back with its answers within {self._seconds:.0f} s"
         call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
         self.leave(call)
+
+    def ease(self, size: int) -> None:
+        """There is no room for more results: the oldest outcomes give way."""
+        while size > 0 and self._kept:
+            before = self._size
+            self._forget(next(iter(self._kept)))
+            size -= before - self._size
 
     def _forget(self, task_id: str) -> None:
         outcome = self._kept.pop(task_id, None)

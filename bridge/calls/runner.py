@@ -27,6 +27,7 @@ from .admission import Admission
 from .call import Ask, Call, Observer
 from .outcomes import failed, gone
 from .parking import Parking
+from .room import Room
 from .waiting import Follower
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class Calls:
 
     Attributes:
         answer_within: seconds for a client to answer what neither a person nor a model has to.
+        room: for large results; whoever holds answers for clients is to be watched by it.
     """
 
     def __init__(
@@ -63,9 +65,12 @@ class Calls:
         self._acks = Acknowledgements(editor)
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
-        self._follower = Follower(editor, self._time, self._ended_away)
+        self.room = Room()
+        self._follower = Follower(editor, self._time, self.room, self._ended_away)
         limits = settings.limits
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
+        # What it keeps are results, which count by themselves.
+        self.room.watch(lambda: 0, self._parking.ease)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 

@@ -21,15 +21,17 @@ class Following:
         active: somebody waits at this moment.
         poll: the one that is under way.
         next_poll: when the next one is due; set by the first wait, or a wake before it.
+        taking: a large result, as soon as there is room for it.
     """
 
-    __slots__ = ("_asking", "active", "next_poll", "poll", "polls")
+    __slots__ = ("_asking", "active", "next_poll", "poll", "polls", "taking")
 
     def __init__(self) -> None:
         self.active = False
         self.poll: asyncio.Future[Reply] | None = None
         self.polls = 0
         self.next_poll = math.inf
+        self.taking: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[None] | None = None
 
     def start_asking(self, asking: Coroutine[Any, Any, None]) -> None:
@@ -46,6 +48,8 @@ class Following:
         self.stop_asking()
         if self.poll is not None:
             self.poll.cancel()
+        if self.taking is not None:
+            self.taking.cancel()
 
 
 class Stay:

@@ -19,6 +19,7 @@ from ..jsonrpc import INTERNAL_ERROR
 from ..model import Outcome, Reply, ToolError
 from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
+from .room import Room
 from .stages import Following
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
@@ -33,6 +34,7 @@ class Follower:
     Args:
         editor: asked how calls are.
         time: the event loop's.
+        room: for large results.
         ended_away: told of a call that ends while its client is away.
     """
 
@@ -40,10 +42,12 @@ class Follower:
         self,
         editor: Editor,
         time: Callable[[], float],
+        room: Room,
         ended_away: Callable[[Call], None],
     ) -> None:
         self._editor = editor
         self._time = time
+        self._room = room
         self._ended_away = ended_away
 
     async def follow(self, call: Call) -> Outcome | None:
@@ -66,10 +70,12 @@ class Follower:
                 return self._net(call)
             if now >= call.next_beat:
                 call.beat()
-            if now >= following.next_poll and following.poll is None:
+            if call.size is not None:
+                self._take_large(call, following, call.size)
+            elif now >= following.next_poll and following.poll is None:
                 self._poll(call, following)
             due = min(call.next_beat, call.deadline)
-            if following.poll is None:
+            if following.poll is None and following.taking is None:
                 due = min(due, following.next_poll)
             call.wait = loop.create_future()
             timer = loop.call_at(due, call.ring)
@@ -88,6 +94,8 @@ class Follower:
             self._take(call, reply)
             return
         following.next_poll = 0.0
+        if call.size is not None:
+            return
         if following.active:
             call.ring()
         elif call.away and following.poll is None:
@@ -120,6 +128,19 @@ class Follower:
             call.end(failed(Code.EXECUTION_ERROR, "the plugin failed inside Neovim; see its log"))
         call.ring()
 
+    def _take_large(self, call: Call, following: Following, size: int) -> None:
+        """Asks for a large result when there is room for it, again if the editor is silent."""
+
+        async def take() -> None:
+            reply = self._editor.get_result(call.id, call.progress.seq, whole=True)
+            await asyncio.wait([reply])
+            self._heard(call, reply)
+            if call.outcome is not None:
+                self._room.note(call.outcome, size)
+
+        if following.taking is None or following.taking.done():
+            following.taking = asyncio.get_running_loop().create_task(self._room.turn(size, take))
+
     # Inputs of the client
 
     def _ask(self, call: Call, following: Following, ask: Ask) -> None:
@@ -150,7 +171,15 @@ class Follower:
             self._ended_away(call)
 
     def _net(self, call: Call) -> Outcome:
-        """The editor should have ended the call itself; it is busy or dead."""
+        """The editor should have ended the call itself; it is busy or dead. Or nobody reads large results."""
+        if call.size is not None and self._room.held:
+            self._editor.cancel(call.id, "unreadable")
+            text = (
+                f"the tool has run, but its result of {call.size} bytes cannot be sent now: answers to"
+                f" clients that do not read them take all of the {self._room.limit} bytes that there are;"
+                " ask for less at a time, or later"
+            )
+            return call.end(failed(Code.BUSY, text))
         self._editor.cancel(call.id, "timeout")
         text = "the tool's time is over and Neovim does not answer; it is told to cancel the tool"
         return call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))

@@ -73,8 +73,14 @@ class Editor(Protocol):
             give_up: moment of it at which the future fails with `NoAnswerError`.
         """
 
-    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
-        """What is known of a call; `since` is the last progress `seq` seen."""
+    def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
+        """What is known of a call; of a result beyond `LARGE` the size alone, unless the `whole` is wanted.
+
+        Args:
+            task_id: of the call.
+            since: the last progress `seq` seen.
+            whole: a large result, too. Every other verb gives its size.
+        """
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         """Path and message of the bytes in a result that are not UTF-8."""

@@ -61,6 +61,8 @@ def reply(raw: Any, clock: EditorClock) -> Reply:
     """Answer to `execute` or `get_result`, or what rides in a wake."""
     progress = raw.get("progress")
     latest = None if progress is None else _progress(progress)
+    if "size" in raw:
+        return Reply(False, progress=latest, size=int(raw["size"]))
     if raw["done"]:
         return Reply(True, outcome(raw["result"]), progress=latest)
     state = _one_of(raw["state"], _CALL_STATES)

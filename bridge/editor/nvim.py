@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from ..errors import EditorError, StartError
 from ..model import (
+    LARGE,
     PROTOCOL,
     CallRequest,
     Hello,
@@ -75,6 +76,7 @@ class NvimEditor:
         self._channel: Channel
         self._channel_id = 0
         self._marker: Marker | None = None
+        self._knows_scopes = False
         self.closed: asyncio.Future[None]
 
     @classmethod
@@ -140,6 +142,7 @@ class NvimEditor:
         def answer(raw: Any) -> Hello:
             self._sample(raw, sent)
             self._marker = marker if raw.get("marker") else None
+            self._knows_scopes = raw.get("scopes") is True
             return decode.hello(raw)
 
         try:
@@ -151,6 +154,8 @@ class NvimEditor:
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         args: list[Any] = [kind, revision]
         if view is not None:
+            if view.scope is not None and not self._knows_scopes:
+                return self._no_scopes()
             scope = _scope(view.scope)
             args.append({"client": view.client} | ({} if scope is None else {"scope": scope}))
         return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, decode.listing)
@@ -164,6 +169,8 @@ class NvimEditor:
         ack: Sequence[str] = (),
         give_up: float | None = None,
     ) -> asyncio.Future[Reply]:
+        if request.scope is not None and not self._knows_scopes:
+            return self._no_scopes()
         client = request.client
         options: dict[str, Any] = {
             "channel": self._channel_id,
@@ -172,6 +179,7 @@ class NvimEditor:
             "timeout": timeout_ms if request.timeout is None else request.timeout,
             "client": {"name": client.name, "version": client.version},
             "host": request.host,
+            "most": LARGE,
         }
         if request.timeout:
             options["limit"] = request.timeout
@@ -191,11 +199,13 @@ class NvimEditor:
             start_by + 0.1 if give_up is None else give_up,
         )
 
-    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
-        return self._reply(_GET_RESULT, (task_id, since), self._channel.time() + ANSWER_WITHIN)
+    def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
+        args = (task_id, since) if whole else (task_id, since, LARGE)
+        return self._reply(_GET_RESULT, args, self._channel.time() + ANSWER_WITHIN)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
-        return self._reply(_ANSWER, (task_id, seq, json.dumps(answers)), self._channel.time() + ANSWER_WITHIN)
+        args = (task_id, seq, json.dumps(answers), LARGE)
+        return self._reply(_ANSWER, args, self._channel.time() + ANSWER_WITHIN)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         return self._lua(_EXPLAIN, (task_id,), self._channel.time() + 2.0, decode.explanation)
@@ -254,6 +264,12 @@ class NvimEditor:
         self._updated.append(callback)
 
     # Inside
+
+    def _no_scopes(self) -> asyncio.Future[Any]:
+        """An older plugin in the editor would ignore a scope, and show and run everything."""
+        refused: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        refused.set_exception(EditorError("the plugin in Neovim knows no scopes yet; restart Neovim"))
+        return refused
 
     def _end(self, _: asyncio.Future[None]) -> None:
         self._marker = None  # its file goes with it

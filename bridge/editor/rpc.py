@@ -32,6 +32,9 @@ MAX_ITEMS = 1 << 22
 WRITE_HIGH = 1024 * 1024
 """Unsent bytes beyond which the channel counts as congested: a hundred calls of common size."""
 
+RENEWED = 1024 * 1024
+"""Bytes after which the parser is made anew, as soon as it holds no part of a message."""
+
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 _TCP = re.compile(r"^\[?([^/\\]*?)\]?:(\d+)$")
 
@@ -45,6 +48,18 @@ class Handle(NamedTuple):
 
 def _extension(code: int, data: bytes) -> Any:
     return Handle(code, msgpack.unpackb(data)) if code in (0, 1, 2) else msgpack.ExtType(code, data)
+
+
+def _unpacker() -> Any:
+    return msgpack.Unpacker(
+        raw=False,
+        unicode_errors="surrogateescape",
+        strict_map_key=False,
+        ext_hook=_extension,
+        max_buffer_size=MAX_MESSAGE,
+        max_array_len=MAX_ITEMS,
+        max_map_len=MAX_ITEMS,
+    )
 
 
 def _same(value: Any) -> Any:
@@ -78,15 +93,7 @@ class Channel(asyncio.Protocol):
         self._fault = "Neovim is gone"
         # surrogateescape: buffers may hold bytes that are not UTF-8, and must come back as they went.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
-        self._unpacker = msgpack.Unpacker(
-            raw=False,
-            unicode_errors="surrogateescape",
-            strict_map_key=False,
-            ext_hook=_extension,
-            max_buffer_size=MAX_MESSAGE,
-            max_array_len=MAX_ITEMS,
-            max_map_len=MAX_ITEMS,
-        )
+        self._unpacker, self._fed = _unpacker(), 0
 
     # For the client
 
@@ -157,8 +164,12 @@ class Channel(asyncio.Protocol):
         self.last_heard = self.time()
         try:
             self._unpacker.feed(data)
+            self._fed += len(data)
             for message in self._unpacker:
                 self._dispatch(message)
+            if self._fed > RENEWED and self._unpacker.tell() == self._fed:
+                # Its buffer never shrinks: after a large message it is twice as large as that.
+                self._unpacker, self._fed = _unpacker(), 0
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             # TypeError: a map key that cannot be one. All of them mean that the peer is no Neovim.
             self._fault = f"the peer does not speak msgpack-RPC ({type(error).__name__}: {error})"

@@ -79,7 +79,11 @@ class Bodies:
 
 
 def wrong_content_type(request: web.Request) -> web.Response | None:
-    """415, unless the body is declared as JSON."""
+    """415, unless the body is declared as JSON, as it is: what is packed may be a thousand times as large."""
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        response = refusal(415, "Content-Encoding is not supported; send the body as it is")
+        response.force_close()
+        return response
     if request.content_type.lower() == "application/json":
         return None
     return refusal(415, "Content-Type must be application/json")

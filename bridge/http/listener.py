@@ -12,10 +12,13 @@ import logging
 import socket
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Any, Protocol, cast
 
 from aiohttp import StreamReader, web
 from aiohttp.http import HttpProcessingError
+
+from ..calls.room import Room
 
 HEAD_SECONDS = 10.0
 """From the first byte of a request (for the first one: from the connection) to the end of its head."""
@@ -73,6 +76,7 @@ class Runner(web.ServerRunner):
         head_seconds: see `HEAD_SECONDS`.
         read_seconds: see `READ_SECONDS`.
         unread_bytes: see `UNREAD_BYTES`.
+        room: counts what waits for clients to read.
     """
 
     __slots__ = ("_app", "_deadlines")
@@ -83,6 +87,7 @@ class Runner(web.ServerRunner):
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
         unread_bytes: int = UNREAD_BYTES,
+        room: Room | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
@@ -99,6 +104,8 @@ class Runner(web.ServerRunner):
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
         self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes)
+        if room is not None:
+            room.watch(self._deadlines.unread, self._deadlines.ease)
 
     @property
     def server(self) -> Any:
@@ -162,6 +169,13 @@ def scope_of(request: web.Request) -> dict[str, Any]:
     return protocol.scope if isinstance(protocol, _Connection) else {}
 
 
+def note_answer(request: web.Request | web.BaseRequest, size: int) -> None:
+    """An answer of `size` bytes waits for its client to read; 0 = no longer."""
+    protocol = request.transport.get_protocol() if request.transport is not None else None
+    if isinstance(protocol, _Connection):
+        protocol.answer = size
+
+
 def request_is_done(request: web.Request, connection: _Connection | None) -> None:
     """With its next byte the connection's next request begins."""
     if connection is not None:
@@ -180,6 +194,8 @@ class _Connection(asyncio.Protocol):
     """Stands between the transport and aiohttp's protocol, and notes since when something is not getting on.
 
     Attributes:
+        answer: bytes of the answer that is being written. It stays in memory as a whole until the last of
+            them is, and of a large one the system has taken a good part, which no buffer of ours shows.
         busy: a request is being worked on.
         body: of that request.
         half_closed: the client sends no more; most are gone then, but one may still read its answer.
@@ -193,6 +209,7 @@ class _Connection(asyncio.Protocol):
         "_loop",
         "_open",
         "_strangers",
+        "answer",
         "body",
         "busy",
         "half_closed",
@@ -215,6 +232,7 @@ class _Connection(asyncio.Protocol):
         self._open = open_
         self._strangers = strangers
         self._loop = loop
+        self.answer = 0
         self.busy = False
         self.scope: dict[str, Any] = {}
         self.since: float | None = None
@@ -306,23 +324,32 @@ class _Deadlines:
         now = loop.time()
         for connection in list(self._open):
             self._look_at(connection, now)
-        self._bound_unread(now)
+        self.ease(self.unread() - self._unread_bytes)
         self._timer = None
         if self._open:
             self._sweep_later(loop)
 
-    def _bound_unread(self, now: float) -> None:
-        """Ends the connections that are furthest behind, until the rest may stay in memory."""
-        slow = [each for each in self._open if each.unread is not None and each.transport is not None]
-        total = sum(each.transport.get_write_buffer_size() for each in slow if each.transport)
-        if total <= self._unread_bytes:
+    def unread(self) -> int:
+        """Bytes that wait for clients to read."""
+        return sum(size for _, _, size in self._slow())
+
+    def ease(self, size: int) -> None:
+        """Ends the connections that are furthest behind, until so many bytes less wait."""
+        if size <= 0:
             return
-        for connection in sorted(slow, key=lambda each: each.unread[1] if each.unread else now):
-            if connection.transport is None or connection.unread is None or total <= self._unread_bytes:
+        now = asyncio.get_running_loop().time()
+        for since, transport, waiting in sorted(self._slow(), key=itemgetter(0)):
+            if size <= 0 or now - since <= UNREAD_SECONDS:
                 return
-            if now - connection.unread[1] > UNREAD_SECONDS:
-                total -= connection.transport.get_write_buffer_size()
-                connection.transport.abort()
+            size -= waiting
+            transport.abort()
+
+    def _slow(self) -> list[tuple[float, asyncio.Transport, int]]:
+        return [
+            (each.unread[1], each.transport, max(each.answer, each.transport.get_write_buffer_size()))
+            for each in self._open
+            if each.unread is not None and each.transport is not None
+        ]
 
     def _look_at(self, connection: _Connection, now: float) -> None:
         transport = connection.transport

@@ -17,7 +17,7 @@ from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from ..sessions.outbox import EventIds, Outbox
 from .events import PING_SECONDS, attach, serve
-from .listener import is_connected
+from .listener import is_connected, note_answer
 
 LOOK_SECONDS = 0.25
 """How often responses in flight are looked after; short ones never pay for it."""
@@ -143,7 +143,7 @@ class _Answer(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Writes all of it, and waits while the client does not read."""
-        transport, body = request.transport, self._whole
+        transport, body, self._whole = request.transport, self._whole, b""
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d" % len(body)
@@ -152,8 +152,14 @@ class _Answer(web.StreamResponse):
             transport.write(head + body)
         else:
             transport.writelines((head, body))
+        size = len(body)
+        del body  # while it waits, the transport has it: that is once
         if transport.get_write_buffer_size():
-            await request.writer.drain()
+            note_answer(request, size)
+            try:
+                await request.writer.drain()
+            finally:
+                note_answer(request, 0)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Nothing is left to be written."""

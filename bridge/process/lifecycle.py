@@ -113,7 +113,8 @@ async def run(environment: Environment, handler: LogHandler) -> int:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
                 context = await ending.unless(_meet(environment, editor, claim, handler))
                 if context is not None:
-                    await _serve(environment, context, Runner(App(context)), claim, ending, editor)
+                    runner = Runner(App(context), room=context.calls.room)
+                    await _serve(environment, context, runner, claim, ending, editor)
         except EditorGoneError:
             ending.now("editor")
         finally:

@@ -60,8 +60,9 @@ class Exchange:
         id_ = self.request.id
         try:
             result = await serve(dispatch)
-            if dispatch.encoded is not None:
-                return jsonrpc.result_of_encoded(id_, *dispatch.encoded)
+            encoded, dispatch.encoded = dispatch.encoded, None  # which lives on, and must not with a copy
+            if encoded is not None:
+                return jsonrpc.result_of_encoded(id_, *encoded)
             return jsonrpc.dumps(jsonrpc.result(id_, result))
         except asyncio.CancelledError:
             if self._reason is None:

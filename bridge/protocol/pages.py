@@ -67,17 +67,21 @@ class Pages:
 
     async def cached(self, ctx: Context, call_next: CallNext, cursor: str | None) -> HandlerResult:
         """The page from before, if the editor says that its revision holds."""
-        definitions = await _refresh(self._seen_by(ctx))
+        listing = self._seen_by(ctx)
+        definitions = await _refresh(listing)
         if self.filters(ctx.params):
             return await call_next(ctx)
         kept: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = definitions.pages
         key = (ctx.protocol_version, cursor)
         if key not in kept:
             result = await call_next(ctx)
-            if len(kept) >= _CACHED_PAGES:
-                kept.clear()
-            kept[key] = (result, jsonrpc.dumps(result))
-        result, encoded = kept[key]
+            encoded = jsonrpc.dumps(result)
+            if listing.current is definitions:  # else it may be of the ones that came meanwhile
+                if len(kept) >= _CACHED_PAGES:
+                    kept.clear()
+                kept[key] = (result, encoded)
+        else:
+            result, encoded = kept[key]
         dispatch_of(ctx).encoded = (encoded,)
         return result
 

@@ -6,6 +6,7 @@ Receives: ids from requests. Sends: sessions. Does not know about: HTTP methods,
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,10 @@ IDLE_SECONDS = 30 * 60.0
 
 KEPT_BYTES = 64 * 1024 * 1024
 """What ended streams of all sessions together hold; beyond that the oldest are forgotten."""
+
+ASKED_FOR_WITHIN = 5.0
+"""Seconds in which a client that lost its connection comes back for the rest of a stream. After that it is
+kept only while nobody needs the room."""
 
 TICK_SECONDS = 1.0
 """How often sessions are looked after, while there are any."""
@@ -71,6 +76,7 @@ class Sessions:
         self._report = report
         self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
+        calls.room.watch(self._held, self._ease)
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -225,13 +231,25 @@ class Sessions:
         self._report(self._reported)
 
     def _bound_kept(self) -> None:
+        total = sum(session.kept_bytes for session in self._by_id.values())
+        self._forget_kept(total - KEPT_BYTES, math.inf)
+
+    def _held(self) -> int:
+        return sum(session.held_bytes for session in self._by_id.values())
+
+    def _ease(self, size: int) -> None:
+        """There is no room for more answers: ended streams that nobody came back for give way."""
+        self._forget_kept(size, time.monotonic() - ASKED_FOR_WITHIN)
+
+    def _forget_kept(self, size: int, until: float) -> None:
         sessions = self._by_id.values()
-        total = sum(session.kept_bytes for session in sessions)
-        while total > KEPT_BYTES:
-            oldest = min(sessions, key=lambda session: session.kept_since)
+        while size > 0:
+            oldest = min(sessions, key=lambda session: session.kept_since, default=None)
+            if oldest is None or oldest.kept_since >= until:
+                return  # (infinite: it keeps none)
             before = oldest.kept_bytes
             oldest.forget_oldest()
-            total -= before - oldest.kept_bytes
+            size -= before - oldest.kept_bytes
 
     def _look_after(self, session: Session, now: float) -> None:
         connected = session.connected

@@ -289,6 +289,12 @@ class Session:
         return sum(stream.size for _, stream in self._streams)
 
     @property
+    def held_bytes(self) -> int:
+        """What all its streams hold, ended or not."""
+        open_ = self.standalone.size + sum(stream.size for stream in self._open_streams())
+        return open_ + self.kept_bytes
+
+    @property
     def kept_since(self) -> float:
         """When the oldest of them ended, in monotonic seconds."""
         return self._streams[0][0] if self._streams else math.inf

@@ -9,6 +9,9 @@
 
 local M = {}
 
+--- Content blocks of one result: each costs the editor some microseconds, and every client more.
+M.MAX_BLOCKS = 10000
+
 ---@class mcp-tools.Block
 local Block = {}
 ---@class mcp-tools.ContentResult
@@ -129,6 +132,9 @@ function M.as_result(value)
   end
   if not M.is_block(value[1]) then
     return nil
+  end
+  if #value > M.MAX_BLOCKS then
+    return { content = value } -- to be refused: the look at each takes long
   end
   local n = 0
   for _, block in pairs(value) do

@@ -169,3 +169,20 @@ async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
     ):
         (got,) = await talk(shared, request(shared, b"", session, Content_Length=length), answers=1)
         assert got.status in wanted, length
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["stranger", "client"])
+async def test_packed_bodies_are_not_unpacked(shared: Bridge, client: Raw, known: bool) -> None:
+    """Nothing needs them; a stranger's is refused for its token, and none of them takes memory."""
+    pid = await shared.pid()
+    packed = gzip.compress(b" " * 200_000_000)
+    assert len(packed) < BODY
+    before = memory_of(pid)
+    token = {} if known else {"Authorization": "Bearer wrong"}
+    session = f"Mcp-Session-Id: {client.session}"
+    for _ in range(5):
+        (got,) = await talk(
+            shared, request(shared, packed, session, Content_Encoding="gzip", **token), answers=1
+        )
+        assert got.status == (415 if known else 401)
+    assert memory_of(pid) - before < 30_000

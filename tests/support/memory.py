@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from bridge.editor import EditorListener
 from bridge.errors import Code, EditorGoneError, NoAnswerError
 from bridge.model import (
+    LARGE,
     CallRequest,
     CallState,
     FieldError,
@@ -36,9 +37,6 @@ from bridge.model import (
 from .memory_kinds import KEYS, Complete, Function, Offers, Tool, outcome_of
 
 T = TypeVar("T")
-
-PUSH_LIMIT = 64 * 1024
-"""Results up to this many bytes ride in the wake."""
 
 
 class FailError(Exception):
@@ -108,8 +106,11 @@ class ToolContext:
         if self.editor.listener is not None:
             self.editor.listener.log(self.id, level, data)
 
-    def reply(self) -> Reply:
+    def reply(self, *, whole: bool = False) -> Reply:
         if self.outcome is not None:
+            size = len(self.outcome.text)
+            if size > LARGE and not whole:
+                return Reply(False, progress=self.latest, size=size)
             return Reply(True, self.outcome, progress=self.latest)
         return Reply(
             False,
@@ -260,10 +261,11 @@ class MemoryEditor:
             "execute", lambda: self._execute(call_id, request, start_by, timeout_ms, ack), give_up
         )
 
-    def get_result(self, task_id: str, since: int) -> asyncio.Future[Reply]:
+    def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
         def answer() -> Reply:
-            context = self.calls.get(task_id)
-            return context.reply() if context else Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
+            if context := self.calls.get(task_id):
+                return context.reply(whole=whole)
+            return Reply(True, _failed(Code.NOT_FOUND, f"no call {task_id}"))
 
         return self._request("get_result", answer)
 
@@ -338,9 +340,7 @@ class MemoryEditor:
         """Wakes the bridge about a call that it knows to be pending."""
         if self.lose_wakes or self.listener is None or not context.answered:
             return
-        reply = context.reply()
-        large = reply.outcome is not None and len(reply.outcome.text) > PUSH_LIMIT
-        self.listener.wake(context.id, None if large else reply)
+        self.listener.wake(context.id, context.reply())
 
     def _offer(self, kind: Kind, tool: Tool) -> None:
         self.offers.of[kind][tool.name] = tool

@@ -197,7 +197,7 @@ async def served(
     reported: list[list[SessionInfo]] = []
     context.report_sessions = reported.append
     app = App(context)
-    runner = Runner(app, head_seconds, read_seconds, unread_bytes)
+    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,9 +22,9 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
 from ...editor import Editor
 from ...errors import Code, EditorError
-from ...model import ToolError
+from ...model import MAX_CLIENT_NAME, ToolError
 from ..errors import editor_failure, resource_refusal
-from ..request import Context, connection_of, tell
+from ..request import Context, connection_of, tell, who
 
 DEADLINE_SECONDS = 2.0
 """How long a subscription may wait for an editor that does not answer."""
@@ -33,6 +34,9 @@ EDITOR_GRANTS = 4096
 
 MAX_LISTENED = 64
 """Resources of one `subscriptions/listen`; those beyond are left out of what it is told that it gets."""
+
+MAX_OF_CLIENT = 4 * MAX_LISTENED
+"""The same of all streams of clients with one name: streams are cheap, and what the editor watches is not."""
 
 UPDATED = "notifications/resources/updated"
 
@@ -63,6 +67,7 @@ class Subscriptions:
         self._share = share(sessions)
         self._sessions: dict[str, set[Connection]] = {}
         self._listened: dict[str, int] = {}
+        self._of_client: Counter[str] = Counter()
         editor.on_updated(self._updated)
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> dict[str, Any]:
@@ -95,12 +100,19 @@ class Subscriptions:
         """`subscriptions/listen`, as long as it runs. It confirms only what can be watched."""
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))
         held: list[str] = []
+        client = who(connection_of(context))[0].name[:MAX_CLIENT_NAME]
+        room = min(MAX_LISTENED, max(0, MAX_OF_CLIENT - self._of_client[client]))
+        taken = len(wanted[:room])
+        self._of_client[client] += taken  # before anything is waited for: other streams begin meanwhile
         try:
-            await asyncio.gather(*(self._begin_listening(uri, held) for uri in wanted[:MAX_LISTENED]))
+            await asyncio.gather(*(self._begin_listening(uri, held) for uri in wanted[:room]))
             uris = [uri for uri in wanted if uri in held]
             honoured = params.notifications.model_copy(update={"resource_subscriptions": uris or None})
             return await self._listen(context, params.model_copy(update={"notifications": honoured}))
         finally:
+            self._of_client[client] -= taken
+            if not self._of_client[client]:
+                del self._of_client[client]
             for uri in held:
                 self._stop_listening(uri)
 

@@ -115,6 +115,13 @@ function M.on_done(fn)
   table.insert(listeners, fn)
 end
 
+--- There is a new environment: all who wait for one hear of it, whoever of them throws.
+function M.tell_done()
+  for _, fn in ipairs(vim.list_slice(listeners)) do
+    log.guard('what follows an installation', fn)
+  end
+end
+
 --- Builds or renews the private environment.
 ---@param opts? mcp-tools.bridge.InstallOpts
 ---@param cb? fun(err: string?) on the main loop
@@ -131,11 +138,9 @@ function M.run(opts, cb)
       notify.error('install: ' .. fault)
     else
       notify.info('the Python environment of the bridge is ready')
-      for _, fn in ipairs(listeners) do
-        fn()
-      end
+      M.tell_done()
     end
-    cb(fault)
+    log.guard('what follows an installation', cb, fault)
   end
   local function show(line)
     log.info('install: %s', line)

@@ -11,6 +11,7 @@ local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local states = require('mcp-tools.call.states')
 local timer = require('mcp-tools.util.timer')
+local utf8 = require('mcp-tools.util.utf8')
 
 local TRANSITIONS, uv = states.TRANSITIONS, vim.uv
 
@@ -19,6 +20,9 @@ local M = {}
 --- A person's answer counts until its time is up; what follows from it may still be judged for so long (ns). Whoever
 --- asked for the call waits twice as long.
 local ANSWER_GRACE = 1e9
+
+--- Bytes of a progress message: it is a line for people, goes out many times a second, and stays with the call.
+local MAX_MESSAGE = 4 * 1024
 
 --- Who hears of a call. Every method is optional.
 ---@class mcp-tools.Listener
@@ -62,6 +66,7 @@ local ANSWER_GRACE = 1e9
 ---@field timeout integer? ms that the tool has; 0 = any time (e)
 ---@field max_result integer? bytes of content that its result may have (e)
 ---@field leave? fun(call: mcp-tools.Call) called at the end, before the listener hears of it (e)
+---@field room? fun(size: integer): mcp-tools.Error? why a result of so many bytes is not kept, if so (e)
 ---@field root string? of the project that it came in, wherever the person goes meanwhile (e)
 ---@field cwd string? (e)
 ---@field project string? the root, resolved, that it was decided for (g)
@@ -315,6 +320,9 @@ function Call:progress(done, total, message, state)
     return
   end
   total = total and is_finite(total) and total or nil
+  if message and #message > MAX_MESSAGE then
+    message = ('%s (cut: %d of %d bytes)'):format(utf8.cut(message, MAX_MESSAGE), MAX_MESSAGE, #message)
+  end
   local seq = self.latest and self.latest.seq + 1 or 1
   self.latest = { seq = seq, done = done, total = total, message = message, state = state }
   self:tell('progress')

@@ -23,6 +23,8 @@ local M = {}
 --- Ids of calls that were cancelled before they came, and of those that came and were forgotten, kept so that a request
 --- that comes late is refused.
 local CANCELLED, USED = 256, 1024
+--- Bytes of all results together that wait to be taken. One alone may have any size that limits.tool_result allows.
+local MAX_KEPT = 128 * 1024 * 1024
 
 ---@class mcp-tools.Settings what the executor reads of the options
 ---@field tool_timeout integer ms; 0 = none
@@ -44,6 +46,7 @@ local CANCELLED, USED = 256, 1024
 ---@field private used mcp-tools.UsedIds
 ---@field private counter integer of ids
 ---@field private leave fun(call: mcp-tools.Call)
+---@field private room fun(size: integer): mcp-tools.Error?
 local Executor = {}
 Executor.__index = Executor
 
@@ -74,6 +77,9 @@ function M.new(opts)
       self:forget(id)
     end,
   })
+  self.room = function(size)
+    return self:no_room(size)
+  end
   self.leave = function(call)
     self.active = self.active - 1
     if call.decision and opts.audit then
@@ -181,6 +187,23 @@ function Executor:enter(call)
   call.root, call.cwd = self.root(), uv.cwd() or vim.fn.getcwd()
   self.active = self.active + 1
   call.leave = self.leave
+  call.room = call.keep and self.room or nil
+end
+
+--- Why one more result of `size` bytes is not kept, if so: nobody takes those that there are.
+---@param size integer
+---@return mcp-tools.Error?
+function Executor:no_room(size)
+  local kept = 0
+  for _, call in pairs(self.calls) do
+    local payload = call.outcome and call.outcome.payload
+    kept = kept + (payload and payload.text and #payload.text or 0)
+  end
+  if kept > 0 and kept + size > MAX_KEPT then
+    local text = 'the tool has run, but its result of %d bytes cannot be kept: %d bytes of other results wait to be'
+      .. ' taken, and all together may have %d; ask for less at a time, or later'
+    return errors.new('busy', text:format(size, kept, MAX_KEPT))
+  end
 end
 
 --- The arguments of a call, checked; fails the call when they do not fit, and when the check throws.

@@ -58,6 +58,9 @@ local function fail(call, err)
   call:finish('fail', { error = err })
 end
 
+--- Bytes of a result beyond which the value that it was made of is not kept beside it.
+local LARGE = 64 * 1024
+
 --- Settles a call with what its tool gave.
 ---@param call mcp-tools.Call
 ---@param result any
@@ -70,7 +73,12 @@ local function settle(call, result, err)
   if not err then
     local payload
     payload, err = payload_of(call, result)
-    if payload then
+    local size = payload and payload.text and #payload.text or 0
+    if size > LARGE and call.room then
+      err = call.room(size)
+      result = nil
+    end
+    if payload and not err then
       call:finish('finish', { value = result, payload = payload })
       return
     end

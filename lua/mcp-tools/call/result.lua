@@ -56,6 +56,11 @@ end
 ---@param limit integer
 ---@return mcp-tools.Payload?, mcp-tools.Error?
 local function content_payload(result, limit)
+  local max = content.MAX_BLOCKS
+  if #result.content > max then
+    local text = 'the result has %d content blocks, the limit is %d: put what belongs together into one text'
+    return nil, errors.new('too_large', text:format(#result.content, max))
+  end
   local blocks, size = {}, 0
   for i, block in ipairs(result.content) do
     local mcp, bytes = M.block(block)
@@ -117,6 +122,18 @@ function M.payload(value, promise, limit)
     return nil, too_large(#payload.text, limit)
   end
   return payload
+end
+
+--- What a tool gave. Of a large result only what is sent was kept: its blocks come as they are sent.
+---@param outcome mcp-tools.Outcome
+---@return any value
+function M.value_of(outcome)
+  local payload = outcome.payload
+  if outcome.value ~= nil or not payload or not payload.text or payload.kind == 'text' then
+    return outcome.value == nil and payload and payload.text or outcome.value
+  end
+  local ok, value = pcall(vim.json.decode, payload.text)
+  return ok and value or payload.text
 end
 
 --- Where the first string that is not UTF-8 stands in a value (the bridge asks when it met such bytes).

@@ -41,7 +41,7 @@ end
 ---@param text string
 ---@param remedy string
 local function give_up(call, text, remedy)
-  local place = place_of(call.definition.handler)
+  local place = place_of(call.definition.author or call.definition.handler)
   local whole = ('%s, and nothing is left that could answer (%s)'):format(text, place)
   notify.once('unanswered ' .. call.name, 'warn', whole, ('In %s %s'):format(call.name, remedy))
   local message = ('Tool execution error: %s, and nothing is left that could answer: %s'):format(text, remedy)

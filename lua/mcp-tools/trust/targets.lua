@@ -231,19 +231,38 @@ local function add_all(places, kind, list)
   end
 end
 
+--- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One without
+--- a folder may be any name; it counts when the file would be sensitive.
+---@param key any
+---@return 'uri'?
+local function kind_of_key(key)
+  if type(key) ~= 'string' or key:find('^[%a_][%w_-]*$') and #key <= MAX_KEY and not paths.sensitive(key) then
+    return nil
+  elseif key:find('[/\\]') or key:find('^[~.]') or key:find('^%a[%w+.-]*:') or #key > MAX_KEY then
+    return 'uri'
+  end
+  local path = paths.resolve(key)
+  return path and paths.sensitive(path) and 'uri' or nil
+end
+
 ---@param places mcp-tools.Places
 ---@param value table
-local function collect(places, value)
+---@param above? 'path'|'uri'|'buffer' what the name of this table says
+local function collect(places, value, above)
   for key, item in pairs(value) do
     if too_much(places) then
       return
+    end
+    local named = type(key) == 'string' and (above ~= 'buffer' and above or kind_of_key(key))
+    if named then
+      add(places, named, key)
     end
     local kind = kind_of(key)
     if type(item) == 'table' then
       if kind then
         add_all(places, kind, item)
       end
-      collect(places, item)
+      collect(places, item, kind)
     elseif kind then
       add(places, kind, item)
     end

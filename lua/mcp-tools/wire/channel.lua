@@ -8,13 +8,17 @@ local config = require('mcp-tools.config')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local started_file = require('mcp-tools.wire.started_file')
+local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
 local M = {}
 
---- A reply up to this size rides in the wake-up itself.
+--- A reply up to this size rides in the wake-up itself; of a larger result its size.
 local WAKE_MAX = 64 * 1024
+--- What a tool tells while it runs is no result: of a larger log message the beginning goes, of a state its text alone.
+local LOG_MAX = 64 * 1024
+local CUT = '… (cut: %d of %d bytes)'
 
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
@@ -70,9 +74,24 @@ function Channel:started(call)
   end
 end
 
+--- The beginning of a text, and how much that is.
+---@param text string
+---@param max integer bytes
+---@return string
+local function shortened(text, max)
+  if #text <= max then
+    return text
+  end
+  return (utf8.cut(text, max):gsub('…$', '')) .. CUT:format(max, #text)
+end
+
 function Channel:log(call, level, data)
   local text, err = json.encode(data, 'data')
-  self:emit('log', call.id, level, text or json.encode(('(not shown: %s)'):format(err.message)))
+  text = text or json.encode(('(not shown: %s)'):format(err.message))
+  if #text > LOG_MAX then
+    text = json.encode(shortened(type(data) == 'string' and data or text, LOG_MAX))
+  end
+  self:emit('log', call.id, level, text)
 end
 
 --- An intermediate state is progress with the state as its message; one that is no string goes along as it is, too.
@@ -81,14 +100,16 @@ function Channel:state(call, state)
   if type(state) ~= 'string' then
     value = json.encode(state, 'state')
     text = value or vim.inspect(state)
+    value = value and #value <= LOG_MAX and value or nil
   end
   call:progress(last and last.done + 1 or 1, last and last.total, text, value)
 end
 
 --- What is known of a call, as it crosses: the answer to `execute` and `get_result`, and what rides in a wake-up.
 ---@param call mcp-tools.Call
+---@param most? integer bytes; of a larger result only the size is told, until it is asked for without such a bound
 ---@return table reply
-function M.reply_of(call)
+function M.reply_of(call, most)
   local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
   if not reply.done then
     reply.state = call.state
@@ -105,6 +126,10 @@ function M.reply_of(call)
     reply.result = { state = outcome.state, error = outcome.error, schema_bound = bound }
   else
     local payload = outcome.payload
+    if most and payload.text and #payload.text > most then
+      reply.size = #payload.text
+      return reply
+    end
     reply.result = { state = 'done', kind = payload.kind, text = payload.text, structured = payload.structured }
   end
   return reply
@@ -115,11 +140,11 @@ function Channel:wake(call)
     return -- the reply to `execute` is about to say it
   end
   local payload = call.outcome and call.outcome.payload
-  local text = payload and payload.text or call.inputs and call.inputs.json
-  if text and #text > WAKE_MAX then
+  local asked = not payload and call.inputs and call.inputs.json
+  if asked and #asked > WAKE_MAX then
     self:emit('wake', call.id)
   else
-    self:emit('wake', call.id, M.reply_of(call))
+    self:emit('wake', call.id, M.reply_of(call, WAKE_MAX))
   end
 end
 

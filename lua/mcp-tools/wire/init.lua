@@ -71,6 +71,7 @@ function M.hello(id, info)
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
     marker = channel.started_file ~= nil,
+    scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
     settings = settings.get(),
   }
 end
@@ -120,7 +121,7 @@ end
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
 ---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
----  ack: string[]?, scope: mcp-tools.Scope? }
+---  ack: string[]?, scope: mcp-tools.Scope?, most: integer? } `most`: see `get_result`
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
@@ -142,16 +143,18 @@ function M.execute(name, args, opts)
   if not call:ended() then
     channels.keep_watch()
   end
-  return Channel.reply_of(call)
+  return Channel.reply_of(call, opts.most)
 end
 
 --- What a call has come to. Repeated until acknowledged.
 ---@param id string
+---@param _ integer? the last progress that the bridge has seen
+---@param most? integer bytes; of a larger result only the size is told: the bridge takes those one after the other
 ---@return table reply
-function M.get_result(id)
+function M.get_result(id, _, most)
   local call = core.begin().executor:get(id)
   if call then
-    return Channel.reply_of(call)
+    return Channel.reply_of(call, most)
   end
   local text = ('unknown or expired task: %s'):format(tostring(id))
   return {
@@ -165,17 +168,18 @@ end
 ---@param id string
 ---@param seq integer of the question
 ---@param text string `{"key": {"result": …} | {"error": {"code": …, "message": …}}, …}`
+---@param most? integer see `get_result`
 ---@return table reply with `stale = true` when nothing came of it
-function M.answer(id, seq, text)
+function M.answer(id, seq, text, most)
   local call = core.begin().executor:get(id)
   local answering = call and call.listener.answering
   if not answering or call:ended() then
-    return M.get_result(id)
+    return M.get_result(id, nil, most)
   end
   answering[id] = 'answer'
   local taken = inputs.answer(call, seq, text)
   answering[id] = nil
-  local reply = Channel.reply_of(call)
+  local reply = Channel.reply_of(call, most)
   reply.stale = not taken or nil
   return reply
 end
@@ -204,7 +208,7 @@ end
 function M.explain(id)
   local call = core.begin().executor:get(id)
   local outcome = call and call.outcome
-  local path = outcome and results.bad_bytes(outcome.value) or 'result'
+  local path = outcome and results.bad_bytes(results.value_of(outcome)) or 'result'
   return { path = path, message = ('%s: bytes that are not UTF-8'):format(path) }
 end
 

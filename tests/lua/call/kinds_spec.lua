@@ -345,3 +345,39 @@ describe('completing', function()
     )
   end)
 end)
+
+describe('a completion that does not answer', function()
+  local function completes(complete)
+    local notes = require('notifications')
+    notes.collect()
+    assert(registry:add('prompts', {
+      name = 'p',
+      description = 'x',
+      args = { { name = 'a', complete = complete } },
+      run = function()
+        return 'x'
+      end,
+    }))
+    local began = vim.uv.hrtime()
+    local err = failure('completion', 'completion', {
+      ref = { type = 'ref/prompt', name = 'p' },
+      argument = { name = 'a', value = 'x' },
+    })
+    notes.restore()
+    return err.message, (vim.uv.hrtime() - began) / 1e6
+  end
+
+  it('tells its author at once what to write', function()
+    local message, ms = completes(function()
+      return { 'a', 'b' }
+    end)
+    t.matches('write `ctx%(result%)` for `return result`', message)
+    t.ok(ms < 900, ms)
+  end)
+
+  it('tells its author what a list is', function()
+    t.matches('write `ctx%({ "a", "b" }%)`', (completes(function(ctx)
+      ctx('a')
+    end)))
+  end)
+end)

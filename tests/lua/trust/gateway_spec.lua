@@ -58,6 +58,38 @@ after_each(function()
   vim.fn.delete(state, 'rf')
 end)
 
+describe('a map from files to what is done with them', function()
+  local reader = { source = { group = 'g', origin = 'bundled' }, annotations = { read_only = true } }
+
+  for _, key in ipairs({
+    '/etc/passwd',
+    'file:///etc/passwd',
+    outside .. '/out.txt',
+    '../' .. vim.fs.basename(outside) .. '/out.txt',
+    '~/x',
+  }) do
+    it('is judged by its keys: ' .. vim.fs.basename(key), function()
+      t.eq('ask', (judge(reader, { edits = { [key] = { { text = 'x' } } } })))
+      t.eq('ask', (judge(reader, { edits = { [key] = 'x' } })))
+      t.eq('ask', (judge(reader, { list = { { [key] = {} } } })))
+    end)
+  end
+
+  it('is judged whatever its files are called, below a name that says that they are some', function()
+    t.eq('deny', (judge(reader, { edits = { [root .. '/.env'] = {} } })))
+    t.eq('deny', (judge(reader, { edits = { ['.env'] = 'x' } })))
+    t.eq('deny', (judge(reader, { files = { [root .. '/.env'] = 'x' } })))
+  end)
+
+  it('is none, where keys are names', function()
+    t.eq(
+      'allow',
+      (judge(reader, { options = { tabstop = 4, ['no-wrap'] = true, ['editor.size'] = 1 }, text = '/etc/passwd' }))
+    )
+    t.eq('allow', (judge(reader, { edits = { [root .. '/in.txt'] = {} } })))
+  end)
+end)
+
 describe('what is run upon a yes', function()
   it('is no part of the decision', function()
     local call = Call.new({ id = 'x', name = 'x', host = 'test' })

@@ -394,3 +394,31 @@ async def test_kept_results_are_bounded() -> None:
         await bench.back(one)
     assert await bench.back(parked[0]) is None
     assert isinstance(await bench.back(parked[1]), Outcome)
+
+
+@virtual
+async def test_a_client_that_joins_when_the_last_one_has_just_gone() -> None:
+    """Its call is being cancelled in this very turn: it hears that, and is not cancelled itself."""
+    bench = Bench()
+
+    async def slow(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        await ctx.ask(name=NAME)
+        await asyncio.sleep(100)
+        return "done"
+
+    bench.editor.add_tool("slow", slow)
+    parked = await bench.park("slow")
+    for turns in range(4):
+        parked = await bench.park("slow")
+        first = asyncio.ensure_future(bench.back(parked))
+        await asyncio.sleep(1)
+        first.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        second = asyncio.ensure_future(bench.back(parked))
+        await asyncio.wait([first, second], timeout=200)
+        assert first.cancelled()
+        assert not second.cancelled(), turns
+        outcome = second.result()
+        assert isinstance(outcome, Outcome)
+        assert outcome.text == "done" or outcome.state == "cancelled"

@@ -14,8 +14,19 @@ import pytest
 from bridge.calls.runner import Calls
 from bridge.editor.clock import WINDOW
 from bridge.editor.nvim import NvimEditor
-from bridge.errors import Code, LuaError, StartError
-from bridge.model import CallRequest, ClientInfo, FieldError, HelloInfo, Limits, Progress, Settings, Versions
+from bridge.errors import Code, EditorError, LuaError, StartError
+from bridge.model import (
+    CallRequest,
+    ClientInfo,
+    FieldError,
+    HelloInfo,
+    Limits,
+    Progress,
+    Scope,
+    Settings,
+    Versions,
+    View,
+)
 from tests.support.nvim import Nvim
 
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
@@ -100,6 +111,21 @@ async def test_list_knows_unchanged(setup: Setup) -> None:
     assert listing.revision == 3
     assert json.loads(listing.json or "") == [{"name": "nvim_echo", "kind": "tools"}]
     assert (await setup.editor.list("tools", 3)).json is None
+
+
+async def test_an_editor_that_knows_no_scopes_is_asked_for_none(setup: Setup) -> None:
+    """A plugin of before would show and run everything; the bridge refuses instead, and says what to do."""
+    scope = Scope(tools=("lsp",))
+    request = CallRequest("echo", {"text": "x"}, CLIENT, scope=scope)
+    with pytest.raises(EditorError, match="restart Neovim"):
+        await setup.editor.list("tools", None, View("c", scope))
+    assert (await setup.calls.run(request, setup.seen)).state == "failed"
+    assert await setup.noted("execute") == []
+    assert (await setup.editor.list("tools", None, View("c"))).json is not None
+    await setup.nvim.lua("require('mcp-tools.wire').scopes = true")
+    await setup.editor.hello(INFO)
+    assert (await setup.editor.list("tools", None, View("c", scope))).json is not None
+    assert (await setup.calls.run(request, setup.seen)).text == "x"
 
 
 async def test_calls_go_all_the_way(setup: Setup) -> None:

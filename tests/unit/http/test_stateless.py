@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bridge.protocol.methods.subscriptions import MAX_LISTENED, MAX_OF_CLIENT
 from tests.support.memory import ToolContext
 from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
 
@@ -225,6 +226,31 @@ async def test_subscriptions(bridge: Served) -> None:
     await bridge.runner.cleanup()
     assert loop.time() - begin < 2
     assert "result" in (await next_event(stream))[2]
+
+
+async def test_many_streams_of_one_client_watch_no_more_than_its_share(bridge: Served) -> None:
+    """What the editor watches is for all; the streams of others get theirs, and room comes back."""
+    bridge.editor.add_resource("test://{id}", lambda ctx, arguments: "x")
+    watched = bridge.editor.offers.subscribed
+
+    async def listen(number: int, client: str) -> tuple[aiohttp.ClientResponse, int]:
+        uris = [f"test://{client}-{number}-{n}" for n in range(MAX_LISTENED)]
+        params = {"notifications": {"resourceSubscriptions": uris}}
+        params["_meta"] = {"io.modelcontextprotocol/clientInfo": {"name": client, "version": "1"}}
+        response = await bridge.post_stateless("subscriptions/listen", params)
+        told = (await next_event(events(response)))[2]["params"]["notifications"]
+        return response, len(told.get("resourceSubscriptions") or ())
+
+    streams = [await listen(number, "greedy") for number in range(6)]
+    assert sum(count for _, count in streams) == MAX_OF_CLIENT == watched.total()
+    other, count = await listen(0, "other")
+    assert count == MAX_LISTENED
+    for response in (other, *(response for response, _ in streams)):
+        response.close()
+    await eventually(lambda: watched.total() == 0)
+    again, count = await listen(7, "greedy")
+    assert count == MAX_LISTENED
+    again.close()
 
 
 async def test_the_end_answers_calls_in_flight(bridge: Served) -> None:

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import mcp.types as t
@@ -22,6 +23,7 @@ from bridge.model import Kind, Limits, Outcome, Scope, Settings, ToolError, View
 from bridge.model import Listing as ListingReply
 from bridge.protocol.definitions import CursorError, Definitions, Listing, ListingError, page
 from bridge.protocol.dispatch import Dispatch
+from bridge.protocol.pages import Pages
 from bridge.protocol.server import Assembly
 from bridge.protocol.tool_results import tool_result
 from tests.support.http import http_client
@@ -439,3 +441,22 @@ async def test_what_a_tool_learns_of_its_client() -> None:
     assert seen[0].capabilities == {"elicitation": {}}
     assert len(seen[0].session) == 32
     assert (seen[1].client.name, seen[1].session) == ("test", None)
+
+
+async def test_a_page_is_not_kept_for_definitions_that_are_gone() -> None:
+    """The list changes while a page is made: that page must not stand for the old one."""
+    editor = MemoryEditor(Settings())
+    editor.add_resource("test://a", lambda ctx, arguments: "a")
+    pages = Pages(editor, "resources", "resources", "uri")
+    context: Any = SimpleNamespace(params={}, protocol_version="2025-11-25", request=Dispatch(1, {}))
+    before = await pages.listing.refresh()
+
+    async def with_a_change(_: Any) -> dict[str, Any]:
+        editor.add_resource("test://b", lambda ctx, arguments: "b")
+        after = await pages.listing.refresh()
+        return {"resources": after.items}
+
+    first: Any = await pages.cached(context, with_a_change, None)
+    assert len(first["resources"]) == 2
+    assert before.pages == {}
+    editor.close()

@@ -57,8 +57,9 @@ return {
       name = ('%s of %s'):format(argument.name, definition.key or name),
       source = definition.source,
       style = 'execute',
+      author = complete,
       handler = complete and function(ctx, given)
-        complete(ctx, given.value, given.arguments)
+        return complete(ctx, given.value, given.arguments)
       end or nothing,
     }
   end,
@@ -74,7 +75,7 @@ return {
     local whole = type(value) == 'table' and type(value.values) == 'table'
     local values = whole and value.values or value or {}
     if type(values) ~= 'table' or not vim.islist(values) then
-      return nil, errors.new('invalid_output', 'a completion must be a list of strings')
+      return nil, errors.new('invalid_output', 'a completion must be a list of strings: write `ctx({ "a", "b" })`')
     end
     local shown = {}
     for i = 1, math.min(#values, MAX_VALUES) do

@@ -1,0 +1,73 @@
+"""Back pressure: large results are taken from the editor one after the other, while there is room for them.
+
+Receives: how much others hold for clients (`watch`), results as they arrive (`note`).
+Sends: turns to take one more; before that, word to the holders that somebody waits for room.
+Does not know about: who holds what, calls, the editor.
+
+What counts is what is held, not what was granted: nothing has to be given back, so nothing can be forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Awaitable, Callable
+
+from ..model import Outcome
+
+ROOM_BYTES = 48 * 1024 * 1024
+"""What all results and answers on their way to clients may hold before a further large result is taken."""
+
+SMALL, RESERVE = 1024 * 1024, 16 * 1024 * 1024
+"""Results up to the first size have turns of their own and so much more room: a few that are far larger,
+which nobody reads, must not hold up those of everybody else."""
+
+LOOK_SECONDS = 0.01
+"""How often it is looked whether there is room, while somebody waits for it."""
+
+
+class Room:
+    """See the head of this file.
+
+    Args:
+        limit: see `ROOM_BYTES`.
+    """
+
+    def __init__(self, limit: int = ROOM_BYTES) -> None:
+        self.limit = limit
+        self._lanes = asyncio.Lock(), asyncio.Lock()
+        self._holders: list[tuple[Callable[[], int], Callable[[int], None]]] = []
+        self._noted: dict[int, tuple[weakref.ref[Outcome], int]] = {}
+
+    def watch(self, held: Callable[[], int], ease: Callable[[int], None]) -> None:
+        """Counts what somebody holds for clients.
+
+        Args:
+            held: how many bytes.
+            ease: asked to let go of so many, as far as it may.
+        """
+        self._holders.append((held, ease))
+
+    def note(self, outcome: Outcome, size: int) -> None:
+        """A result has arrived; it counts as long as anybody has it."""
+        key = id(outcome)
+        self._noted[key] = weakref.ref(outcome, lambda _: self._noted.pop(key)), size
+
+    @property
+    def held(self) -> int:
+        """Bytes of all results and answers on their way."""
+        return sum(size for _, size in self._noted.values()) + sum(held() for held, _ in self._holders)
+
+    async def turn(self, size: int, take: Callable[[], Awaitable[None]]) -> None:
+        """Waits for room for a result of `size` bytes, and takes it; the next one waits until that is done.
+
+        One that is larger than all room is taken when nothing else is held.
+        """
+        small = size <= SMALL
+        limit = self.limit + (RESERVE if small else 0)
+        async with self._lanes[small]:
+            while (held := self.held) and held + size > limit:
+                for _, ease in self._holders:
+                    ease(held + size - limit)
+                await asyncio.sleep(LOOK_SECONDS)
+            await take()

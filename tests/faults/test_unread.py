@@ -1,0 +1,127 @@
+"""Large answers that nobody reads: what the bridge holds of them is bounded, the editor stays free."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+
+import pytest
+
+from tests.support.bridge import Bridge
+from tests.support.raw import BOTH, Raw, text_of
+from tests.support.shared import health, memory_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+CLIENTS = 40
+MIB = 1024 * 1024
+
+WATCH = """
+local n = 0
+mcp_tools.register({ name = 'large', description = 'much',
+  annotations = { read_only = true }, args = { bytes = { type = 'integer' }, late = {} },
+  execute = function(ctx, args)
+    local function answer()
+      n = n + 1
+      local text = ('x'):rep(args.bytes - 10) .. ('%010d'):format(n)
+      ctx(text)
+    end
+    if args.late then
+      vim.defer_fn(answer, 200)
+    else
+      answer()
+    end
+  end })
+-- What it works between two looks of a timer, in ms: others may want the processor, too.
+local function busy()
+  local used = vim.uv.getrusage()
+  return (used.utime.sec + used.stime.sec) * 1e3 + (used.utime.usec + used.stime.usec) / 1e3
+end
+_G.watched = { last = busy(), longest = 0, timer = vim.uv.new_timer() }
+watched.timer:start(0, 2, function()
+  local now = busy()
+  watched.longest = math.max(watched.longest, now - watched.last)
+  watched.last = now
+end)
+"""
+END = "watched.timer:close() mcp_tools.unregister('large')"
+
+
+def ask(bridge: Bridge, session: str | None, number: int, size: int, late: bool) -> socket.socket:
+    """A client that asks for a large result and reads nothing of it."""
+    arguments = {"bytes": size} | ({"late": True} if late else {})
+    params = {"name": "nvim_large", "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1000 + number, "method": "tools/call", "params": params}
+    body = json.dumps(message).encode()
+    head = [
+        "POST /mcp HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {bridge.token}",
+        f"Accept: {BOTH}",
+        "Content-Type: application/json",
+        f"Mcp-Session-Id: {session}",
+        f"Content-Length: {len(body)}",
+        "",
+        "",
+    ]
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.connect(("127.0.0.1", bridge.port))
+    sock.sendall("\r\n".join(head).encode() + body)
+    return sock
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [False, True], ids=["at-once", "later"])
+@pytest.mark.parametrize("size", [3_900_000, 9 * MIB], ids=["3.9-MB", "9-MiB"])
+async def test_answers_that_nobody_reads(shared: Bridge, client: Raw, size: int, late: bool) -> None:
+    """Forty at once: 200 MiB at most, the editor never works on two without a pause; who reads is served."""
+    pid = await shared.pid()
+    await shared.nvim.lua(WATCH)
+    silent: list[socket.socket] = []
+    try:
+        silent += [ask(shared, client.session, n, size, late) for n in range(CLIENTS)]
+        most = 0
+        for _ in range(400):
+            most = max(most, memory_of(pid))
+            await asyncio.sleep(0.005)
+        assert most < 200 * 1024
+        assert await shared.nvim.lua("return watched.longest") < 50
+        assert len(text_of(await client.call("echo", {"value": "x" * 100_000}))) == 100_000
+    finally:
+        for sock in silent:
+            sock.close()
+        await settled_calls(shared)
+        await shared.nvim.lua(END)
+
+
+async def settled_calls(bridge: Bridge) -> None:
+    """Waits until what nobody reads any more has come to its end."""
+    async with asyncio.timeout(20):
+        while (await asyncio.to_thread(health, bridge))["calls"]["in_flight"]:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_results_that_wait_in_the_editor_are_bounded(shared: Bridge, client: Raw) -> None:
+    """Results that find no room stay with the editor, so many; one more is refused with the numbers."""
+    await shared.nvim.lua(WATCH)
+    silent: list[socket.socket] = []
+    try:
+        silent += [ask(shared, client.session, n, 9 * MIB, False) for n in range(CLIENTS)]
+        refused = []
+        await asyncio.sleep(1)
+        for sock in silent:
+            sock.setblocking(False)
+            with contextlib.suppress(BlockingIOError, ConnectionError):
+                if b"busy" in (answer := sock.recv(1 << 14)):
+                    refused.append(answer)
+        assert refused
+        assert str(128 * MIB).encode() in refused[0]
+    finally:
+        for sock in silent:
+            sock.close()
+        await settled_calls(shared)
+        await shared.nvim.lua(END)

@@ -1,5 +1,6 @@
 --- Writes a buffer to its file.
 
+local buffers = require('mcp-tools.editor.buffer')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
@@ -56,7 +57,7 @@ return {
       end
     end
     return {
-      path = (utf8.repair(target.shown(found.bufnr, ctx.root))),
+      path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       written = wanted and true or false,
       changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr),

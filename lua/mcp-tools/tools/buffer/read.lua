@@ -26,7 +26,7 @@ local function read_buffer(ctx, args, found)
     modified = vim.bo[bufnr].modified,
     changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
     disk = (found.state == 'conflict' and 'changed by others') or (found.state == 'gone' and 'deleted') or nil,
-  }, args.start_line, total)
+  }, args, total)
   answer.truncated = answer.truncated or #lines < wanted or nil
   ctx(answer)
 end
@@ -44,7 +44,7 @@ local function read_file(ctx, args, found)
     if err then
       return ctx(nil, err)
     end
-    ctx(text_answer.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args.start_line, total))
+    ctx(text_answer.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
   end, function(real)
     return ctx:covers(real)
   end)

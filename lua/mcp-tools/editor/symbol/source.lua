@@ -39,7 +39,9 @@ function M.find(ctx, args, serverless)
     return nil, err
   end
   local filetype = vim.bo[source.bufnr].filetype
-  source.file, err = symbol.await(ctx, source.bufnr, source.new and not (serverless and serverless[filetype]))
+  source.file, err = symbol.await(ctx, source.bufnr, {
+    fresh = source.new and not (serverless and serverless[filetype]),
+  })
   if serverless and source.file and source.file.by ~= 'server' then
     serverless[filetype] = true
   end

@@ -215,3 +215,28 @@ describe('buffer_read', function()
     t.eq('deleted', call('buffer_read', { bufnr = 0 }).disk)
   end)
 end)
+
+describe('a file in an error', function()
+  --- The message of a call that is refused.
+  local function message(name, args)
+    return select(2, call(name, args)).message
+  end
+
+  it('is called by its path from the project, whichever tool says it', function()
+    local missing, edits = project.root .. '/sub/none.txt', { { search = 'one', replace = 'x' } }
+    t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing }))
+    t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing, symbol = 'a' }))
+    t.eq('there is no file sub/none.txt', message('buffer_edit', { path = missing, edits = edits }))
+    vim.fn.mkdir(project.root .. '/sub')
+    t.eq('sub is a directory, not a file', message('buffer_read', { path = project.root .. '/sub' }))
+    local tick = api.nvim_buf_get_changedtick(bufnr)
+    local stale = ('a.txt has changed since it was read (changedtick 1, now %d); read it again'):format(tick)
+    t.eq(stale, message('buffer_write', { path = path, changedtick = 1 }))
+    t.eq(stale, message('buffer_edit', { path = path, changedtick = 1, edits = edits }))
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'theirs\n')
+    t.matches('^a.txt was changed on the disk since', message('buffer_write', { path = path }))
+    vim.bo[bufnr].readonly = true
+    t.matches('^a.txt is not written: ', message('buffer_write', { path = path, overwrite = true }))
+  end)
+end)

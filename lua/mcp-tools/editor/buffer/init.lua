@@ -113,6 +113,13 @@ function M.shown(bufnr, root)
   return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
 end
 
+--- A number that no buffer has, or none that is loaded.
+---@param bufnr integer
+---@return mcp-tools.Error
+function M.unknown(bufnr)
+  return errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(bufnr))
+end
+
 --- A buffer that went while something was waited for.
 ---@param bufnr integer
 ---@return mcp-tools.Error
@@ -154,7 +161,7 @@ function M.find(args, opts)
   end
   local bufnr = args.bufnr == 0 and M.current() or args.bufnr
   if bufnr == 0 or not vim.api.nvim_buf_is_valid(bufnr) then
-    return nil, errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(args.bufnr))
+    return nil, M.unknown(args.bufnr)
   end
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     local name = vim.api.nvim_buf_get_name(bufnr)

@@ -1,4 +1,4 @@
---- The buffer or file that a call's arguments name, judged as it is opened.
+--- Target of a tool: the buffer or file that a call's arguments name, judged as it is opened.
 ---
 --- Receives: `path` and `bufnr` arguments, the call's ctx.
 --- Sends: a buffer that has what the disk has, or a path; or an error value.

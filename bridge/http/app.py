@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .context import Context
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
+from .legacy_sse import MESSAGES_PATH
 from .listener import head_is_complete, note_token_shown, request_is_done
-from .sse import MESSAGES_PATH
+from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -33,13 +33,13 @@ logger = logging.getLogger(__name__)
 class App:
     """See the head of this file. Served by `listener.Runner`."""
 
-    def __init__(self, context: Context) -> None:
-        settings = context.settings
-        self.front = front = Front(context)
+    def __init__(self, parts: Parts) -> None:
+        settings = parts.settings
+        self.front = front = Front(parts)
         # In this order, on the head of a request; `public` also before a path is known to exist or not.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
-        self._private: list[Guard] = [TokenGuard(context.token), size]
+        self._private: list[Guard] = [TokenGuard(parts.token), size]
         # Served without the token.
         self._open: list[Guard] = [size]
         mcp: dict[str, Handler] = {"POST": front.post, "GET": front.get, "DELETE": front.delete}

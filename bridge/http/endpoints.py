@@ -19,12 +19,12 @@ from ..sessions.outbox import EventIds
 from ..sessions.registry import Sessions
 from ..sessions.tombstones import Tombstones
 from .body import Bodies, not_acceptable, wrong_content_type
-from .context import Context
 from .guards import refusal
 from .guards.token import TokenGuard
+from .legacy_sse import SESSION_QUERY, Sse
 from .listener import served_port
+from .parts import Parts
 from .response import Responses, json_response
-from .sse import SESSION_QUERY, Sse
 from .stateless import Stateless
 from .streamable import SESSION_HEADER, StreamableHttp, fault_response
 
@@ -45,18 +45,18 @@ class Front:
         bodies: reads them, and judges the large ones.
     """
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._limits = context.settings.limits
-        self._token = TokenGuard(context.token)
-        events = EventIds(context.boot)
-        state = context.settings.state_dir
-        ids = SessionIds(lambda: context.token.value, Tombstones(Path(state) if state else None))
-        self._sessions = Sessions(context.calls, ids, events, self._limits, context.report_sessions)
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._limits = parts.settings.limits
+        self._token = TokenGuard(parts.token)
+        events = EventIds(parts.boot)
+        state = parts.settings.state_dir
+        ids = SessionIds(lambda: parts.token.value, Tombstones(Path(state) if state else None))
+        self._sessions = Sessions(parts.calls, ids, events, self._limits, parts.report_sessions)
         self._loader = Loader(self._build)
         responses = Responses()
         self._http = StreamableHttp(self._sessions, events, responses)
-        self._stateless = Stateless(context.calls, responses)
+        self._stateless = Stateless(parts.calls, responses)
         self.bodies = Bodies(self._limits, self._asked)
         self._sse = Sse(self._sessions, self.bodies)
 
@@ -64,7 +64,7 @@ class Front:
         from ..protocol.kernel import Kernel  # with the SDK, which is loaded by then
         from ..protocol.server import Assembly
 
-        parts = self._context
+        parts = self._parts
         assembly = Assembly(
             parts.editor,
             parts.calls,
@@ -77,12 +77,12 @@ class Front:
 
     async def start(self) -> None:
         """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
-        if self._context.settings.preload:
+        if self._parts.settings.preload:
             self._loader.begin()
 
     async def close(self) -> None:
         """Answers what is in flight, as cancelled, and ends every stream."""
-        self._context.calls.stop("shutdown")
+        self._parts.calls.stop("shutdown")
         self._loader.stop()
         if tasks := self._stateless.tasks() | self._sessions.tasks():
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
@@ -134,7 +134,7 @@ class Front:
             if len(nonce) > MAX_NONCE:
                 return refusal(400, f"nonce is longer than {MAX_NONCE} characters")
             if (port := served_port(http)) is not None:
-                status["proof"] = prove(self._context.token.value, port, nonce)
+                status["proof"] = prove(self._parts.token.value, port, nonce)
         if "Authorization" in http.headers:
             if refused := self._token.refuse(http):
                 return refused
@@ -146,17 +146,17 @@ class Front:
         return None if id_ is None else self._sessions.find_asked(id_)
 
     def _status(self) -> dict[str, object]:
-        context, versions = self._context, self._context.versions
+        parts, versions = self._parts, self._parts.versions
         bridge = {name: getattr(versions, name) for name in ("bridge", "python", "sdk", "aiohttp", "msgpack")}
         clients = [
             {"name": info.name, "version": info.version, "transport": info.transport}
             for info in self._sessions.infos()
         ]
         return {
-            "editor": {"connected": not context.editor.closed.done(), "boot": context.hello.boot},
+            "editor": {"connected": not parts.editor.closed.done(), "boot": parts.hello.boot},
             "sessions": {"count": len(self._sessions), "limit": self._limits.sessions, "clients": clients},
-            "calls": {"in_flight": context.calls.in_flight, "limit": self._limits.calls},
-            "versions": bridge | context.hello.versions,
+            "calls": {"in_flight": parts.calls.in_flight, "limit": self._limits.calls},
+            "versions": bridge | parts.hello.versions,
         }
 
 

@@ -26,7 +26,7 @@ from ..editor.decode import fault_text
 from ..editor.modes import advice
 from ..editor.nvim import NvimEditor
 from ..errors import EditorGoneError, LuaError, NoAnswerError, StartError
-from ..http.context import Context, Token
+from ..http.parts import Parts, Token
 from ..instances import proof
 from ..model import Hello, HelloInfo, PortHolder, Versions
 from . import ports
@@ -111,10 +111,10 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             editor = await ending.unless(NvimEditor.open(environment.address))
             if editor is not None:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
-                context = await ending.unless(_meet(environment, editor, claim, handler))
-                if context is not None:
-                    runner = Runner(App(context), room=context.calls.room)
-                    await _serve(environment, context, runner, claim, ending, editor)
+                parts = await ending.unless(_meet(environment, editor, claim, handler))
+                if parts is not None:
+                    runner = Runner(App(parts), room=parts.calls.room)
+                    await _serve(environment, parts, runner, claim, ending, editor)
         except EditorGoneError:
             ending.now("editor")
         finally:
@@ -125,7 +125,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
 
 async def _meet(
     environment: Environment, editor: NvimEditor, claim: ports.Claim, handler: LogHandler
-) -> Context:
+) -> Parts:
     """Says hello and puts together what the application needs."""
     holder: PortHolder = "none"
     if claim.taken:
@@ -146,9 +146,9 @@ async def _meet(
     set_level(settings.log_level)
     boot = secrets.token_hex(6)
     calls = Calls(editor, settings, boot)
-    context = Context(settings, hello, editor, calls, token, versions, boot)
-    context.report_sessions = _debounced_sessions(editor, calls)
-    return context
+    parts = Parts(settings, hello, editor, calls, token, versions, boot)
+    parts.report_sessions = _debounced_sessions(editor, calls)
+    return parts
 
 
 async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment) -> Hello:
@@ -168,7 +168,7 @@ async def _hello(editor: NvimEditor, info: HelloInfo, environment: Environment) 
 
 async def _serve(
     environment: Environment,
-    context: Context,
+    parts: Parts,
     runner: Runner,
     claim: ports.Claim,
     ending: _Ending,
@@ -181,7 +181,7 @@ async def _serve(
     gc.freeze()
     gc.enable()
     _print_ready(claim.port)
-    logger.info("serving %s on port %d", context.settings.root or environment.address, claim.port)
+    logger.info("serving %s on port %d", parts.settings.root or environment.address, claim.port)
     watch = None
     if claim.taken:
         watch = asyncio.ensure_future(_take_wanted_port(environment, editor, runner))
@@ -190,8 +190,8 @@ async def _serve(
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
     if reason != "editor":
-        await _let_end(context.calls, FAREWELL)
-    context.calls.stop("editor_gone" if reason == "editor" else "shutdown")
+        await _let_end(parts.calls, FAREWELL)
+    parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
             await runner.cleanup()

@@ -1,4 +1,5 @@
---- guill's functions of `require('mcp-tools.registry')`, on the registry of this editor.
+--- Face of the registry for plugins written for guill/mcp-tools.nvim: its functions, on the registry of this editor
+--- (registry/store.lua).
 ---
 --- Receives: names, definitions and arguments of plugins written for guill/mcp-tools.nvim.
 --- Sends: the reply shapes that they know.

@@ -38,9 +38,14 @@ vim.cmd.edit(path)
 _G.client = vim.lsp.start({ name = 'jedi', cmd = { server }, root_dir = vim.fs.dirname(path) })
 function _G.ask()
   _G.found, _G.answers = nil, 0
-  require('mcp-tools.editor.symbols').of_buffer(0, function(symbols)
-    _G.found, _G.answers = symbols, answers + 1
-  end)
+  local symbol = require('mcp-tools.editor.symbol')
+  symbol.of_buffer(0, function(file)
+    local list = {}
+    require('mcp-tools.editor.symbol.nodes').each(file.tree, function(node)
+      table.insert(list, { name = node.name, line = node.line, end_line = node.end_line, by = file.by })
+    end)
+    _G.found, _G.answers = list, answers + 1
+  end, { within = symbol.PERSON_MS })
 end
 function _G.prompt(name, args)
   _G.result, _G.fault = nil, nil
@@ -139,8 +144,10 @@ async def test_a_server_that_does_not_answer(nvim: Nvim) -> None:
         found = await symbols(nvim)
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert found == [("Shelf", 4, None), ("put", 8, None), ("fill", 13, None)]
-    assert ("Shelf", 4, 10) in await symbols(nvim)
+    assert found == [("Shelf", 4, 10), ("put", 8, 10), ("fill", 13, 14)]
+    assert await nvim.lua("return found[1].by") == "lines"
+    assert ("LIMIT", 1, 1) in await symbols(nvim)
+    assert await nvim.lua("return found[1].by") == "server"
     assert await nvim.lua("return answers") == 1
 
 

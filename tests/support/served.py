@@ -13,8 +13,8 @@ from aiohttp import web
 
 from bridge.calls.runner import Calls
 from bridge.http.app import App
-from bridge.http.context import Context, Token
 from bridge.http.listener import UNREAD_BYTES, Runner
+from bridge.http.parts import Parts, Token
 from bridge.model import Hello, Settings, Versions
 from bridge.sessions.session import SessionInfo
 
@@ -37,10 +37,10 @@ async def eventually(check: Callable[[], Any], seconds: float = 5.0) -> Any:
 class Served:
     """A running bridge and a client session that holds the token."""
 
-    def __init__(self, context: Context, editor: MemoryEditor, url: str, http: aiohttp.ClientSession) -> None:
-        self.context = context
+    def __init__(self, parts: Parts, editor: MemoryEditor, url: str, http: aiohttp.ClientSession) -> None:
+        self.parts = parts
         self.editor = editor
-        self.calls = context.calls
+        self.calls = parts.calls
         self.url = url
         self.http = http
         self.reported: list[list[SessionInfo]] = []
@@ -185,7 +185,7 @@ async def served(
     settings = settings or Settings()
     editor = MemoryEditor(settings)
     calls = Calls(editor, settings, boot)
-    context = Context(
+    parts = Parts(
         settings=settings,
         hello=Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings),
         editor=editor,
@@ -195,8 +195,8 @@ async def served(
         boot=boot,
     )
     reported: list[list[SessionInfo]] = []
-    context.report_sessions = reported.append
-    app = App(context)
+    parts.report_sessions = reported.append
+    app = App(parts)
     runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room)
     await runner.setup()
     try:
@@ -205,7 +205,7 @@ async def served(
         timeout = aiohttp.ClientTimeout(total=20)
         head = {"Authorization": f"Bearer {TOKEN}"}
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
-            bridge = Served(context, editor, url, http)
+            bridge = Served(parts, editor, url, http)
             bridge.reported = reported
             bridge.app, bridge.runner = app, runner
             yield bridge

@@ -6,7 +6,7 @@ import hmac
 
 from aiohttp import web
 
-from ..context import Token
+from ..parts import Token
 from . import refusal
 
 

@@ -47,7 +47,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field error mcp-tools.Error? of one that is not
 
 --- One call. Who writes a field stands in brackets, where it is not this file: (e) call/executor.lua,
---- (i) call/invoke.lua, (q) call/inputs.lua, (g) trust/gateway.lua, (a) ui/approval. Nobody adds others.
+--- (i) call/invoke.lua, (q) call/inputs/init.lua, (g) trust/gateway.lua, (a) ui/approval. Nobody adds others.
 ---@class mcp-tools.Call
 ---@field id string
 ---@field name string the tool's name; as it was asked for until that is known (e)

@@ -9,7 +9,7 @@
 
 local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
-local host_resources = require('mcp-tools.call.host_resources')
+local host_resources = require('mcp-tools.call.inputs.host_resources')
 local inputs = require('mcp-tools.call.inputs')
 local resolver = require('mcp-tools.call.resolver')
 local running = require('mcp-tools.call.running')

@@ -1,4 +1,4 @@
---- What a buffer is: the text of a file, text that has no file yet, or something else that a plugin shows.
+--- Kind of a buffer: the text of a file, text that has no file yet, or something else that a plugin shows.
 ---
 --- Receives: buffer numbers.
 --- Sends: the kind, where the file really is, and whether the person or its name calls it sensitive.

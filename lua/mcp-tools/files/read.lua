@@ -7,8 +7,10 @@
 --- A folder can become a link between the judgement of a path and its opening. So the path is asked for once more when
 --- the file is open, of the system, which knows where it has come to.
 
+local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local line_range = require('mcp-tools.files.line_range')
+local project = require('mcp-tools.files.project')
 
 local uv = vim.uv
 
@@ -23,12 +25,40 @@ local CHUNK = 64 * 1024
 
 ---@alias mcp-tools.Judge fun(path: string): boolean may the file that is really there be given?
 
----@param path string
+--- Beside the main loop it cannot be told what a file is called, so an error is made when it is handed out.
+---@alias mcp-tools.ReadFault fun(name: string): mcp-tools.Error
+
 ---@param problem string|nil libuv's "CODE: text"
-local function fault(path, problem)
-  local missing = problem and problem:match('^ENOENT') ~= nil
-  local text = missing and 'there is no file ' .. path or ('%s cannot be read: %s'):format(path, problem)
-  return errors.new(missing and 'not_found' or 'tool_error', text)
+---@return mcp-tools.ReadFault
+local function fault(problem)
+  return function(name)
+    local missing = problem and problem:match('^ENOENT') ~= nil
+    local text = missing and 'there is no file ' .. name or ('%s cannot be read: %s'):format(name, problem)
+    return errors.new(missing and 'not_found' or 'tool_error', text)
+  end
+end
+
+---@param code mcp-tools.ErrorCode
+---@param text string with `%s` for the file
+---@return mcp-tools.ReadFault
+local function refused(code, text, ...)
+  local more = { ... }
+  return function(name)
+    return errors.new(code, text:format(name, unpack(more)))
+  end
+end
+
+--- Hands out on the main loop; files are named as everywhere, relative to the project's root.
+---@param path string
+---@param cb fun(found: any, more: any)
+---@return fun(found: any, more: any)
+local function answer(path, cb)
+  return vim.schedule_wrap(function(found, more)
+    if not found then
+      more = more(access.shown(path, project.root()))
+    end
+    cb(found, more)
+  end)
 end
 
 ---@param a table?
@@ -76,12 +106,12 @@ end
 ---@param path string
 ---@param limit integer bytes
 ---@param judge mcp-tools.Judge
----@param cb fun(fd: integer?, stat: table|mcp-tools.Error)
+---@param cb fun(fd: integer?, stat: table|mcp-tools.ReadFault)
 ---@param tries? integer
 local function open(path, limit, judge, cb, tries)
   uv.fs_open(path, READ, 0, function(problem, fd)
     if not fd then
-      return cb(nil, fault(path, problem))
+      return cb(nil, fault(problem))
     end
     local function refuse(err)
       uv.fs_close(fd, function()
@@ -90,9 +120,9 @@ local function open(path, limit, judge, cb, tries)
     end
     uv.fs_fstat(fd, function(stat_problem, stat)
       if not stat then
-        return refuse(fault(path, stat_problem))
+        return refuse(fault(stat_problem))
       elseif stat.type ~= 'file' then
-        return refuse(errors.new('tool_error', ('%s is a %s, not a file'):format(path, stat.type)))
+        return refuse(refused('tool_error', '%s is a %s, not a file', stat.type))
       end
       where(fd, path, stat, function(real)
         if not real and (tries or 1) < TRIES then
@@ -102,11 +132,9 @@ local function open(path, limit, judge, cb, tries)
         end
         vim.schedule(function() -- the judge may use the whole API
           if not real or not judge(real) then
-            local text = '%s is not the file any more that was decided on'
-            return refuse(errors.new('access_denied', text:format(path)))
+            return refuse(refused('access_denied', '%s is not the file any more that was decided on'))
           elseif stat.size > limit then
-            local text = ('%s has %d bytes, the limit is %d'):format(path, stat.size, limit)
-            return refuse(errors.new('too_large', text))
+            return refuse(refused('too_large', '%s has %d bytes, the limit is %d', stat.size, limit))
           end
           cb(fd, stat)
         end)
@@ -130,14 +158,14 @@ end
 ---@param cb fun(bytes: string?, err: mcp-tools.Error?)
 ---@param judge? mcp-tools.Judge without one it must be just this path
 function M.read(path, limit, cb, judge)
-  cb = vim.schedule_wrap(cb)
+  cb = answer(path, cb)
   open(path, limit, judge_of(path, judge), function(fd, stat)
     if not fd then
       return cb(nil, stat)
     end
     uv.fs_read(fd, stat.size, 0, function(problem, bytes)
       uv.fs_close(fd, function()
-        cb(bytes, not bytes and fault(path, problem) or nil)
+        cb(bytes, not bytes and fault(problem) or nil)
       end)
     end)
   end)
@@ -155,7 +183,7 @@ end
 ---@param cb fun(lines: string[]?, total: integer|mcp-tools.Error)
 ---@param judge? mcp-tools.Judge without one it must be just this path
 function M.lines(path, limit, range, cb, judge)
-  cb = vim.schedule_wrap(cb)
+  cb = answer(path, cb)
   open(path, limit, judge_of(path, judge), function(fd, stat)
     if not fd then
       return cb(nil, stat)
@@ -170,7 +198,7 @@ function M.lines(path, limit, range, cb, judge)
     local function more(offset)
       uv.fs_read(fd, CHUNK, offset, function(problem, bytes)
         if not bytes then
-          return finish(nil, fault(path, problem))
+          return finish(nil, fault(problem))
         elseif bytes == '' or offset >= limit then
           return finish(lines:finish())
         end

@@ -3,8 +3,9 @@
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.file.completion')
 local excerpt = require('mcp-tools.editor.answer.excerpt')
-local symbols = require('mcp-tools.editor.symbols')
-local turns = require('mcp-tools.util.turns')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Names of the outline that are shown.
@@ -22,13 +23,15 @@ return {
     if not source then
       return ctx:fail('not_found', fault)
     end
-    local list = source.bufnr and ctx:await(function(done)
-      symbols.of_buffer(source.bufnr, done)
-    end) or symbols.of_lines(source.lines, turns.of(ctx))
-    local outline = {}
-    for i = 1, math.min(#list, MAX) do
-      outline[i] = ('- %s (line %d)'):format(list[i].name, list[i].line)
+    local file, err = symbol.of_source(ctx, source)
+    if not file then
+      return ctx(nil, err)
     end
+    local outline = {}
+    nodes.each(file.tree, function(node)
+      table.insert(outline, ('- %s (line %d)'):format(name_path.of(node, file.tree), node.line))
+      return #outline == MAX
+    end)
     local resource, cut = excerpt.resource(source)
     local text = table.concat({
       ('Analyze %s: what it is for, what it takes and gives, what it depends on, how its parts work.'):format(

@@ -5,40 +5,28 @@ local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.answer.excerpt')
-local symbols = require('mcp-tools.editor.symbols')
-local turns = require('mcp-tools.util.turns')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol = require('mcp-tools.editor.symbol')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines of the symbol that are shown when nothing tells where it ends.
 local LINES = 60
 --- And when something does; the resource has more.
 local MAX_LINES = 400
+--- Symbols of a file that completion looks at.
+local MAX_NAMES = 500
 
----@param list mcp-tools.Symbol[]
----@param wanted string
----@return mcp-tools.Symbol?
-local function pick(list, wanted)
-  local ending
-  for _, symbol in ipairs(list) do
-    if symbol.name == wanted then
-      return symbol
-    elseif not ending and symbol.name:match('[%w_$]+$') == wanted then
-      ending = symbol -- `M.run` for `run`
+--- The first line that has a word, for what is no symbol.
+---@param lines string[]
+---@param word string
+---@return integer?
+local function line_with(lines, word)
+  for number, line in ipairs(lines) do
+    if line:find(word, 1, true) then
+      return number
     end
   end
-  return ending
-end
-
----@param ctx mcp-tools.Ctx
----@param source mcp-tools.TextSource
----@return mcp-tools.Symbol[]
-local function symbols_of(ctx, source)
-  if not source.bufnr then
-    return symbols.of_lines(source.lines, turns.of(ctx))
-  end
-  return ctx:await(function(done)
-    symbols.of_buffer(source.bufnr, done)
-  end)
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -55,15 +43,18 @@ local function complete_symbol(ctx, prefix, arguments)
   if not bufnr or not access.buffer(bufnr, ctx.root) then
     return ctx({})
   end
-  symbols.of_buffer(bufnr, function(list)
-    local values = {}
-    for _, symbol in ipairs(list) do
-      if vim.startswith(symbol.name, prefix) and not vim.list_contains(values, symbol.name) then
-        table.insert(values, symbol.name)
+  ctx:on_cancel(symbol.of_buffer(bufnr, function(file)
+    local values, looked_at = {}, 0
+    nodes.each(file and file.tree or {}, function(node)
+      local path = name_path.of(node, file.tree)
+      if vim.startswith(node.name, prefix) or vim.startswith(path, prefix) then
+        table.insert(values, path)
       end
-    end
+      looked_at = looked_at + 1
+      return looked_at == MAX_NAMES
+    end)
     ctx(values)
-  end)
+  end, { within = symbol.PERSON_MS }))
 end
 
 return {
@@ -71,7 +62,7 @@ return {
   title = 'Write tests for a symbol',
   description = 'Writes tests for a function, class or other symbol of a file, in the way of the project.',
   args = {
-    { name = 'symbol', description = 'Its name', required = true, complete = complete_symbol },
+    { name = 'symbol', description = 'Its name, or `Class/method`', required = true, complete = complete_symbol },
     { name = 'path', description = 'The file; the current one when left out', complete = path_completion.project },
   },
   run = function(ctx, args)
@@ -80,21 +71,20 @@ return {
       return ctx:fail('not_found', fault)
     end
     local where = source.path or 'the current buffer'
-    local symbol = pick(symbols_of(ctx, source), args.symbol)
-    local at = symbol and symbol.line
-    if not at then
-      for number, line in ipairs(source.lines) do
-        if line:find(args.symbol, 1, true) then
-          at = number
-          break
-        end
-      end
+    local file, node
+    local wanted, err = name_path.parse(args.symbol, 'symbol')
+    if wanted then
+      file, err = symbol.of_source(ctx, source)
     end
-    if not at then
-      local seen = source.cut and (' in its first %d lines'):format(#source.lines) or ''
-      return ctx:fail('not_found', ('%s has no %s%s'):format(where, args.symbol, seen))
+    if wanted and file then
+      local looked_at = source.cut and ('the first %d lines of %s'):format(#source.lines, where) or where
+      node, err = name_path.one(file.tree, wanted, 'symbol', looked_at)
     end
-    local last = math.min(symbol and symbol.end_line or at + LINES, at + MAX_LINES - 1)
+    local at = node and node.line or err.code == 'not_found' and line_with(source.lines, args.symbol)
+    if not at then
+      return ctx(nil, err)
+    end
+    local last = math.min(node and node.end_line or at + LINES, at + MAX_LINES - 1)
     local text = 'Write tests for `%s` in %s (line %d). First look how tests of this project are named, laid out and'
       .. ' run, and do it in the same way. Cover what it promises, its edges and its errors, not how it is'
       .. ' done. Run them at the end.\n\n%s'

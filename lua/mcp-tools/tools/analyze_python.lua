@@ -5,6 +5,7 @@ local errors = require('mcp-tools.errors')
 local mcp_tools = require('mcp-tools')
 local read_file = require('mcp-tools.files.read')
 local access = require('mcp-tools.files.access')
+local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Of Python text; larger files were not written by hand.
@@ -26,16 +27,7 @@ local function analyze(ctx, args, text, path)
   })
 end
 
----@param why mcp-tools.Unreadable
-local function refused(why)
-  return errors.new('access_denied', ('it cannot be read here: it is %s'):format(why))
-end
-
 local function analyze_buffer(ctx, args, bufnr)
-  local allowed, why = access.buffer(bufnr, ctx.root)
-  if not allowed then
-    return ctx(nil, refused(why))
-  end
   local bytes = buffers.size(bufnr)
   if bytes > MAX_BYTES then
     return ctx(nil, errors.new('too_large', ('it has %d bytes, the limit is %d'):format(bytes, MAX_BYTES)))
@@ -45,17 +37,13 @@ local function analyze_buffer(ctx, args, bufnr)
 end
 
 local function analyze_file(ctx, args, path)
-  local resolved, why = access.path(path, ctx.root)
-  if not resolved then
-    return ctx(nil, refused(why))
-  end
-  read_file.read(resolved, MAX_BYTES, function(text, err)
+  read_file.read(path, MAX_BYTES, function(text, err)
     if ctx:cancelled() then
       return
     elseif not text then
       return ctx(nil, err)
     end
-    analyze(ctx, args, text, resolved)
+    analyze(ctx, args, text, path)
   end)
 end
 
@@ -84,14 +72,16 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   execute = function(ctx, args)
-    local found, err = buffers.find(args)
-    if not found then
-      return ctx(nil, err)
-    elseif found.bufnr then
-      return analyze_buffer(ctx, args, found.bufnr)
-    elseif not found.path then
-      return ctx(nil, errors.new('not_found', ('buffer %d is not loaded and has no file'):format(args.bufnr)))
-    end
-    analyze_file(ctx, args, found.path)
+    target.find(ctx, args, {}, function(found, err)
+      if ctx:cancelled() then
+        return
+      elseif not found then
+        ctx(nil, err)
+      elseif found.bufnr then
+        analyze_buffer(ctx, args, found.bufnr)
+      else
+        analyze_file(ctx, args, found.path)
+      end
+    end)
   end,
 }

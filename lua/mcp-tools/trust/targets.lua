@@ -1,7 +1,7 @@
---- Files and buffers that the arguments of a call name.
+--- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.places`).
 ---
 --- Receives: checked arguments.
---- Sends: places: where they really are, and what speaks against them.
+--- Sends: where each of them really is, and what speaks against it.
 --- Does not know about: tools, decisions, people.
 
 local access = require('mcp-tools.files.access')

@@ -301,7 +301,7 @@ describe('write_tests and analyze_module', function()
 
   it('find a symbol in the current file, or in one that is not open', function()
     local path = project.write('a.lua', text)
-    t.matches('has no run', failure('write_tests', { symbol = 'run' }).message)
+    t.matches('there is no "run" in the current buffer', failure('write_tests', { symbol = 'run' }).message)
     local got = project.prompt('write_tests', { symbol = 'run', path = 'a.lua' })
     t.matches('`run` in a%.lua %(line 3%)', got)
     t.ok(got:find(text, 1, true))
@@ -310,7 +310,10 @@ describe('write_tests and analyze_module', function()
     got = project.prompt('write_tests', { symbol = 'M.stop' })
     t.matches('%(line 8%)', got)
     t.matches('%-%- unsaved', got)
-    t.matches('has no zebra', failure('write_tests', { symbol = 'zebra' }).message)
+    t.matches(
+      'no "zebra" in a.lua; there is M.run %(line 4%), M.stop',
+      failure('write_tests', { symbol = 'zebra' }).message
+    )
     t.eq('validation_error', failure('write_tests').code)
     local ref = { type = 'prompt', name = 'write_tests' }
     t.eq({ 'M.run', 'M.stop' }, project.complete(ref, 'symbol', 'M'))
@@ -384,7 +387,7 @@ describe('write_tests and analyze_module', function()
       project.write(name, bytes)
       local args = { path = name }
       t.eq(nil, soon('analyze_module', args).error)
-      t.matches('has no zebra', soon('write_tests', { path = name, symbol = 'zebra' }).error.message)
+      t.matches('there is no "zebra" in ', soon('write_tests', { path = name, symbol = 'zebra' }).error.message)
     end
     t.eq(nil, soon('write_tests', { path = 'nul.c', symbol = 'run' }).error)
     t.eq(nil, soon('write_tests', { path = 'nul.c', symbol = 'xxxx' }).error)
@@ -397,11 +400,14 @@ describe('write_tests and analyze_module', function()
   end)
 
   it('look at no more than the beginning of what nobody wrote by hand, and at the lines that a server names', function()
-    vim.cmd.edit(project.write('long.lua', ('x = 1\n'):rep(30000) .. 'function late() end\n'))
-    t.matches('long%.lua has no late in its first 20000 lines', failure('write_tests', { symbol = 'late' }).message)
+    vim.cmd.edit(project.write('long.js', ('x = 1\n'):rep(30000) .. 'function late() end\n'))
+    t.matches('no "late" in the first 20000 lines of long.js', failure('write_tests', { symbol = 'late' }).message)
     vim.cmd.edit(project.write('wide.lua', ('x'):rep(3 * 1024 * 1024)))
-    t.matches('in its first 1 lines', failure('write_tests', { symbol = 'late' }).message)
-    t.matches('has no late', failure('write_tests', { symbol = 'late', path = 'long.lua' }).message)
+    t.matches('no "late" in the first 1 lines of wide.lua', failure('write_tests', { symbol = 'late' }).message)
+    t.matches(
+      'no "late" in the first 20000 lines',
+      failure('write_tests', { symbol = 'late', path = 'long.js' }).message
+    )
   end)
 
   it('read nothing that they must not', function()

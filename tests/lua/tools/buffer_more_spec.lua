@@ -165,17 +165,43 @@ describe('buffer_read', function()
     local file = project.write('m.lua', code)
     local value = call('buffer_read', { path = file, symbol = 'a' })
     t.eq({ 'm.lua', 2, 'function M.a()\n  return 1\nend' }, { value.path, value.start_line, value.text })
-    refused('buffer_read', 'validation_error', 'b is there 2 times: M.b %(line 5%), M.sub.b %(line 8%)', {
+    refused('buffer_read', 'validation_error', '"b" means 2 symbols of m.lua: M.b %(line 5%), M.sub.b %(line 8%)', {
       path = file,
       symbol = 'b',
     })
-    t.eq(5, call('buffer_read', { path = file, symbol = '/M/b' }).start_line)
+    for name, line in pairs({ ['/M/b'] = 5, ['M:b'] = 5, ['sub/b'] = 8, ['M.sub.b'] = 8 }) do
+      t.eq(line, call('buffer_read', { path = file, symbol = name }).start_line)
+    end
     refused(
       'buffer_read',
       'not_found',
-      'no nothing here; there are M.a %(line 2%)',
+      'no "nothing" in m.lua; there is M.a %(line 2%)',
       { path = file, symbol = 'nothing' }
     )
+  end)
+
+  it('reads a symbol by its whole name path, and names the nearest when there is none', function()
+    local file = project.write('m.py', 'class Ledger:\n    def post(self):\n        pass\n\ndef post():\n    pass\n')
+    local value = call('buffer_read', { path = file, symbol = 'Ledger/post' })
+    t.eq({ 2, 3 }, { value.start_line, value.end_line })
+    t.eq(5, call('buffer_read', { path = file, symbol = '/post' }).start_line)
+    refused('buffer_read', 'not_found', 'there is Ledger %(line 1%)$', { path = file, symbol = 'Legder' })
+  end)
+
+  it('says that there is more only when not all was given that was asked for', function()
+    local file = project.write('m.lua', 'local M = {}\nfunction M.a()\n  return 1\nend\nreturn M\n')
+    local function where(args)
+      local value = call('buffer_read', vim.tbl_extend('force', { path = file }, args))
+      return { value.end_line, value.next_line }
+    end
+    for _ = 1, 2 do
+      t.eq({ 4, nil }, where({ symbol = 'a' }))
+      t.eq({ 3, 4 }, where({ symbol = 'a', limit = 2 }))
+      t.eq({ 3, nil }, where({ start_line = 2, end_line = 3 }))
+      t.eq({ 2, 3 }, where({ start_line = 2, end_line = 3, limit = 1 }))
+      t.eq({ 3, 4 }, where({ start_line = 2, limit = 2 }))
+      vim.cmd.edit(file)
+    end
   end)
 
   it('has what others wrote, and says so where it does not', function()
@@ -187,5 +213,30 @@ describe('buffer_read', function()
     t.eq({ 'mine', 'changed by others' }, { value.text, value.disk })
     os.remove(path)
     t.eq('deleted', call('buffer_read', { bufnr = 0 }).disk)
+  end)
+end)
+
+describe('a file in an error', function()
+  --- The message of a call that is refused.
+  local function message(name, args)
+    return select(2, call(name, args)).message
+  end
+
+  it('is called by its path from the project, whichever tool says it', function()
+    local missing, edits = project.root .. '/sub/none.txt', { { search = 'one', replace = 'x' } }
+    t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing }))
+    t.eq('there is no file sub/none.txt', message('buffer_read', { path = missing, symbol = 'a' }))
+    t.eq('there is no file sub/none.txt', message('buffer_edit', { path = missing, edits = edits }))
+    vim.fn.mkdir(project.root .. '/sub')
+    t.eq('sub is a directory, not a file', message('buffer_read', { path = project.root .. '/sub' }))
+    local tick = api.nvim_buf_get_changedtick(bufnr)
+    local stale = ('a.txt has changed since it was read (changedtick 1, now %d); read it again'):format(tick)
+    t.eq(stale, message('buffer_write', { path = path, changedtick = 1 }))
+    t.eq(stale, message('buffer_edit', { path = path, changedtick = 1, edits = edits }))
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
+    project.write('a.txt', 'theirs\n')
+    t.matches('^a.txt was changed on the disk since', message('buffer_write', { path = path }))
+    vim.bo[bufnr].readonly = true
+    t.matches('^a.txt is not written: ', message('buffer_write', { path = path, overwrite = true }))
   end)
 end)

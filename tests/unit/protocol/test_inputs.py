@@ -114,7 +114,7 @@ async def test_states_that_open_nothing(bridge: Served) -> None:
         state = (await response.json())["result"]["requestState"]
     params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "decline"}}
     async with served() as other:
-        other.context.hello = replace(other.context.hello, boot="the next life")
+        other.parts.hello = replace(other.parts.hello, boot="the next life")
         async with await other.post_stateless("tools/call", params | {"requestState": state}) as response:
             foreign = (await response.json())["error"]
     bridge.editor.cancel(next(iter(bridge.editor.calls)), "user")
@@ -149,7 +149,7 @@ async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
     boundary = RequestStateBoundary(security, default_audience="mcp-tools.nvim")
 
     async def asks(context: Any) -> dict[str, Any]:
-        inside = {"boot": bridge.context.hello.boot, "task": call, "seq": 1}
+        inside = {"boot": bridge.parts.hello.boot, "task": call, "seq": 1}
         return {"resultType": "input_required", "requestState": json.dumps(inside)}
 
     forged: Any = await boundary(SimpleNamespace(method="tools/call", params=params), asks)  # type: ignore[arg-type]

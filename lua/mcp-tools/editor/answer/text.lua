@@ -30,21 +30,22 @@ end
 --- The fields of an answer.
 ---@param lines string[] the wanted range
 ---@param about table what else is said of the text; it is added to
----@param first integer
+---@param args { start_line: integer, end_line: integer? } what was asked for
 ---@param total integer
 ---@return table
-function M.of(lines, about, first, total)
+function M.of(lines, about, args, total)
   local text, count = fitting(lines)
   local cut_line = #text > M.MAX_BYTES
   if cut_line then
     text = text:sub(1, M.MAX_BYTES)
   end
   local whole, lossy = utf8.repair(text)
+  local first = args.start_line
   local last = first + count - 1
   about.lines = total
   about.start_line = first
   about.end_line = last
-  about.next_line = last < total and last + 1 or nil
+  about.next_line = last < math.min(args.end_line or total, total) and last + 1 or nil
   about.truncated = (cut_line or count < #lines) and true or nil
   about.lossy = lossy or nil
   about.text = whole

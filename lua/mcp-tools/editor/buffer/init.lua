@@ -1,14 +1,16 @@
 --- Buffers as clients name them: by path or by number.
 ---
 --- Receives: `path` and `bufnr` arguments.
---- Sends: buffer numbers, or an error value that says what to give.
+--- Sends: buffer numbers and how they are told, or an error value that says what to give.
 --- Does not know about: tools, approval.
 ---
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
+local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 
 local api = vim.api
 
@@ -102,28 +104,71 @@ function M.is_unseen(bufnr)
   return not options.buflisted and not options.modified and #vim.fn.win_findbuf(bufnr) == 0
 end
 
+--- How a buffer is told: by its file, relative to the root where it is below.
+---@param bufnr integer valid
+---@param root? string default: that of the project
+---@return string
+function M.shown(bufnr, root)
+  local name = api.nvim_buf_get_name(bufnr)
+  return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
+end
+
+--- A number that no buffer has, or none that is loaded.
+---@param bufnr integer
+---@return mcp-tools.Error
+function M.unknown(bufnr)
+  return errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(bufnr))
+end
+
+--- A buffer that went while something was waited for.
+---@param bufnr integer
+---@return mcp-tools.Error
+function M.gone(bufnr)
+  return errors.new('not_found', ('there is no buffer %d any more'):format(bufnr))
+end
+
+--- Where a path leads.
+---@param given string
+---@param argument? string its name, for the error
+---@return string? resolved
+---@return mcp-tools.Error? err
+function M.resolve(given, argument)
+  local path, bad = paths.resolve(given)
+  if bad then
+    local text = '%s: it cannot be told where it is: %s'
+    return nil, errors.new('validation_error', text:format(argument or 'path', bad))
+  end
+  return path
+end
+
 --- What `path` or `bufnr` names.
 ---@param args { path: string?, bufnr: integer? } `bufnr` 0 is the current one
+---@param opts? { current: boolean? } neither of them names the current one, too
 ---@return { bufnr: integer?, path: string? }? found a path without `bufnr` is not loaded
 ---@return mcp-tools.Error? err
-function M.find(args)
-  if (args.path == nil) == (args.bufnr == nil) then
+function M.find(args, opts)
+  if args.path == nil and args.bufnr == nil and opts and opts.current then
+    args = { bufnr = 0 }
+  elseif (args.path == nil) == (args.bufnr == nil) then
     return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
   end
   if args.path then
-    local path, bad = paths.resolve(args.path)
-    if bad then
-      return nil, errors.new('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+    local path, err = M.resolve(args.path)
+    if not path then
+      return nil, err
     end
     return { path = path, bufnr = M.of_path(path) }
   end
   local bufnr = args.bufnr == 0 and M.current() or args.bufnr
   if bufnr == 0 or not vim.api.nvim_buf_is_valid(bufnr) then
-    return nil, errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(args.bufnr))
+    return nil, M.unknown(args.bufnr)
   end
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     local name = vim.api.nvim_buf_get_name(bufnr)
-    return { path = name ~= '' and name or nil, bufnr = nil }
+    if name == '' then
+      return nil, errors.new('not_found', ('buffer %d is not loaded and has no file'):format(bufnr))
+    end
+    return { path = name }
   end
   return { bufnr = bufnr, path = vim.api.nvim_buf_get_name(bufnr) }
 end

@@ -7,10 +7,12 @@
 --- A buffer that nobody looks at has no swap file, so that there is nothing to ask about one that another editor left.
 --- It gets its own when the person first sees it.
 
+local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local buffers = require('mcp-tools.editor.buffer')
 local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
+local project = require('mcp-tools.files.project')
 
 local api, uv = vim.api, vim.uv
 
@@ -25,17 +27,18 @@ M.MAX_BYTES = 32 * 1024 * 1024
 ---@param stat table?
 ---@return mcp-tools.Error?
 local function refusal(path, problem, stat)
+  local name = access.shown(path, project.root())
   if not stat then
     local missing = (problem or ''):match('^ENOENT') ~= nil
     local text = missing and 'there is no file %s' or '%s cannot be opened: ' .. (problem or ''):gsub('%%', '%%%%')
-    return errors.new(missing and 'not_found' or 'tool_error', text:format(path))
+    return errors.new(missing and 'not_found' or 'tool_error', text:format(name))
   elseif stat.type ~= 'file' then
-    return errors.new('tool_error', ('%s is a %s, not a file'):format(path, stat.type))
+    return errors.new('tool_error', ('%s is a %s, not a file'):format(name, stat.type))
   elseif stat.size > M.MAX_BYTES then
     local text = '%s has %d bytes; up to %d are opened for editing'
-    return errors.new('too_large', text:format(path, stat.size, M.MAX_BYTES))
+    return errors.new('too_large', text:format(name, stat.size, M.MAX_BYTES))
   elseif uv.fs_realpath(path) ~= path then
-    return errors.new('access_denied', ('%s is not the file any more that was decided on'):format(path))
+    return errors.new('access_denied', ('%s is not the file any more that was decided on'):format(name))
   end
 end
 
@@ -78,7 +81,8 @@ local function load(path, problem, stat)
   elseif not known and api.nvim_buf_is_valid(bufnr) then
     pcall(api.nvim_buf_delete, bufnr, { force = true })
   end
-  return nil, err or errors.new('busy', ('%s could not be loaded now; try again'):format(path))
+  return nil,
+    err or errors.new('busy', ('%s could not be loaded now; try again'):format(access.shown(path, project.root())))
 end
 
 --- Loads the buffer of a file, or finds the one that is loaded. The callback runs on the main loop, never before this

@@ -7,6 +7,7 @@
 --- Autocommands run as with `:write`. What `:write` would ask about is looked at before: a file that others changed is
 --- not overwritten.
 
+local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 
@@ -22,13 +23,6 @@ function M.plain(thrown)
   return text:match('Vim%b():(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
 end
 
----@param bufnr integer
----@return string
-local function label(bufnr)
-  local name = api.nvim_buf_get_name(bufnr)
-  return name ~= '' and name or ('buffer %d'):format(bufnr)
-end
-
 --- Why a buffer cannot be written.
 ---@param bufnr integer loaded
 ---@return mcp-tools.Error?
@@ -36,12 +30,12 @@ function M.refusal(bufnr)
   local options = vim.bo[bufnr]
   if options.buftype ~= '' and options.buftype ~= 'acwrite' then
     local text = '%s is a %s buffer and has no file'
-    return errors.new('tool_error', text:format(label(bufnr), options.buftype))
+    return errors.new('tool_error', text:format(buffers.shown(bufnr), options.buftype))
   elseif api.nvim_buf_get_name(bufnr) == '' then
     return errors.new('tool_error', ('buffer %d has no file name yet; the person has to name it'):format(bufnr))
   elseif options.readonly then
     local text = "%s is not written: it is read-only ('readonly')"
-    return errors.new('tool_error', text:format(label(bufnr)))
+    return errors.new('tool_error', text:format(buffers.shown(bufnr)))
   end
 end
 
@@ -50,7 +44,7 @@ end
 ---@return mcp-tools.Error
 function M.conflict(bufnr)
   local text = '%s was changed on the disk since it was read, and is not overwritten; buffer_diff shows the difference'
-  return errors.new('stale', text:format(label(bufnr)))
+  return errors.new('stale', text:format(buffers.shown(bufnr)))
 end
 
 --- Writes a buffer whose file has been looked at in this very turn.
@@ -66,7 +60,7 @@ function M.now(bufnr)
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
   if not ok then
-    return errors.new('tool_error', ('%s was not written: %s'):format(label(bufnr), M.plain(thrown)))
+    return errors.new('tool_error', ('%s was not written: %s'):format(buffers.shown(bufnr), M.plain(thrown)))
   end
 end
 
@@ -78,7 +72,7 @@ end
 function M.write(bufnr, cb, opts)
   disk.refresh(bufnr, function(state)
     if not api.nvim_buf_is_loaded(bufnr) then
-      return cb(errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+      return cb(buffers.gone(bufnr))
     elseif state == 'conflict' and not (opts and opts.overwrite) then
       return cb(M.conflict(bufnr))
     elseif opts and opts.ctx and opts.ctx:cancelled() then

@@ -1,4 +1,4 @@
---- The buffer or file that a call's arguments name, judged as it is opened.
+--- Target of a tool: the buffer or file that a call's arguments name, judged as it is opened.
 ---
 --- Receives: `path` and `bufnr` arguments, the call's ctx.
 --- Sends: a buffer that has what the disk has, or a path; or an error value.
@@ -27,22 +27,14 @@ local M = {}
 ---@param what string
 ---@param why string
 local function denied(what, why)
-  return errors.new('access_denied', ('%s cannot be used here: it is %s'):format(what, why))
+  return errors.new('access_denied', ('%s cannot be used here: it is %s'):format(what, why)), why
 end
 
---- How a buffer is told.
----@param bufnr integer
----@param root string
----@return string
-function M.shown(bufnr, root)
-  local name = vim.api.nvim_buf_get_name(bufnr)
-  return name ~= '' and access.shown(name, root) or ('buffer %d'):format(bufnr)
-end
-
---- Why a buffer is none that this call may use.
+--- Why a buffer is none that this call may use. What is sensitive is none, whatever the person allowed.
 ---@param ctx mcp-tools.Ctx
----@param bufnr integer
----@return mcp-tools.Error?
+---@param bufnr integer valid
+---@return mcp-tools.Error? err
+---@return mcp-tools.Unreadable? why in short
 function M.refusal(ctx, bufnr)
   local readable, why = access.buffer(bufnr, ctx.root)
   if readable then
@@ -50,18 +42,23 @@ function M.refusal(ctx, bufnr)
   end
   local kind, name = buffer.kind(bufnr)
   if why == 'sensitive' or not ctx:covers(kind == 'other' and bufnr or (paths.resolve(name))) then
-    return denied(M.shown(bufnr, ctx.root), why)
+    return denied(buffers.shown(bufnr, ctx.root), why)
   end
 end
 
---- Why a file is none that this call may use.
+--- Why a file, open or not, is none that this call may use.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
----@return mcp-tools.Error?
+---@return mcp-tools.Error? err
+---@return mcp-tools.Unreadable? why in short
 function M.path_refusal(ctx, path)
   local readable, why = access.path(path, ctx.root)
   if not readable and (why == 'sensitive' or not ctx:covers(path)) then
     return denied(access.shown(path, ctx.root), why)
+  end
+  local bufnr = buffers.of_path(path)
+  if bufnr then -- it may be opened by another name, which is a sensitive one
+    return M.refusal(ctx, bufnr)
   end
 end
 
@@ -72,37 +69,39 @@ end
 local function with_buffer(ctx, bufnr, new, cb)
   local err = M.refusal(ctx, bufnr)
   if err then
+    M.drop({ bufnr = bufnr, new = new })
     return cb(nil, err)
   end
   disk.refresh(bufnr, function(state)
     if not vim.api.nvim_buf_is_loaded(bufnr) then
-      return cb(nil, errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+      return cb(nil, buffers.gone(bufnr))
     end
     local kind, name = buffer.kind(bufnr)
     cb({
       bufnr = bufnr,
       path = kind == 'file' and (paths.resolve(name)) or nil,
-      shown = M.shown(bufnr, ctx.root),
+      shown = buffers.shown(bufnr, ctx.root),
       state = state,
       new = new,
     })
   end)
 end
 
---- Finds what the arguments name and looks at the disk. With `load` a file that is not open is loaded where nobody sees
---- it; without, the target has a path only. The callback runs on the main loop.
+---@class mcp-tools.TargetOpts
+---@field load boolean? a file that is not open is loaded where nobody sees it; else the target has a path only
+---@field current boolean? without `path` and `bufnr` the file that the person looks at is meant
+
+--- Finds what the arguments name and looks at the disk. The callback runs on the main loop.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
----@param opts { load: boolean? }
+---@param opts mcp-tools.TargetOpts
 ---@param cb fun(target: mcp-tools.Target?, err: mcp-tools.Error?)
 function M.find(ctx, args, opts, cb)
-  local found, err = buffers.find(args)
+  local found, err = buffers.find(args, opts)
   if not found then
     return cb(nil, err)
   elseif found.bufnr then
     return with_buffer(ctx, found.bufnr, nil, cb)
-  elseif not found.path then
-    return cb(nil, errors.new('not_found', ('buffer %d is not loaded and has no file'):format(args.bufnr)))
   end
   local path = (paths.resolve(found.path))
   err = M.path_refusal(ctx, path)
@@ -122,7 +121,7 @@ end
 --- The same for coroutines of `run` handlers.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
----@param opts { load: boolean? }
+---@param opts mcp-tools.TargetOpts
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
 function M.await(ctx, args, opts)
@@ -132,7 +131,7 @@ function M.await(ctx, args, opts)
 end
 
 --- What is not shown to anybody and was loaded for a call that came to nothing is unloaded again.
----@param target mcp-tools.Target?
+---@param target { bufnr: integer?, new: boolean? }?
 function M.drop(target)
   if target and target.new then
     open.drop(target.bufnr)

@@ -7,7 +7,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local read = require('mcp-tools.files.read')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 
 local api = vim.api

@@ -4,7 +4,7 @@
 --- Sends: what has changed and how to take it back, or why nothing has. `User McpToolsEdit` tells others of it.
 --- Does not know about: files that are not open, several edits that belong together (editor/edit/init.lua).
 
-local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
@@ -34,11 +34,13 @@ local M = {}
 ---@field modified boolean
 ---@field hunks mcp-tools.EditHunk[]
 
+--- A text that has changed since somebody read it.
 ---@param bufnr integer
----@return string
-function M.label(bufnr)
-  local name = api.nvim_buf_get_name(bufnr)
-  return name ~= '' and access.name(name) or ('buffer %d'):format(bufnr)
+---@param changedtick integer that it was read at
+---@return mcp-tools.Error
+function M.stale(bufnr, changedtick)
+  local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
+  return errors.new('stale', text:format(buffers.shown(bufnr), changedtick, api.nvim_buf_get_changedtick(bufnr)))
 end
 
 --- Why a buffer cannot be edited.
@@ -51,19 +53,17 @@ function M.refusal(bufnr, changedtick)
   end
   local options = vim.bo[bufnr]
   if options.buftype == 'terminal' then
-    return errors.new('tool_error', ('%s is a terminal; it cannot be edited'):format(M.label(bufnr)))
+    return errors.new('tool_error', ('%s is a terminal; it cannot be edited'):format(buffers.shown(bufnr)))
   elseif not options.modifiable then
     return errors.new(
       'tool_error',
-      ("%s cannot be edited: it is not modifiable ('nomodifiable')"):format(M.label(bufnr))
+      ("%s cannot be edited: it is not modifiable ('nomodifiable')"):format(buffers.shown(bufnr))
     )
   elseif options.readonly then
-    return errors.new('tool_error', ("%s cannot be edited: it is read-only ('readonly')"):format(M.label(bufnr)))
+    return errors.new('tool_error', ("%s cannot be edited: it is read-only ('readonly')"):format(buffers.shown(bufnr)))
   end
-  local now = api.nvim_buf_get_changedtick(bufnr)
-  if changedtick and changedtick ~= now then
-    local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
-    return errors.new('stale', text:format(M.label(bufnr), changedtick, now))
+  if changedtick and changedtick ~= api.nvim_buf_get_changedtick(bufnr) then
+    return M.stale(bufnr, changedtick)
   end
 end
 
@@ -176,7 +176,7 @@ function M.change(bufnr, edits, changedtick)
   if not ok then
     M.take_back(done)
     local text = '%s cannot be edited now: %s'
-    return nil, errors.new('busy', text:format(M.label(bufnr), save.plain(thrown)))
+    return nil, errors.new('busy', text:format(buffers.shown(bufnr), save.plain(thrown)))
   end
   done.hunks = hunks_of(done, parts)
   return done

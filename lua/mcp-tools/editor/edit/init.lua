@@ -6,7 +6,6 @@
 ---
 --- Marks, folds, cursors and views of windows stay with their text, since only what differs is replaced.
 
-local access = require('mcp-tools.files.access')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local check = require('mcp-tools.util.check')
@@ -67,7 +66,7 @@ function M.preview(bufnr, edits, opts)
   if not list then
     return nil, err
   end
-  local name = opts.root and access.shown(api.nvim_buf_get_name(bufnr), opts.root) or buffer_change.label(bufnr)
+  local name = buffers.shown(bufnr, opts.root)
   local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = opts.context }
   return (unified.of(before, text_edits.applied(before, list), names))
@@ -106,7 +105,7 @@ local function gather(items, cb)
   local targets, seen = {}, {}
   local function with(item, bufnr, new, go_on)
     if seen[bufnr] then
-      return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffer_change.label(bufnr))))
+      return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffers.shown(bufnr))))
     end
     seen[bufnr] = true
     local target = {

@@ -14,7 +14,6 @@ local lsp = require('mcp-tools.editor.lsp')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local source = require('mcp-tools.editor.symbol.source')
-local target = require('mcp-tools.editor.lsp.target')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local api, uv = vim.api, vim.uv
@@ -226,7 +225,7 @@ function M.run(ctx, from, to)
   if not is_folder then
     loaded = source.open(ctx, { path = from }) -- so that its server runs
     if loaded then
-      target.clients(ctx, loaded.bufnr)
+      lsp.clients(ctx, loaded.bufnr)
     end
   end
   local moved = { plans = {} }

@@ -307,7 +307,7 @@ function M.format(ctx, args)
   if err then
     return nil, err
   end
-  local answer = { path = target.path, changed = false, places = 0, files = {} }
+  local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
     return answer
   end

@@ -64,8 +64,7 @@ end
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.lsp.Finding[]?
 local function before_call(args)
-  local neither = args.path == nil and args.bufnr == nil
-  local found = buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+  local found = buffers.find(args, { current = true })
   return found and found.bufnr and findings.of(found.bufnr, {}) or nil
 end
 
@@ -162,7 +161,7 @@ function M.list(ctx, args)
   end
   local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
   return {
-    path = target.path,
+    path = target.shown,
     checked = state,
     why = why,
     total = #list,
@@ -196,7 +195,7 @@ function M.wait(ctx, args)
   outside.tell(ctx)
   local ok, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
-    return nil, errors.new('not_found', target.path .. ' has been closed meanwhile')
+    return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
   redact.refresh(turns.of(ctx))
   local now = findings.of(bufnr, { min_severity = args.min_severity })
@@ -214,7 +213,7 @@ function M.wait(ctx, args)
     end
   end
   return {
-    path = target.path,
+    path = target.shown,
     settled = ok,
     why = why,
     new = findings.rows(new, args.limit),

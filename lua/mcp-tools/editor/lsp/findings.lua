@@ -7,7 +7,7 @@
 local access = require('mcp-tools.files.access')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}
 
@@ -157,10 +157,9 @@ function M.everywhere(ctx, filter, pause)
   for bufnr, count in vim.spairs(bufs) do
     if vim.api.nvim_buf_is_valid(bufnr) then
       local path = access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
-      local err = target.refusal(ctx, bufnr)
+      local err, why = target.refusal(ctx, bufnr)
       if err then
-        local _, why = access.buffer(bufnr, ctx.root)
-        table.insert(withheld, { path = path, count = count, why = why or err.message })
+        table.insert(withheld, { path = path, count = count, why = why })
       else
         local list = M.of(bufnr, filter)
         if #list > 0 then

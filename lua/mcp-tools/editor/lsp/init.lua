@@ -8,12 +8,14 @@
 ---   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
 ---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
 
+local attached = require('mcp-tools.editor.lsp.attached')
 local errors = require('mcp-tools.errors')
+local heard = require('mcp-tools.editor.lsp.heard')
 local outside = require('mcp-tools.editor.lsp.outside')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}
 
@@ -34,11 +36,19 @@ local LOCAL = {
   ['textDocument/typeDefinition'] = true,
 }
 
---- The buffer that `path` or `bufnr` names (neither: the file that the person looks at), loaded without being shown.
-M.target = target.find
 --- Servers of a buffer that can answer a method.
-M.clients = target.clients
+M.clients = attached.of
 M.state = ready.state
+
+--- The buffer that `path` or `bufnr` names (neither: the file that the person looks at), loaded without being shown.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer? }
+---@return mcp-tools.Target?
+---@return mcp-tools.Error? err
+function M.target(ctx, args)
+  heard.ensure()
+  return target.await(ctx, args, { load = true, current = true })
+end
 
 ---@class mcp-tools.lsp.Opts
 ---@field ready_ms? integer how long a server that is not ready is waited for
@@ -128,7 +138,7 @@ end
 ---@return mcp-tools.Error? err
 function M.request_all(ctx, bufnr, method, params, opts)
   opts = opts or {}
-  local list, err = target.clients(ctx, bufnr, method)
+  local list, err = attached.of(ctx, bufnr, method)
   if not list then
     return nil, err
   end

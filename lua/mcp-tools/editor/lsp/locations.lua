@@ -11,7 +11,7 @@ local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local read = require('mcp-tools.files.read')
 local redact = require('mcp-tools.files.redact')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -150,9 +150,9 @@ function M.find(ctx, items, without_text)
       file = file_of(item.uri) or false
       files[item.uri] = file
       if file and allowed[file] == nil then
-        local ok, why = target.may_read(ctx, file)
-        allowed[file] = ok
-        if not ok then
+        local err, why = target.path_refusal(ctx, file)
+        allowed[file] = err == nil
+        if err then
           table.insert(withheld, { path = access.shown(file, ctx.root), why = why })
         end
       end

@@ -44,14 +44,14 @@ function M.spot(ctx, args)
   if not place then
     return nil, err
   end
-  return vim.tbl_extend('error', { bufnr = target.bufnr, path = target.path }, place)
+  return vim.tbl_extend('error', { bufnr = target.bufnr, path = target.shown }, place)
 end
 
 --- How a place is called in messages.
 ---@param spot mcp-tools.lsp.Spot
 ---@return string
 function M.name(spot)
-  return ('%s:%d:%d'):format(spot.path ~= '' and spot.path or 'buffer ' .. spot.bufnr, spot.line, spot.column)
+  return ('%s:%d:%d'):format(spot.path, spot.line, spot.column)
 end
 
 ---@param answers { incomplete: string? }[]

@@ -319,8 +319,7 @@ end
 ---@return string?
 local function kept(args)
   local plan = shown[key_of(args)]
-  local neither = args.path == nil and args.bufnr == nil
-  local found = plan and buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+  local found = plan and buffers.find(args, { current = true })
   if not found or found.bufnr ~= plan.of then
     return nil
   end

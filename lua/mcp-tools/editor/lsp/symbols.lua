@@ -83,7 +83,7 @@ function M.of_file(ctx, args)
   if err then
     return nil, err
   elseif not result then
-    return nil, errors.new('not_found', ('No symbols found in %s'):format(target.path))
+    return nil, errors.new('not_found', ('No symbols found in %s'):format(target.shown))
   end
   local pause = turns.of(ctx)
   for depth = args.depth, 1, -1 do

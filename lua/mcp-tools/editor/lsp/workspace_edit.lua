@@ -11,7 +11,7 @@ local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
@@ -64,10 +64,10 @@ end
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
 local function loaded(ctx, path)
-  local ok, why = target.may_read(ctx, path)
-  if not ok then
+  local refused, why = target.path_refusal(ctx, path)
+  if refused then
     local text = '%s would be changed as well, but it is %s; nothing has been changed'
-    return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why or 'not to be read'))
+    return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why))
   end
   local bufnr, err = ctx:await(function(done)
     open.load(path, done)

@@ -6,12 +6,14 @@
 ---
 --- What a file of the project names to be run (a script, a target) is only run when the person trusts that file.
 
+local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local names = require('mcp-tools.editor.runner.names')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local read_now = require('mcp-tools.files.read_now')
 local scripts = require('mcp-tools.editor.runner.scripts')
@@ -58,7 +60,8 @@ local function target_of(args)
     local text = ('scope: %s needs path or bufnr (bufnr 0 is what the person looks at)'):format(target.scope)
     return nil, errors.new('validation_error', text)
   elseif target.path and not vim.uv.fs_stat(target.path) then
-    return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(target.path))
+    local name = access.shown(target.path, project.root())
+    return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(name))
   end
   for _, test in ipairs(args.tests or {}) do
     if test:sub(1, 1) == '-' then

@@ -5,13 +5,43 @@
 --- Does not know about: languages, buffers.
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local symbols = require('mcp-tools.editor.symbols')
 local syntax = require('mcp-tools.editor.syntax')
 
 local M = {}
 
---- Lines that are looked at in one go; of each so many symbols are found at most.
+--- Lines that are looked at, and bytes of them; a larger file was not written by hand.
+M.MAX_LINES, M.MAX_BYTES = 20000, 1024 * 1024
+--- Lines between two looks at the clock.
 local STEP = 20
+--- Of a line; what it defines stands at its beginning.
+local MAX_LINE = 200
+
+--- What begins a definition in languages that people use; the capture is its name. With blanks that are single ones,
+--- as they are made before, none of them takes longer than a line is long.
+local FORMS = {
+  '^%s*local%s+function%s+([%w_.:]+)',
+  '^%s*function%s+([%w_.:]+)',
+  '^%s*([%w_.:]+)%s*=%s*function',
+  '^%s*async%s+def%s+([%w_]+)',
+  '^%s*def%s+([%w_.?!]+)',
+  '^%s*class%s+([%w_]+)',
+  '^%s*export%s+[%w%s]-function%*?%s+([%w_$]+)',
+  '^%s*export%s+[%w%s]-class%s+([%w_$]+)',
+  '^%s*async%s+function%*?%s+([%w_$]+)',
+  '^%s*export%s+const%s+([%w_$]+)',
+  '^%s*const%s+([%w_$]+)%s*=%s*[%w%s]*%(',
+  '^%s*pub[%w()%s]-fn%s+([%w_]+)',
+  '^%s*fn%s+([%w_]+)',
+  '^%s*pub[%w()%s]-struct%s+([%w_]+)',
+  '^%s*struct%s+([%w_]+)',
+  '^%s*func%s+%b()%s*([%w_]+)',
+  '^%s*func%s+([%w_]+)',
+  '^%s*type%s+([%w_]+)',
+  '^[%a_][%w_%s*]-[%s*]([%w_]+)%s*%([^;]*$',
+}
+
+--- What looks like the head of a function in C, and is none.
+local STATEMENTS = { ['return'] = true, ['if'] = true, ['else'] = true, ['while'] = true, ['for'] = true }
 
 --- Words before the name that tell what it is.
 local KINDS = { 'class', 'struct', 'interface', 'enum', 'trait', 'impl', 'module', 'namespace', 'type' }
@@ -64,20 +94,33 @@ local function end_of(lines, first)
   return last
 end
 
+--- What a line defines.
+---@param line string
+---@return string? name
+local function name_in(line)
+  line = line:sub(1, MAX_LINE):gsub('%s+', ' ')
+  for _, form in ipairs(FORMS) do
+    local name = line:match(form)
+    if name and not STATEMENTS[line:match('^%a*')] then
+      return name
+    end
+  end
+end
+
 ---@param lines string[]
----@param found mcp-tools.Symbol
+---@param number integer
+---@param name string
 ---@return mcp-tools.SymbolNode
-local function node_of(lines, found)
-  local line = lines[found.line]
-  local last = end_of(lines, found.line)
-  local at = line:find(found.name, 1, true) or 1
+local function node_of(lines, number, name)
+  local line, last = lines[number], end_of(lines, number)
+  local at = line:find(name, 1, true) or 1
   return {
-    name = found.name,
+    name = name,
     kind = kind_of(line:sub(1, at - 1)),
-    line = found.line,
+    line = number,
     end_line = last,
-    range = { found.line - 1, #line:match('^%s*'), last - 1, #lines[last] },
-    at = { found.line - 1, at - 1 },
+    range = { number - 1, #line:match('^%s*'), last - 1, #lines[last] },
+    at = { number - 1, at - 1 },
     units = 'utf-8',
     children = {},
   }
@@ -91,9 +134,11 @@ function M.ask(lines, cb, now)
   local list, first = {}, 1
   syntax.walk(function()
     local last = math.min(first + STEP - 1, #lines)
-    for _, found in ipairs(symbols.of_lines(vim.list_slice(lines, first, last))) do
-      found.line = found.line + first - 1
-      table.insert(list, node_of(lines, found))
+    for number = first, last do
+      local name = name_in(lines[number])
+      if name then
+        table.insert(list, node_of(lines, number, name))
+      end
     end
     first = last + 1
     return first <= #lines

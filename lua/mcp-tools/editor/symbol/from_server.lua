@@ -112,8 +112,9 @@ end
 ---@param bufnr integer loaded
 ---@param fresh boolean the buffer was loaded just now: its server may be about to start
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, server: string?, why: string?) no server: neither
+---@param within? integer ms for the answer
 ---@return fun() cancel
-function M.ask(bufnr, fresh, cb)
+function M.ask(bufnr, fresh, cb, within)
   local over, stop, id, limit, asked = false
   local function finish(...)
     if over then
@@ -153,7 +154,7 @@ function M.ask(bufnr, fresh, cb)
     elseif #list == 0 then
       return finish()
     end
-    local over_at = vim.uv.hrtime() + (answered[list[1].id] and ANSWERS_MS or FIRST_MS) * 1e6
+    local over_at = vim.uv.hrtime() + (within or answered[list[1].id] and ANSWERS_MS or FIRST_MS) * 1e6
     limit = timer.every(100, function()
       local gone = clients.is_stopped(list[1])
       if gone or vim.uv.hrtime() > over_at then

@@ -7,6 +7,7 @@
 ---   symbol.find(bufnr, 'Ledger/post_entry', function(found, err) … end)     -- found.line, found.end_line, found.by
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
 
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local from_lines = require('mcp-tools.editor.symbol.from_lines')
 local from_server = require('mcp-tools.editor.symbol.from_server')
@@ -24,12 +25,15 @@ local M = {}
 ---@field by 'server'|'treesitter'|'lines'
 ---@field name string? of the server or the language
 ---@field why string? no better one: what was wrong with it
+---@field first integer? only so many lines at the beginning were looked at
 ---@field changedtick integer? of the buffer that it was read from
 ---@field servers string?
 ---@field failed boolean? the server did not answer
 
 --- Somebody types on while the server is asked: asked again so many times.
 local TRIES = 3
+--- Where a person waits; a server that takes longer is busy with something else, ms.
+M.PERSON_MS = 2000
 --- Files whose symbols are kept.
 local MAX_KEPT = 64
 
@@ -77,10 +81,25 @@ function M.by(file)
   return 'the look of the lines'
 end
 
+--- A file as errors call it, with as much of it as was looked at.
+---@param file mcp-tools.SymbolFile
+---@param name string
+---@return string
+function M.where(file, name)
+  return file.first and ('the first %d lines of %s'):format(file.first, name) or name
+end
+
+--- Lines that are few enough for a look at each.
 ---@param source integer|string[]
 ---@return string[]
-local function lines_of(source)
-  return type(source) == 'table' and source or api.nvim_buf_get_lines(source --[[@as integer]], 0, -1, false)
+---@return boolean cut
+local function some_lines(source)
+  if type(source) == 'number' then
+    return buffers.some_lines(source, 1, from_lines.MAX_LINES, from_lines.MAX_BYTES)
+  elseif #source > from_lines.MAX_LINES then
+    return vim.list_slice(source, 1, from_lines.MAX_LINES), true
+  end
+  return source, false
 end
 
 --- Without a server.
@@ -96,8 +115,9 @@ local function by_text(source, filetype, cb, now)
     elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
       return cb({ tree = {}, by = 'lines', why = why })
     end
-    from_lines.ask(lines_of(source), function(found)
-      cb({ tree = nodes.prune(found), by = 'lines', why = why })
+    local lines, cut = some_lines(source)
+    from_lines.ask(lines, function(found)
+      cb({ tree = nodes.prune(found), by = 'lines', why = why, first = cut and #lines or nil })
     end, now)
   end, now)
 end
@@ -114,10 +134,12 @@ end
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
 ---@param cb fun(file: mcp-tools.SymbolFile?, err: mcp-tools.Error?)
----@param fresh? boolean the buffer was loaded just now
+---@param opts? { fresh: boolean?, within: integer? } `fresh`: the buffer was loaded just now; `within`: ms for the
+---  server's answer
 ---@param try? integer
 ---@return fun() cancel
-function M.of_buffer(bufnr, cb, fresh, try)
+function M.of_buffer(bufnr, cb, opts, try)
+  opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local file = known(bufnr)
   if file then
@@ -127,12 +149,12 @@ function M.of_buffer(bufnr, cb, fresh, try)
   local tick, cancel = api.nvim_buf_get_changedtick(bufnr), nil
   local function finish(found)
     if not api.nvim_buf_is_loaded(bufnr) then
-      return cb(nil, errors.new('not_found', ('there is no buffer %d any more'):format(bufnr)))
+      return cb(nil, buffers.gone(bufnr))
     elseif api.nvim_buf_get_changedtick(bufnr) ~= tick then
       if (try or 1) >= TRIES then
         return cb(nil, errors.new('busy', 'the text changes while it is looked at; try again'))
       end
-      cancel = M.of_buffer(bufnr, cb, false, (try or 1) + 1)
+      cancel = M.of_buffer(bufnr, cb, { within = opts.within }, (try or 1) + 1)
       return
     end
     found.changedtick, found.servers = tick, from_server.servers(bufnr)
@@ -141,11 +163,11 @@ function M.of_buffer(bufnr, cb, fresh, try)
     end
     cb(found)
   end
-  local stop = from_server.ask(bufnr, fresh == true, function(tree, server, why)
-    if tree and (#tree > 0 or #lines_of(bufnr) < 2) then
-      return finish({ tree = nodes.prune(tree), by = 'server', name = server })
-    elseif not api.nvim_buf_is_loaded(bufnr) then
+  local stop = from_server.ask(bufnr, opts.fresh == true, function(tree, server, why)
+    if not api.nvim_buf_is_loaded(bufnr) then
       return finish()
+    elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then
+      return finish({ tree = nodes.prune(tree), by = 'server', name = server })
     end
     by_text(bufnr, vim.bo[bufnr].filetype, function(found)
       if tree and #found.tree == 0 then
@@ -154,7 +176,7 @@ function M.of_buffer(bufnr, cb, fresh, try)
       found.failed, found.why = why ~= nil, why or found.why
       finish(found)
     end)
-  end)
+  end, opts.within)
   return function()
     (cancel or stop)()
   end
@@ -163,13 +185,27 @@ end
 --- The same for coroutines of `run` handlers; it ends with the call.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer loaded
----@param fresh? boolean
+---@param opts? { fresh: boolean?, within: integer? }
 ---@return mcp-tools.SymbolFile?
 ---@return mcp-tools.Error? err
-function M.await(ctx, bufnr, fresh)
+function M.await(ctx, bufnr, opts)
   return ctx:await(function(done)
-    local cancel = M.of_buffer(bufnr, done, fresh)
+    local cancel = M.of_buffer(bufnr, done, opts)
     ctx:on_cancel(cancel)
+  end)
+end
+
+--- Symbols of a text as prompts have it: of its buffer where it is open, else of its lines.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param source mcp-tools.TextSource
+---@return mcp-tools.SymbolFile?
+---@return mcp-tools.Error? err
+function M.of_source(ctx, source)
+  if source.bufnr then
+    return M.await(ctx, source.bufnr, { within = M.PERSON_MS })
+  end
+  return ctx:await(function(done)
+    M.of_text(source.lines, source.filetype or '', done)
   end)
 end
 
@@ -189,8 +225,7 @@ end
 ---@return mcp-tools.FoundSymbol?
 ---@return mcp-tools.Error? err
 local function pick(bufnr, file, path, argument)
-  local name = vim.fs.basename(api.nvim_buf_get_name(bufnr))
-  local node, err = name_path.one(file.tree, path, argument, name ~= '' and name or ('buffer %d'):format(bufnr))
+  local node, err = name_path.one(file.tree, path, argument, M.where(file, buffers.shown(bufnr)))
   if not node then
     return nil, err
   end
@@ -224,7 +259,7 @@ function M.find(bufnr, name, cb, opts)
       return cb(nil, err)
     end
     cb(pick(bufnr, file, path, argument))
-  end, opts and opts.fresh)
+  end, opts)
 end
 
 --- The bytes of a symbol in its buffer: row and column of its start and its end, from 0.

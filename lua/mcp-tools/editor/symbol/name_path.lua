@@ -8,9 +8,12 @@
 ---   Class/method    one that stands in a `Class`, wherever that is
 ---   /Class          one at the top of the file
 ---   name[2]         the second of that name in the same place
+---
+--- Where nothing is called just so, `Class.method` and `Class:method` mean the same as `Class/method`.
 
 local errors = require('mcp-tools.errors')
 local nodes = require('mcp-tools.editor.symbol.nodes')
+local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
@@ -23,6 +26,8 @@ local M = {}
 local MAX = 500
 --- Symbols that are named where none or several fit.
 local MAX_TOLD = 12
+--- And that are compared with a name that none has.
+local MAX_COMPARED = 2000
 
 --- Reads a name path.
 ---@param text string
@@ -96,6 +101,38 @@ local function fits(node, path, top, substring)
   return not (path.absolute and node)
 end
 
+--- Names with what joins them made one: `M.sub:run` and `M/sub/run` are the same.
+---@param text string
+local function joined(text)
+  return '/' .. text:gsub('[.:/]+', '/')
+end
+
+--- Those whose names are joined otherwise, by what they stand in or in the name itself.
+---@param top mcp-tools.SymbolNode[]
+---@param path mcp-tools.NamePath
+---@return mcp-tools.SymbolNode[]
+local function joined_otherwise(top, path)
+  local names, found = {}, {}
+  for i, part in ipairs(path.parts) do
+    if part.nth then
+      return {}
+    end
+    names[i] = part.name
+  end
+  local wanted = joined(table.concat(names, '/'))
+  if not wanted:find('/', 2, true) then
+    return {}
+  end
+  local whole = {} ---@type table<mcp-tools.SymbolNode, string>
+  nodes.each(top, function(node)
+    whole[node] = (node.parent and whole[node.parent] or '') .. joined((node.name:gsub('%b()$', '')))
+    if whole[node] == wanted or not path.absolute and vim.endswith(whole[node], wanted) then
+      table.insert(found, node)
+    end
+  end)
+  return found
+end
+
 --- All symbols that are meant.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
@@ -112,6 +149,9 @@ function M.all(top, path, substring)
       end
     end
   end)
+  if #found == 0 and not substring then
+    return joined_otherwise(top, path)
+  end
   return #exact > 0 and not substring and exact or found
 end
 
@@ -141,6 +181,25 @@ local function told(list, top)
   return table.concat(names, ', ') .. (#list > MAX_TOLD and (' and %d more'):format(#list - MAX_TOLD) or '')
 end
 
+--- What comes near a name that nothing has: it holds it, or differs by a slip; else what stands at the top.
+---@param top mcp-tools.SymbolNode[]
+---@param path mcp-tools.NamePath
+---@return string? told nil: nothing is there
+function M.near(top, path)
+  local last = path.parts[#path.parts].name
+  local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true)
+  if #near == 0 then
+    local names = {}
+    nodes.each(top, function(node)
+      table.insert(names, plain(node.name))
+      return #names == MAX_COMPARED
+    end)
+    local slip = suggest(plain(last), names)
+    near = slip and M.all(top, { absolute = false, parts = { { name = slip } }, given = '' }) or top
+  end
+  return #near > 0 and told(near, top) or nil
+end
+
 --- The one symbol that is meant.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
@@ -156,14 +215,9 @@ function M.one(top, path, argument, where)
     local text = '%s: %q means %d symbols of %s: %s; give the whole path of one'
     return nil, errors.new('validation_error', text:format(argument, path.given, #found, where, told(found, top)))
   end
-  local text = '%s: there is no %q in %s'
-  local last = { absolute = false, parts = { { name = path.parts[#path.parts].name } }, given = '' }
-  local near = M.all(top, last, true)
-  if #near == 0 then
-    near = top
-  end
-  text = text:format(argument, path.given, where) .. (#near > 0 and '; there is ' .. told(near, top) or '')
-  return nil, errors.new('not_found', text)
+  local text = ('%s: there is no %q in %s'):format(argument, path.given, where)
+  local near = M.near(top, path)
+  return nil, errors.new('not_found', text .. (near and '; there is ' .. near or ''))
 end
 
 return M

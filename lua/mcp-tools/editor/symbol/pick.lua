@@ -79,7 +79,7 @@ function M.find(ctx, args)
   local each, node
   each, err = source.find(ctx, args)
   if each then
-    node, err = name_path.one(each.file.tree, path, 'symbol', each.shown)
+    node, err = name_path.one(each.file.tree, path, 'symbol', symbol.where(each.file, each.shown))
   end
   if not each or not node then
     return nil, err

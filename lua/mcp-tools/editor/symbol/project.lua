@@ -39,6 +39,7 @@ local MAX_LOADED = 20
 ---@field total integer
 ---@field incomplete string? a server is not ready
 ---@field passed integer files that were not looked at
+---@field near string? in a file where nothing is meant: what comes near
 
 ---@param place mcp-tools.search.Place
 ---@param path string

@@ -14,7 +14,7 @@ local position = require('mcp-tools.editor.lsp.position')
 local search = require('mcp-tools.editor.search')
 local search_answer = require('mcp-tools.editor.search.answer')
 local symbol = require('mcp-tools.editor.symbol')
-local target = require('mcp-tools.editor.lsp.target')
+local target = require('mcp-tools.editor.buffer.target')
 local texts = require('mcp-tools.editor.buffer.texts')
 local turns = require('mcp-tools.util.turns')
 
@@ -183,12 +183,11 @@ function M.find(ctx, picked)
   made.incomplete = info and info.incomplete
   local readable = {}
   for path, list in pairs(found) do
-    local ok, why = target.may_read(ctx, path)
-    local file =
-      { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = not ok and why or nil }
+    local refused, why = target.path_refusal(ctx, path)
+    local file = { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = why }
     table.insert(made.files, file)
     made.total = made.total + #list
-    if ok then
+    if not refused then
       table.insert(readable, path)
     end
   end

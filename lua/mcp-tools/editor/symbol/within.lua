@@ -31,7 +31,8 @@ function M.find(ctx, path, args)
     file = each.file,
     nodes = nodes,
   }
-  return { hits = #nodes > 0 and { hits } or {}, total = #nodes, passed = 0 }
+  local near = #nodes == 0 and name_path.near(each.file.tree, path)
+  return { hits = #nodes > 0 and { hits } or {}, total = #nodes, passed = 0, near = near or nil }
 end
 
 return M

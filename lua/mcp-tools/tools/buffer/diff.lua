@@ -1,9 +1,9 @@
 --- What has changed in a buffer: since it was written, or since the client's session first changed it.
 
 local baseline = require('mcp-tools.editor.edit.baseline')
+local buffers = require('mcp-tools.editor.buffer')
 local diff_answer = require('mcp-tools.editor.answer.diff')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
-local errors = require('mcp-tools.errors')
 local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
@@ -54,7 +54,7 @@ return {
     end
     pause()
     if not vim.api.nvim_buf_is_loaded(found.bufnr) then
-      return ctx(nil, errors.new('not_found', 'the buffer was closed meanwhile'))
+      return ctx(nil, buffers.gone(found.bufnr))
     end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)

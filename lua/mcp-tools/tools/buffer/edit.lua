@@ -94,7 +94,7 @@ return {
       return ctx(nil, err)
     end
     return {
-      path = (utf8.repair(target.shown(found.bufnr, ctx.root))),
+      path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,
       hunks = files[1].hunks,

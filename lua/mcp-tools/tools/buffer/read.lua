@@ -1,9 +1,8 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
 local buffers = require('mcp-tools.editor.buffer')
-local errors = require('mcp-tools.errors')
 local read = require('mcp-tools.files.read')
-local symbols = require('mcp-tools.editor.symbols')
+local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local text_answer = require('mcp-tools.editor.answer.text')
 local utf8 = require('mcp-tools.util.utf8')
@@ -26,7 +25,7 @@ local function read_buffer(ctx, args, found)
     modified = vim.bo[bufnr].modified,
     changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
     disk = (found.state == 'conflict' and 'changed by others') or (found.state == 'gone' and 'deleted') or nil,
-  }, args.start_line, total)
+  }, args, total)
   answer.truncated = answer.truncated or #lines < wanted or nil
   ctx(answer)
 end
@@ -44,7 +43,7 @@ local function read_file(ctx, args, found)
     if err then
       return ctx(nil, err)
     end
-    ctx(text_answer.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args.start_line, total))
+    ctx(text_answer.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
   end, function(real)
     return ctx:covers(real)
   end)
@@ -52,18 +51,15 @@ end
 
 --- The lines of a symbol instead of those that the arguments name.
 local function read_symbol(ctx, args, found)
-  symbols.of_buffer(found.bufnr, function(list)
+  local cancel = symbol.find(found.bufnr, args.symbol, function(meant, err)
     if ctx:cancelled() then
       return
-    elseif not vim.api.nvim_buf_is_loaded(found.bufnr) then
-      return ctx(nil, errors.new('not_found', 'the buffer was closed meanwhile'))
-    end
-    local range, err = symbols.range_of(list, args.symbol, vim.api.nvim_buf_line_count(found.bufnr))
-    if not range then
+    elseif not meant then
       return ctx(nil, err)
     end
-    read_buffer(ctx, vim.tbl_extend('force', args, range), found)
-  end)
+    read_buffer(ctx, vim.tbl_extend('force', args, { start_line = meant.line, end_line = meant.end_line }), found)
+  end, { fresh = found.new })
+  ctx:on_cancel(cancel)
 end
 
 return {

@@ -1,5 +1,7 @@
 --- Writes a buffer to its file.
 
+local buffers = require('mcp-tools.editor.buffer')
+local buffer_change = require('mcp-tools.editor.edit.change')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
@@ -39,10 +41,8 @@ return {
     elseif not found.bufnr then
       return ctx(nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(found.shown)))
     end
-    local tick = vim.api.nvim_buf_get_changedtick(found.bufnr)
-    if args.changedtick and args.changedtick ~= tick then
-      local text = '%s has changed since it was read (changedtick %d, now %d); read it again'
-      return ctx(nil, errors.new('stale', text:format(found.shown, args.changedtick, tick)))
+    if args.changedtick and args.changedtick ~= vim.api.nvim_buf_get_changedtick(found.bufnr) then
+      return ctx(nil, buffer_change.stale(found.bufnr, args.changedtick))
     end
     local wanted = vim.bo[found.bufnr].modified
       or found.state == 'gone'
@@ -56,7 +56,7 @@ return {
       end
     end
     return {
-      path = (utf8.repair(target.shown(found.bufnr, ctx.root))),
+      path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       written = wanted and true or false,
       changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr),

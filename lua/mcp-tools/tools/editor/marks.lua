@@ -21,8 +21,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
   execute = function(ctx, args)
-    local given = args.path == nil and args.bufnr == nil and { bufnr = 0 } or args
-    local found, err = buffers.find(given)
+    local found, err = buffers.find(args, { current = true })
     if not found then
       return ctx(nil, err)
     elseif not found.bufnr then

@@ -20,8 +20,6 @@ local function buffer_of(ctx, args)
   local found, err = buffers.find(args)
   if not found then
     return nil, err
-  elseif not found.bufnr and not found.path then
-    return nil, errors.new('not_found', ('bufnr: buffer %d is not loaded and has no file'):format(args.bufnr))
   elseif not found.bufnr then
     return ctx:await(function(done)
       open.load(found.path, done)

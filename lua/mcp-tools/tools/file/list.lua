@@ -1,6 +1,7 @@
 --- The names of the project's files.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.file.names')
 local glob = require('mcp-tools.files.glob')
@@ -44,9 +45,9 @@ end
 ---@return string? folder
 ---@return mcp-tools.Error? err
 local function folder_of(ctx, given)
-  local folder, bad = paths.resolve(given or ctx.root)
-  if bad then
-    return nil, errors.new('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+  local folder, err = buffers.resolve(given or ctx.root)
+  if not folder then
+    return nil, err
   end
   local _, why = access.path(folder, ctx.root)
   if given and why == 'outside the project' and not ctx:covers(folder) then

@@ -1,9 +1,10 @@
 --- A file or folder, moved.
 
-local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local move = require('mcp-tools.editor.file.move')
 local paths = require('mcp-tools.files.paths')
+local target = require('mcp-tools.editor.buffer.target')
 
 --- Where a path is, when the call may touch it.
 ---@param ctx mcp-tools.Ctx
@@ -12,13 +13,10 @@ local paths = require('mcp-tools.files.paths')
 ---@return string? path
 ---@return mcp-tools.Error? err
 local function place(ctx, name, given)
-  local path, bad = paths.resolve(given)
-  if bad then
-    return nil, errors.new('validation_error', ('%s: it cannot be told where it is: %s'):format(name, bad))
-  end
-  local ok, why = access.path(path, ctx.root)
-  if not ok and (why == 'sensitive' or not ctx:covers(path)) then
-    return nil, errors.new('access_denied', ('%s: %s cannot be used here: it is %s'):format(name, given, why))
+  local path, err = buffers.resolve(given, name)
+  err = err or target.path_refusal(ctx, path)
+  if err then
+    return nil, err
   elseif path == paths.real_root(ctx.root) then
     return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
   end

@@ -42,6 +42,6 @@ return {
       path = (utf8.repair(found.shown)),
       unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
     }
-    return text_answer.of(lines, about, args.start_line, total)
+    return text_answer.of(lines, about, args, total)
   end,
 }

@@ -2,7 +2,6 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local paths = require('mcp-tools.files.paths')
 local quickfix = require('mcp-tools.editor.quickfix')
 local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -23,13 +22,14 @@ local function item_of(entry, i)
   elseif (entry.path or entry.bufnr) and not entry.line then
     return fault('validation_error', 'line: needed beside path and bufnr')
   elseif entry.bufnr and not vim.api.nvim_buf_is_valid(entry.bufnr) then
-    return fault('not_found', ('there is no buffer %d; buffer_list names them'):format(entry.bufnr))
+    local err = buffers.unknown(entry.bufnr)
+    return fault(err.code, err.message)
   elseif not entry.path then
     return quickfix.item(entry)
   end
-  local path, bad = paths.resolve(entry.path)
-  if bad then
-    return fault('validation_error', ('path: it cannot be told where it is: %s'):format(bad))
+  local path, err = buffers.resolve(entry.path)
+  if not path then
+    return fault(err.code, err.message)
   end
   return quickfix.item(vim.tbl_extend('force', entry, { path = path }), buffers.of_path(path))
 end

@@ -55,6 +55,9 @@ return {
     if found.passed > 0 then
       table.insert(notes, ('%d more files with that word were not looked at'):format(found.passed))
     end
+    if found.near then
+      table.insert(notes, 'there is ' .. found.near)
+    end
     local list = listing.of(found.hits, args)
     project.drop(found)
     return listing.text(list, found.total, args, notes)

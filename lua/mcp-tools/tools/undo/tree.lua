@@ -50,8 +50,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   execute = function(ctx, args)
-    local neither = args.path == nil and args.bufnr == nil
-    local found, err = buffers.find({ path = args.path, bufnr = neither and 0 or args.bufnr })
+    local found, err = buffers.find(args, { current = true })
     if not found then
       return ctx(nil, err)
     elseif not found.bufnr then

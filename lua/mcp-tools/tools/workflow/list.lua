@@ -1,6 +1,6 @@
 --- What a project keeps for its agents and people to do: command files, and targets of make.
 
-local workflows = require('mcp-tools.editor.workflows')
+local workflows = require('mcp-tools.editor.runner.workflows')
 
 return {
   name = 'workflow_list',

@@ -1,7 +1,7 @@
 --- The files of the client, for tools: the MCP extension `ai.nimblebrain/host-resources`.
 ---
 --- Receives: what the client declared when its session began, and its answers.
---- Sends: requests for call/inputs.lua; to a tool an object with `read` and `list`.
+--- Sends: requests for call/inputs/init.lua; to a tool an object with `read` and `list`.
 --- Does not know about: transports, how a client is asked, what a tool does with a file.
 ---
 --- The extension goes one way: servers ask, clients answer. It is described at
@@ -12,7 +12,7 @@
 
 local check = require('mcp-tools.util.check')
 local config = require('mcp-tools.config')
-local host_capabilities = require('mcp-tools.call.host_capabilities')
+local host_capabilities = require('mcp-tools.call.inputs.host_capabilities')
 local errors = require('mcp-tools.errors')
 
 local M = {}
@@ -131,7 +131,7 @@ local function list_fault(result)
   end
 end
 
---- For call/inputs.lua: why a request must not go out, and what is wrong with an answer.
+--- For call/inputs/init.lua: why a request must not go out, and what is wrong with an answer.
 ---@type table<string, mcp-tools.InputMethod>
 M.METHODS = {
   [M.READ] = { refuse = refuse_read, fault = read_fault },

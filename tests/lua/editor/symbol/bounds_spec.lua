@@ -1,4 +1,9 @@
-local symbols = require('mcp-tools.editor.symbols')
+-- Symbols of files that give none: long lines, buffers that go, texts that nobody wrote by hand.
+
+local from_lines = require('mcp-tools.editor.symbol.from_lines')
+local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
 
 --- A language server within this editor, which answers when `answer` is called.
@@ -41,8 +46,45 @@ describe('symbols by the look of lines', function()
   it('hold up the editor with no line, however long', function()
     local lines = { 'function a()', 'export' .. (' '):rep(20000), 'const x =' .. (' '):rep(20000), 'function b()' }
     local begun = os.clock()
-    t.eq({ { name = 'a', line = 1 }, { name = 'b', line = 4 } }, symbols.of_lines(lines))
+    local found = {}
+    from_lines.ask(lines, function(tree)
+      nodes.each(tree, function(node)
+        table.insert(found, { node.name, node.line })
+      end)
+    end, true)
+    t.eq({ { 'a', 1 }, { 'b', 4 } }, found)
     t.ok(os.clock() - begun < 0.2)
+  end)
+
+  it('are those of the beginning of what nobody wrote by hand, and errors say so', function()
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    local lines = { 'function a()' }
+    for i = 2, from_lines.MAX_LINES do
+      lines[i] = ''
+    end
+    table.insert(lines, 'function late()')
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+    local err
+    symbol.find(bufnr, 'late', function(_, fault)
+      err = fault
+    end)
+    t.wait(function()
+      return err
+    end)
+    t.matches('no "late" in the first 20000 lines of buffer %d+; there is a %(line 1%)', err.message)
+  end)
+end)
+
+describe('a name that nothing has', function()
+  it('is answered soon with what differs by a slip, however many there are', function()
+    local list = {}
+    for i = 1, 20000 do
+      table.insert(list, { name = 'some_name_' .. i, kind = 'function', line = i, end_line = i, children = {} })
+    end
+    local begun = os.clock()
+    local near = name_path.near(list, assert(name_path.parse('sone_name_7', 'symbol')))
+    t.ok(os.clock() - begun < 0.3)
+    t.eq('some_name_7 (line 7)', near)
   end)
 end)
 
@@ -52,9 +94,9 @@ describe('symbols of a buffer', function()
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function x()' })
     local answers = server(bufnr)
     local got
-    symbols.of_buffer(bufnr, function(found)
-      t.eq(nil, got)
-      got = found
+    symbol.of_buffer(bufnr, function(found, err)
+      t.eq({ nil, nil }, { got, found })
+      got = err
     end)
     t.wait(function()
       return #answers > 0
@@ -64,6 +106,6 @@ describe('symbols of a buffer', function()
     t.wait(function()
       return got
     end, 4000)
-    t.eq({}, got)
+    t.eq('not_found', got.code)
   end)
 end)

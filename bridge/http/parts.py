@@ -1,4 +1,4 @@
-"""What the application is made from; built once by the lifecycle, handed to `App`.
+"""Parts of the application: what it is made from; built once by the lifecycle, handed to `App`.
 
 Does not know about: how any of it came to be.
 """
@@ -30,7 +30,7 @@ class Token:
 
 
 @dataclass(slots=True)
-class Context:
+class Parts:
     """Everything that the application needs.
 
     Attributes:

@@ -7,11 +7,11 @@
 --- The tool's clock stands still meanwhile. Questions that come while one is open wait for their turn.
 
 local errors = require('mcp-tools.errors')
-local host_resources = require('mcp-tools.call.host_resources')
+local host_resources = require('mcp-tools.call.inputs.host_resources')
 local json = require('mcp-tools.util.json')
 local json_schema = require('mcp-tools.schema')
 local log = require('mcp-tools.log')
-local input_methods = require('mcp-tools.call.input_methods')
+local methods = require('mcp-tools.call.inputs.methods')
 
 local M = {}
 
@@ -35,7 +35,7 @@ local M = {}
 ---@param name string
 ---@return mcp-tools.InputMethod
 local function method_of(name)
-  return input_methods[name] or host_resources.METHODS[name]
+  return methods[name] or host_resources.METHODS[name]
 end
 
 --- Errors of clients that say more than that the tool's wish failed.
@@ -86,7 +86,7 @@ function M.check(requests)
   for key, request in pairs(requests) do
     if type(key) ~= 'string' then
       error('the keys of requests must be strings', 3)
-    elseif type(request) ~= 'table' or not input_methods[request.method] then
+    elseif type(request) ~= 'table' or not methods[request.method] then
       error(
         ("requests.%s.method must be one of 'elicitation/create', "):format(key)
           .. "'sampling/createMessage', 'roots/list'",

@@ -1,0 +1,59 @@
+--- Attached servers: the language servers of a buffer that can answer, as soon as they have started.
+---
+--- Receives: a loaded buffer, a method of the protocol.
+--- Sends: clients, or an error value that says what to do.
+--- Does not know about: what is asked, whether the servers have read the project (ready.lua).
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local heard = require('mcp-tools.editor.lsp.heard')
+local wait = require('mcp-tools.editor.lsp.wait')
+
+local M = {}
+
+--- A configuration that looks for the project's root first may start its server a little after the file is opened, ms.
+local APPEARS_MS = 300
+--- A server that has been started answers `initialize` by then, ms.
+local INITIALIZED_MS = 20000
+
+--- The servers of a buffer that can answer, as soon as they have started.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer
+---@param method? string
+---@return vim.lsp.Client[]? clients not empty
+---@return mcp-tools.Error? err
+function M.of(ctx, bufnr, method)
+  heard.ensure()
+  local filetype = vim.bo[bufnr].filetype
+  if filetype ~= '' and vim.bo[bufnr].buftype == '' then
+    wait.until_(ctx, APPEARS_MS, function()
+      return #clients.starting(bufnr) > 0
+    end)
+  end
+  wait.until_(ctx, INITIALIZED_MS, function()
+    for _, client in ipairs(clients.starting(bufnr)) do
+      if not client.initialized and not clients.is_stopped(client) then
+        return false
+      end
+    end
+    return true
+  end)
+  local list = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr, method) or {}
+  if #list > 0 then
+    return list
+  end
+  local attached = clients.of(bufnr)
+  if #attached == 0 then
+    local text = 'no language server is attached to %s (filetype %s); lsp_status lists those that run'
+    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+    return nil, errors.new('not_found', text:format(name, filetype ~= '' and filetype or 'unknown'))
+  end
+  local names = {}
+  for i, client in ipairs(attached) do
+    names[i] = client.name
+  end
+  local text = '%s cannot answer %s'
+  return nil, errors.new('not_found', text:format(table.concat(names, ', '), method))
+end
+
+return M

@@ -10,10 +10,10 @@ local position = require('mcp-tools.editor.position')
 local M = {}
 
 local FILE = {
-  path = { type = 'string', description = 'File, by its path' },
+  path = { type = 'string', description = 'File' },
   bufnr = {
     type = 'integer',
-    description = 'Or its buffer; 0 or neither: the current file',
+    description = 'Its buffer; 0 or none: the current file',
     minimum = 0,
   },
 }

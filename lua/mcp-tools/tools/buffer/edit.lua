@@ -31,7 +31,7 @@ return {
     .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
     .. ' Answers with the changed lines and the new changedtick.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     edits = {
       type = 'array',
@@ -56,7 +56,7 @@ return {
     changedtick = { type = 'integer', description = 'Refuse the edit if the buffer is not at this any more' },
     write = {
       type = 'boolean',
-      description = 'Also write an open buffer; files that are not open are always written',
+      description = 'Also write an open buffer; others are always written',
       default = false,
     },
   },

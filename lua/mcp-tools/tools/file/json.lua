@@ -26,7 +26,7 @@ return {
   description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
     .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     query = { type = 'string', description = 'Path of the value; indices count from 0', default = '' },
     max_bytes = {

@@ -91,7 +91,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'File, by its path',
+      description = 'File',
       required = true,
     },
     text = { type = 'string', description = 'All of its text', required = true },

@@ -6,7 +6,7 @@ local hover = require('mcp-tools.editor.lsp.hover')
 return {
   name = 'lsp_hover',
   description = 'Type, signature and documentation of what stands at a place, by all its language servers: {hover,'
-    .. ' kind, defined: "path:line"}. Without line and column: at the cursor in that file.',
+    .. ' kind, defined: "path:line"}.',
   args = args.place({
     col = { type = 'integer', description = 'The same as column', minimum = 1 },
   }),

@@ -159,14 +159,11 @@ describe('buffer_edit', function()
     t.eq(expected, preview({ bufnr = 0, edits = edits }))
     vim.cmd('silent bwipeout!')
     t.eq(expected, preview({ path = path, edits = edits }))
-    t.eq(
-      'This is going to fail: edits[0]: search: this text is not there; read the text again',
-      preview({
-        path = path,
-        edits = { { search = 'no', replace = '' } },
-      })
-    )
-    t.matches('cannot be shown', preview({ path = 'none.lua', edits = edits }))
+    local _, err = preview({ path = path, edits = { { search = 'no', replace = '' } } })
+    t.eq('not_found', err.code)
+    t.matches('^edits%[0%]: search: this text is not there; ', err.message)
+    _, err = preview({ path = 'none.lua', edits = edits })
+    t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
   end)
 
   it('lets the editor have its turns while it looks for near text in a long one', function()

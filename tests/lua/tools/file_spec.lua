@@ -141,7 +141,11 @@ describe('file_write', function()
     local preview = require('mcp-tools.tools.file.write').preview
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
-    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n', preview({ path = 'a.txt', text = 'two\n' }))
+    t.eq(
+      '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n',
+      preview({ path = 'a.txt', text = 'two\n', expected_sha256 = 'x' })
+    )
+    t.eq('stale', select(2, preview({ path = 'a.txt', text = 'two\n' })).code)
   end)
 end)
 

@@ -55,7 +55,7 @@ end
 ---@param from string
 ---@param to string
 ---@return mcp-tools.Error?
-local function refusal(from, to)
+function M.refusal(from, to)
   local stat = uv.fs_lstat(from)
   if not stat then
     return errors.new('not_found', ('path: there is no %s'):format(from))
@@ -217,7 +217,7 @@ end
 ---@return mcp-tools.Moved?
 ---@return mcp-tools.Error? err
 function M.run(ctx, from, to)
-  local err = refusal(from, to)
+  local err = M.refusal(from, to)
   if err then
     return nil, err
   end
@@ -231,7 +231,7 @@ function M.run(ctx, from, to)
   end
   local moved = { plans = {} }
   err = change_others(ctx, from, to, is_folder, moved)
-  err = err or refusal(from, to) or rename(from, to)
+  err = err or M.refusal(from, to) or rename(from, to)
   if err then
     take_back(ctx, moved)
     if loaded then

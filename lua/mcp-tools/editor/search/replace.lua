@@ -10,6 +10,7 @@ local api = vim.api
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local search = require('mcp-tools.editor.search')
@@ -217,16 +218,43 @@ function M.remember(args, plan)
   last = size <= MAX_KEPT and { key = key_of(args), plan = plan } or nil
 end
 
+--- What is replaced has to be counted before.
+---@param args { dry_run: boolean?, expected_count: integer? }
+---@return mcp-tools.Error?
+function M.uncounted(args)
+  if not args.dry_run and not args.expected_count then
+    local text = 'expected_count: say how many are to be replaced; a dry run counts them'
+    return errors.new('validation_error', text)
+  end
+end
+
+--- Why a plan is not what was counted.
+---@param plan mcp-tools.ReplacePlan
+---@param args { expected_count: integer }
+---@return mcp-tools.Error?
+function M.miscounted(plan, args)
+  if plan.total ~= args.expected_count then
+    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
+    return errors.new('stale', text:format(args.expected_count, plan.total))
+  end
+end
+
 --- The difference that a call would make.
 ---@param args mcp-tools.ReplaceArgs|{ ids: string[]? }
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview(args)
-  if not last or last.key ~= key_of(args) then
+  local err = M.uncounted(args)
+  if err then
+    return nil, err
+  elseif not last or last.key ~= key_of(args) then
     return 'What would change is not known: no dry run of this has been made, or another since.'
   end
-  local plan, err = M.chosen(last.plan, args.ids)
-  if not plan then
-    return ('This is going to fail: %s'):format(err.message)
+  local plan
+  plan, err = M.chosen(last.plan, args.ids)
+  err = plan and M.miscounted(plan, args) or err
+  if not plan or err then
+    return nil, err
   end
   local parts = {}
   for _, each in ipairs(plan.files) do
@@ -237,7 +265,7 @@ function M.preview(args)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown }
     table.insert(parts, list and (unified.of(lines, text_edits.applied(lines, list), names)) or '')
   end
-  return #parts > 0 and table.concat(parts) or 'Nothing would change.'
+  return edit_preview.shown(table.concat(parts))
 end
 
 return M

@@ -9,12 +9,15 @@ local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
+--- Of a text in which the nearest places are looked for while the editor waits.
+local MAX_LINES = 1000
+
 --- Numbers of lines are worth nothing once the text has changed.
 ---@param args table
----@param found mcp-tools.Target
+---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
 ---@return mcp-tools.Error?
 local function uncounted(args, found)
-  if args.changedtick or found.new then
+  if args.changedtick or found.new or not found.bufnr then
     return nil
   end
   for _, one in ipairs(args.edits) do
@@ -64,8 +67,13 @@ return {
   recommended = true,
   needs_approval = 'it changes text',
   preview = function(args)
+    local found = buffers.find(args)
+    local err = found and uncounted(args, found)
+    if err then
+      return nil, err
+    end
     return preview.of(args, function(lines)
-      return search_edits.edits(lines, args.edits, { brief = true })
+      return search_edits.edits(lines, args.edits, { brief = #lines > MAX_LINES })
     end)
   end,
   run = function(ctx, args)

@@ -4,6 +4,23 @@ local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local move = require('mcp-tools.editor.file.move')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
+
+--- Where a path is.
+---@param root string
+---@param name string of the argument
+---@param given string
+---@return string? path
+---@return mcp-tools.Error? err
+local function resolved(root, name, given)
+  local path, bad = paths.resolve(given)
+  if bad then
+    return nil, errors.new('validation_error', ('%s: it cannot be told where it is: %s'):format(name, bad))
+  elseif path == paths.real_root(root) then
+    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
+  end
+  return path
+end
 
 --- Where a path is, when the call may touch it.
 ---@param ctx mcp-tools.Ctx
@@ -12,15 +29,13 @@ local paths = require('mcp-tools.files.paths')
 ---@return string? path
 ---@return mcp-tools.Error? err
 local function place(ctx, name, given)
-  local path, bad = paths.resolve(given)
-  if bad then
-    return nil, errors.new('validation_error', ('%s: it cannot be told where it is: %s'):format(name, bad))
+  local path, err = resolved(ctx.root, name, given)
+  if not path then
+    return nil, err
   end
   local ok, why = access.path(path, ctx.root)
   if not ok and (why == 'sensitive' or not ctx:covers(path)) then
     return nil, errors.new('access_denied', ('%s: %s cannot be used here: it is %s'):format(name, given, why))
-  elseif path == paths.real_root(ctx.root) then
-    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
   end
   return path
 end
@@ -39,6 +54,16 @@ return {
   needs_approval = true,
   timeout = 60000,
   preview = function(args)
+    local root = project.root()
+    local from, err = resolved(root, 'path', args.path)
+    local to
+    if from then
+      to, err = resolved(root, 'new_path', args.new_path)
+    end
+    err = err or move.refusal(from --[[@as string]], to --[[@as string]])
+    if err then
+      return nil, err
+    end
     return ('%s → %s\nLanguage servers may change what refers to it in other files.'):format(args.path, args.new_path)
   end,
   run = function(ctx, args)

@@ -57,7 +57,9 @@ return {
     end
     answer.path = (utf8.repair(found.shown))
     if answer.value == nil and answer.type ~= 'null' then
-      answer.narrowed = 'the value is too large; ask for one below it, or give max_bytes'
+      answer.narrowed = answer.deep and 'the value is nested too deep to be given whole; ask for one below it'
+        or 'the value is too large; ask for one below it, or give max_bytes'
+      answer.deep = nil
     end
     return answer
   end,

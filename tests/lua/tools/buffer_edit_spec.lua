@@ -141,6 +141,13 @@ describe('buffer_edit', function()
     t.eq({ '1\r', '2\r', '' }, vim.fn.readfile(dos, 'b'))
   end)
 
+  it('keeps the end of a file that is not open, and writes it also the second time', function()
+    local open_end = project.write('end.txt', 'one\ntwo')
+    t.eq(true, t.ok(run({ path = open_end, edits = { { search = 'one', replace = '1' } } })).written)
+    t.eq(true, t.ok(run({ path = open_end, edits = { { search = 'two', replace = '2' } } })).written)
+    t.eq({ '1', '2' }, vim.fn.readfile(open_end, 'b'))
+  end)
+
   it('leaves what the person sees, and loads nothing for nothing', function()
     api.nvim_win_set_cursor(0, { 4, 3 })
     local buffers = #api.nvim_list_bufs()

@@ -77,7 +77,8 @@ return {
     end)
   end,
   run = function(ctx, args)
-    local open_before = buffers.find(args)
+    local before = buffers.find(args)
+    local is_open = before and before.bufnr and not buffers.is_unseen(before.bufnr)
     local found, err = target.await(ctx, args, { load = true })
     if not found then
       return ctx(nil, err)
@@ -94,7 +95,7 @@ return {
     end
     local files
     files, err = ctx:await(function(done)
-      local write = args.write or (open_before and not open_before.bufnr) or false
+      local write = args.write or not is_open
       edit.apply_all({ { bufnr = found.bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
     end)
     if not files then

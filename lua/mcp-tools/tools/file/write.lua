@@ -84,12 +84,17 @@ local function replace(ctx, args, found)
     return ctx(nil, err)
   end
   local tick = vim.api.nvim_buf_get_changedtick(loaded.bufnr)
+  local ends = vim.bo[loaded.bufnr].endofline
+  vim.bo[loaded.bufnr].endofline = args.text == '' or args.text:sub(-1) == '\n'
   local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), args.text)
   local files
   files, err = ctx:await(function(done)
     local items = { { bufnr = loaded.bufnr, edits = edits, changedtick = args.changedtick or tick } }
     edit.apply_all(items, { ctx = ctx, write = true }, done)
   end)
+  if vim.api.nvim_buf_is_valid(loaded.bufnr) and not (files and files[1].written) then
+    vim.bo[loaded.bufnr].endofline = ends
+  end
   if not files then
     target.drop(loaded)
     return ctx(nil, err)

@@ -231,6 +231,19 @@ describe('file_replace', function()
     t.eq({ '\239\187\1912\n', 'one\r\n2\nthree\r\n' }, { disk('mark.txt'), disk('mixed.txt') })
   end)
 
+  it('leaves nothing loaded when it comes to nothing', function()
+    local before = #vim.api.nvim_list_bufs()
+    local args = { query = 'post', replacement = 'send', dry_run = false, expected_count = 6 }
+    vim.api.nvim_create_autocmd('BufReadPost', {
+      pattern = '*.py',
+      once = true,
+      command = 'call setline(1, "something else")',
+    })
+    t.eq('stale', select(2, replace(args)).code)
+    vim.cmd('silent! bwipeout! ' .. project.root .. '/src/b.py') -- it was changed, so it stays
+    t.eq(before, #vim.api.nvim_list_bufs())
+  end)
+
   it('keeps encoding, line breaks, marks and the end of every file', function()
     local texts = {
       ['latin.txt'] = 'caf\233 uno\nb\n',

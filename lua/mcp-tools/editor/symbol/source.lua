@@ -37,7 +37,7 @@ local function load(ctx, path)
   return ctx:await(function(done)
     open.load(path, function(bufnr, err, new)
       done(bufnr, not bufnr and err or new == true)
-    end)
+    end, ctx)
   end)
 end
 

@@ -24,7 +24,7 @@ local function buffer_of(ctx, args)
     return nil, errors.new('not_found', ('bufnr: buffer %d is not loaded and has no file'):format(args.bufnr))
   elseif not found.bufnr then
     return ctx:await(function(done)
-      open.load(found.path, done)
+      open.load(found.path, done, ctx)
     end)
   end
   ctx:await(function(done)

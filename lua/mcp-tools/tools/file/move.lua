@@ -51,7 +51,7 @@ return {
     new_path = { type = 'string', description = 'Where it goes, with its name', required = true, minLength = 1 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
-  needs_approval = true,
+  needs_approval = 'it moves files',
   timeout = 60000,
   preview = function(args)
     local root = project.root()

@@ -118,9 +118,7 @@ async def test_mistakes(screen: Terminal) -> None:
     shown = await call(screen, unknown, "Error (validation_error)", "txet: is not allowed")
     assert "the tool has no argument" not in shown, "said once"
     await call(screen, 'poem {"txet":"y"}', "the tool has no argument txet", "roses are red")
-    lines = await screen.nvim.lua(
-        "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call poem'), 0, -1, true)"
-    )
+    lines = await screen.nvim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call poem'), 0, -1, true)")
     assert lines[0].startswith("the tool has no argument txet")
 
 

@@ -19,7 +19,7 @@ local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local rules = require('mcp-tools.trust.rules')
-local source = require('mcp-tools.registry.source')
+local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.trust.targets')
 
 local M = {}
@@ -236,7 +236,7 @@ end
 local function futile(call, decision)
   local definition = call.definition
   local _, outside = rules.by_places(decision.places, call.project)
-  if not definition.preview or outside or not source.is_believed(definition, call.project) then
+  if not definition.preview or outside or not sources.is_believed(definition, call.project) then
     return nil
   end
   -- One that throws is told of beside the question.

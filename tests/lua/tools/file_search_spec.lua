@@ -30,8 +30,8 @@ local function disk(name)
 end
 
 --- What is said when nothing is found, whatever was left out.
-local NONE = '0 matches in 0 files; sensitive files, links that lead outside of the project and what git ignores are not'
-  .. ' searched'
+local NONE = '0 matches in 0 files; sensitive files, links that lead outside of the project and what git ignores are'
+  .. ' not searched'
 
 before_each(function()
   project.open()

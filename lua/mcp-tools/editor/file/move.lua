@@ -220,8 +220,9 @@ local function tell_of_name(bufnr)
   end
 end
 
---- Gives a loaded buffer its name. It is written without autocommands and just as it was read, or a later `:write` would
---- ask whether to overwrite the file: what formats on save would change the text, and a line break at the end the file.
+--- Gives a loaded buffer its name. It is written without autocommands and just as it was read, or a later `:write`
+--- would ask whether to overwrite the file: what formats on save would change its text, a line break at the end its
+--- bytes.
 ---@param bufnr integer
 ---@param new string
 local function rename_buffer(bufnr, new)

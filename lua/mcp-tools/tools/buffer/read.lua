@@ -68,8 +68,9 @@ end
 
 return {
   name = 'buffer_read',
-  description = 'Reads a buffer with its unsaved changes, or a file that is not open. Lines count from 1. With next_line'
-    .. ' there is more: read on from there. changedtick tells a later edit whether the text is still this one.',
+  description = 'Reads a buffer with its unsaved changes, or a file that is not open. Lines count from 1. With'
+    .. ' next_line there is more: read on from there. changedtick tells a later edit whether the text is still'
+    .. ' this one.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },

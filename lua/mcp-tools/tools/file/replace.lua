@@ -43,11 +43,11 @@ return {
   end,
   preview = replace.preview,
   run = function(ctx, args)
-    local plan, err = nil, replace.uncounted(args)
-    if err then
-      return ctx(nil, err)
+    local uncounted = replace.uncounted(args)
+    if uncounted then
+      return ctx(nil, uncounted)
     end
-    plan, err = replace.plan(ctx, args)
+    local plan, err = replace.plan(ctx, args)
     if plan and args.dry_run then
       replace.remember(args, plan)
       redact.refresh(turns.of(ctx))

@@ -12,7 +12,7 @@ local function values(project)
   return {
     path = project.lua,
     line = 12496,
-    col = 16,
+    column = 16,
     symbol = 'step_2500',
     query = 'step_2500',
     topic = 'api',
@@ -77,7 +77,7 @@ function M.of(definition, project)
     return { [''] = args }
   end
   local without = vim.deepcopy(args)
-  without.path, without.line, without.col = nil, nil, nil
+  without.path, without.line, without.column = nil, nil, nil
   return { [' file'] = args, [''] = without }
 end
 

@@ -80,7 +80,7 @@ class Ours:
 
     async def hover(self) -> str:
         """What is known of the method where it is used."""
-        place = {"line": sample.use().line, "col": sample.use_column()}
+        place = {"line": sample.use().line, "column": sample.use_column()}
         return await self._ask("nvim_lsp_hover", path=sample.EDITED, **place)
 
     def places(self, text: str) -> set[sample.Place]:

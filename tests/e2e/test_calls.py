@@ -45,6 +45,7 @@ async def test_lists_and_calls(common_tools: Bridge, transport: Transport) -> No
             "type": "object",
             "properties": {"text": {"type": "string", "description": "Text to return"}},
             "required": ["text"],
+            "additionalProperties": False,
         }
         assert list(tools) == sorted(tools)
         annotations = tools["nvim_test_echo"].annotations

@@ -98,7 +98,7 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean nvim_test_echo?")
     await call(screen, "nothing_like_it {}", ":McpTools tools lists what there is")
     await call(
-        screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "no argument txt, did you mean text?"
+        screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "txt: is not allowed, did you mean text?"
     )
     shown = await call(screen, "test_echo {}", "Error (validation_error)", "test_echo: failed in ")
     assert shown.count("text: is required") == 1
@@ -115,10 +115,10 @@ async def test_mistakes(screen: Terminal) -> None:
     assert "mcp-tools/call/" not in shown, "only what is its author's"
     assert "[C]: in function 'fn'" not in shown
     unknown = 'test_echo {"text":"x","txet":"y"}'
-    await call(screen, unknown, "the tool has no argument txet")
-    lines = await screen.nvim.lua(
-        "return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call test_echo'), 0, -1, true)"
-    )
+    shown = await call(screen, unknown, "Error (validation_error)", "txet: is not allowed")
+    assert "the tool has no argument" not in shown, "said once"
+    await call(screen, 'poem {"txet":"y"}', "the tool has no argument txet", "roses are red")
+    lines = await screen.nvim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call poem'), 0, -1, true)")
     assert lines[0].startswith("the tool has no argument txet")
 
 

@@ -123,7 +123,7 @@ function M.ways(schema, world)
     if name == 'bufnr' or name:find('path') or name:find('uri$') or name:find('file') then
       table.insert(ways, M.arguments(schema, world, { [name] = true }))
       local placed = {}
-      for _, place in ipairs({ name, 'line', 'column', 'col', 'symbol', 'name', 'query', 'pattern' }) do
+      for _, place in ipairs({ name, 'line', 'column', 'symbol', 'name', 'query', 'pattern' }) do
         placed[place] = true
       end
       table.insert(ways, M.arguments(schema, world, placed))

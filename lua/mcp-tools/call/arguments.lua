@@ -51,13 +51,20 @@ local function invalid(name, faults, hint)
   return errors.new('validation_error', text, faults)
 end
 
+--- Does a tool take arguments that it does not name? Those of another are faults, and told as such.
+---@param definition mcp-tools.Definition
+---@return boolean
+local function is_open(definition)
+  return definition.args ~= nil and definition.input_schema.additionalProperties ~= false
+end
+
 --- Who misses one argument has often given it by another name: those that the tool does not have.
 ---@param definition mcp-tools.Definition
 ---@param args table
 ---@return string? hint
 local function unknown_names(definition, args)
   local names = {}
-  for name in pairs(definition.args and args or {}) do
+  for name in pairs(is_open(definition) and args or {}) do
     if definition.args[name] == nil then
       names[#names + 1] = utf8.cut(tostring(name), MAX_NAME)
     end
@@ -92,7 +99,7 @@ function M.check(definition, args, exact)
   if not ok then
     return nil, invalid(definition.name, faults, unknown_names(definition, args))
   end
-  if definition.args then
+  if is_open(definition) then
     note_unknown(definition, args)
   end
   return args

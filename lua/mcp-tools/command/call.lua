@@ -58,8 +58,8 @@ end
 ---@return string[]
 local function unknown_arguments(definition, args)
   local schema, hints = definition.input_schema, {}
-  if schema.additionalProperties or schema.patternProperties then
-    return hints -- it takes what it does not name
+  if schema.additionalProperties ~= nil or schema.patternProperties then
+    return hints -- it takes what it does not name, or refuses it and says so
   end
   local known = schema.properties or {}
   local candidates = vim.tbl_filter(function(name)

@@ -72,7 +72,7 @@ local made = {}
 ---@return mcp-tools.Definition?
 function M.get(name)
   if GIVEN[name] and not made[name] then
-    made[name] = assert(tool.normalise(GIVEN[name]))
+    made[name] = assert(tool.normalise(GIVEN[name], true))
     made[name].source = { origin = 'bundled', group = 'catalogue' }
   end
   return made[name]

@@ -53,7 +53,7 @@ return {
     .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
     .. ' path or bufnr. The code is not run. With next_offset there are more functions.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     min_complexity = {
       type = 'integer',

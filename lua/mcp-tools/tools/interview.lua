@@ -55,7 +55,7 @@ return {
       },
     },
   },
-  annotations = { read_only = true, destructive = false, idempotent = false, open_world = false },
+  annotations = { read_only = true, idempotent = false, open_world = false },
   timeout = 0,
   execute = function(ctx, args)
     local name = ctx.client.name

@@ -13,11 +13,13 @@ local Grants = require('mcp-tools.trust.grants')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local choices = require('mcp-tools.trust.choices')
 local denial = require('mcp-tools.trust.denial')
+local errors = require('mcp-tools.errors')
 local level = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local rules = require('mcp-tools.trust.rules')
+local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.trust.targets')
 
 local M = {}
@@ -226,6 +228,22 @@ function Gateway:question(call, decision, answer)
   end)
 end
 
+--- Why a call is certain to come to nothing, when its preview knows: nobody is asked for that. The reason may speak of
+--- what is in files, so it is told before the question only where the question is not about files.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@return mcp-tools.Error?
+local function futile(call, decision)
+  local definition = call.definition
+  local _, outside = rules.by_places(decision.places, call.project)
+  if not definition.preview or outside or not sources.is_believed(definition, call.project) then
+    return nil
+  end
+  -- One that throws is told of beside the question.
+  local ok, text, err = pcall(definition.preview, vim.deepcopy(call.args))
+  return ok and text == nil and errors.is(err) and err or nil
+end
+
 --- Decides on a call whose arguments are noted, or has the person asked.
 ---@param call mcp-tools.Call
 ---@param answer fun(allowed: boolean, err: mcp-tools.Error?) for what the person says
@@ -245,6 +263,10 @@ function Gateway:settle(call, answer)
     return yes('person: before')
   elseif self.grants:is_silenced(call) then
     return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))
+  end
+  local vain = futile(call, decision)
+  if vain then
+    return no('preview', vain)
   end
   local late = call:late()
   if late then -- whoever waits for it may have been told that nothing runs

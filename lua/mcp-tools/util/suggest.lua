@@ -36,6 +36,24 @@ end
 
 --- A longer word is no slip of one of ours: comparing takes the product of both lengths.
 local MAX_LENGTH = 64
+--- Letters that a short form has at least.
+local MIN_START = 3
+
+--- The shortest candidate that begins with `word`, or that it begins with: `col` for `column`.
+---@param word string
+---@param candidates string[]
+---@return string? candidate
+local function abbreviated(word, candidates)
+  local best
+  for _, each in ipairs(candidates) do
+    local low = each:lower()
+    local starts = vim.startswith(low, word) or vim.startswith(word, low)
+    if starts and math.min(#low, #word) >= MIN_START and (not best or #each < #best) then
+      best = each
+    end
+  end
+  return best
+end
 
 --- The candidate closest to `word`; nil when none is near enough to be what was meant.
 ---@param word string
@@ -59,6 +77,10 @@ return function(word, candidates)
         best, best_distance = candidate, d
       end
     end
+  end
+  if not best then
+    best = abbreviated(lower, candidates)
+    best_distance = best and math.abs(#best - #word)
   end
   return best, best_distance
 end

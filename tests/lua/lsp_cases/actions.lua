@@ -67,7 +67,7 @@ return function(kind)
     end)
 
     it('of which there are none are said to be none', function()
-      local result = ok('lsp_code_actions', { path = path, line = 1, col = 1, kinds = { 'nothing.like.this' } })
+      local result = ok('lsp_code_actions', { path = path, line = 1, column = 1, kinds = { 'nothing.like.this' } })
       t.eq({}, result.actions)
     end)
 

@@ -76,7 +76,7 @@ return function(kind)
     end)
 
     it('says why it cannot', function()
-      local _, err = project.call('lsp_rename', { path = ledger, line = 1, col = 1, new_name = 'x' })
+      local _, err = project.call('lsp_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
       t.eq('not_found', err.code)
       _, err = project.call('lsp_rename', { path = ledger, symbol = here.old, new_name = here.old })
       t.eq('validation_error', err.code)

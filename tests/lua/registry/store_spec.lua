@@ -27,6 +27,17 @@ describe('a registry', function()
     t.eq({ { 'tools', 1 }, { 'tools', 2 }, { 'tools', 3 } }, heard)
   end)
 
+  it('closes the arguments of what is bundled, and leaves those of others as they are', function()
+    local registry = Registry.new()
+    local given = { n = { type = 'object', properties = { x = { type = 'string' } } }, any = { type = 'object' } }
+    registry:add('tools', tool('ours', { args = given }), { origin = 'bundled' })
+    registry:add('tools', tool('theirs', { args = given }), { origin = 'registered' })
+    local ours, theirs = registry:get('ours').input_schema, registry:get('theirs').input_schema
+    t.eq({ false, false }, { ours.additionalProperties, ours.properties.n.additionalProperties })
+    t.eq({}, { ours.properties.any.additionalProperties })
+    t.eq({}, { theirs.additionalProperties, theirs.properties.n.additionalProperties })
+  end)
+
   it('lists by name', function()
     local registry = Registry.new()
     for _, name in ipairs({ 'b', 'c', 'a' }) do

@@ -141,6 +141,13 @@ describe('buffer_edit', function()
     t.eq({ '1\r', '2\r', '' }, vim.fn.readfile(dos, 'b'))
   end)
 
+  it('keeps the end of a file that is not open, and writes it also the second time', function()
+    local open_end = project.write('end.txt', 'one\ntwo')
+    t.eq(true, t.ok(run({ path = open_end, edits = { { search = 'one', replace = '1' } } })).written)
+    t.eq(true, t.ok(run({ path = open_end, edits = { { search = 'two', replace = '2' } } })).written)
+    t.eq({ '1', '2' }, vim.fn.readfile(open_end, 'b'))
+  end)
+
   it('leaves what the person sees, and loads nothing for nothing', function()
     api.nvim_win_set_cursor(0, { 4, 3 })
     local buffers = #api.nvim_list_bufs()
@@ -159,14 +166,11 @@ describe('buffer_edit', function()
     t.eq(expected, preview({ bufnr = 0, edits = edits }))
     vim.cmd('silent bwipeout!')
     t.eq(expected, preview({ path = path, edits = edits }))
-    t.eq(
-      'This is going to fail: edits[0]: search: this text is not there; read the text again',
-      preview({
-        path = path,
-        edits = { { search = 'no', replace = '' } },
-      })
-    )
-    t.matches('cannot be shown', preview({ path = 'none.lua', edits = edits }))
+    local _, err = preview({ path = path, edits = { { search = 'no', replace = '' } } })
+    t.eq('not_found', err.code)
+    t.matches('^edits%[0%]: search: this text is not there; ', err.message)
+    _, err = preview({ path = 'none.lua', edits = edits })
+    t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
   end)
 
   it('lets the editor have its turns while it looks for near text in a long one', function()

@@ -67,6 +67,88 @@ describe('every tool', function()
     t.ok(tried > 10)
   end)
 
+  it('refuses an argument that it does not have, with the nearest of those that it has', function()
+    local wrong, tried = {}, 0
+    for _, tool in ipairs(every.tools()) do
+      local misspelt = { nothing_like_it = 'is not allowed' }
+      for name in pairs(tool.input_schema.properties or {}) do
+        misspelt[name .. 'x'] = 'did you mean ' .. name
+      end
+      for name, told in pairs(misspelt) do
+        tried = tried + 1
+        local args = every.arguments(tool.input_schema, NONE)
+        args[name] = true
+        local err = every.call(tool.name, args).outcome.error or {}
+        local fault = (err.errors or {})[1] or {}
+        if err.code ~= 'validation_error' or fault.field ~= name or not fault.message:find(told, 1, true) then
+          table.insert(wrong, ('%s.%s: %s'):format(tool.name, name, vim.inspect(err)))
+        end
+      end
+      if tool.input_schema.additionalProperties ~= false then
+        table.insert(wrong, tool.name .. ': clients are not told that it takes no other arguments')
+      end
+    end
+    t.eq({}, wrong)
+    t.ok(tried > 200)
+  end)
+
+  it('refuses what one entry of a list does not have', function()
+    local edits = { { start_line = 1, replace = '', end_lien = 3 } }
+    local err = every.call('buffer_edit', { path = 'x.txt', edits = edits }).outcome.error
+    t.eq({ 'validation_error', 'edits[0].end_lien' }, { err.code, err.errors[1].field })
+    t.matches('did you mean end_line', err.errors[1].message)
+  end)
+
+  it('has every argument of the plugin that the names come from', function()
+    local wait = { 'wait_until_paused', 'wait_timeout_ms' }
+    local names = {
+      diagnostics_list = { 'bufnr', 'severity' },
+      lsp_hover = { 'bufnr', 'line', 'col' },
+      lsp_symbols = { 'bufnr' },
+      undo_tree = { 'bufnr' },
+      interview = { 'questions' },
+      test_async_prompt = { 'prompt', 'options' },
+      test_sync_buffers = {},
+      dap_status = {},
+      dap_run = vim.list_extend({ 'type', 'request', 'name', 'program', 'args', 'cwd', 'env', 'host', 'port' }, wait),
+      dap_terminate = {},
+      dap_disconnect = { 'terminate_debuggee' },
+      dap_continue = wait,
+      dap_step_over = wait,
+      dap_step_into = wait,
+      dap_step_out = wait,
+      dap_run_to = { 'filename', 'line', 'wait_until_paused', 'wait_timeout_ms' },
+      dap_wait_until_paused = { 'timeout_ms', 'check_interval_ms' },
+      dap_set_breakpoint = { 'filename', 'line', 'condition', 'hit_condition', 'log_message' },
+      dap_remove_breakpoint = { 'filename', 'line' },
+      dap_clear_breakpoints = {},
+      dap_breakpoints = {},
+      dap_stacktrace = { 'thread_id', 'levels', 'timeout_ms' },
+      dap_scopes = { 'frame_id', 'timeout_ms' },
+      dap_variables = { 'variables_reference', 'filter', 'start', 'count', 'timeout_ms' },
+      dap_evaluate = { 'expression', 'frame_id', 'context' },
+      dap_threads = { 'timeout_ms' },
+      dap_current_location = { 'context_lines' },
+      dap_program_output = { 'category', 'lines', 'include_metadata' },
+    }
+    local schemas, missing = {}, {}
+    for _, tool in ipairs(every.tools()) do
+      schemas[tool.name] = tool.input_schema
+    end
+    for tool, args in pairs(names) do
+      for _, name in ipairs(args) do
+        if not ((schemas[tool] or {}).properties or {})[name] then
+          table.insert(missing, tool .. '.' .. name)
+        end
+      end
+    end
+    t.eq({}, missing)
+    local one = schemas.interview.properties.questions.items.properties
+    for _, name in ipairs({ 'question', 'choices', 'multiselect', 'default_choice' }) do
+      t.ok(one[name], 'interview.questions[].' .. name)
+    end
+  end)
+
   it('tells what is not there, and never throws', function()
     local broken = {}
     for _, tool in ipairs(every.tools()) do

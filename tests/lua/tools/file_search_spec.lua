@@ -29,6 +29,10 @@ local function disk(name)
   return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
 end
 
+--- What is said when nothing is found, whatever was left out.
+local NONE = '0 matches in 0 files; sensitive files, links that lead outside of the project and what git ignores are'
+  .. ' not searched'
+
 before_each(function()
   project.open()
   config.setup({
@@ -68,7 +72,7 @@ describe('file_search', function()
       (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true }))
     )
     t.matches('^3 matches in 1 files\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
-    t.eq('0 matches in 0 files', (search({ query = 'none' })))
+    t.eq(NONE, (search({ query = 'none' })))
     t.matches('regex=true', (search({ query = 'po.+t' })))
   end)
 
@@ -98,12 +102,12 @@ describe('file_search', function()
 
   it('never says what a sensitive file holds', function()
     for _, query in ipairs({ 'secret', 'post=' }) do
-      t.eq('0 matches in 0 files', (search({ query = query })))
+      t.eq(NONE, (search({ query = query })))
     end
-    t.eq('0 matches in 0 files', (search({ query = 'post=', globs = { '.env' } })))
+    t.eq(NONE, (search({ query = 'post=', globs = { '.env' } })))
     vim.cmd.edit('.env')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'fresh' })
-    t.eq('0 matches in 0 files', (search({ query = 'fresh' })))
+    t.eq(NONE, (search({ query = 'fresh' })))
   end)
 
   it('gives lines around a match, once', function()
@@ -227,9 +231,49 @@ describe('file_replace', function()
     t.eq({ '\239\187\1912\n', 'one\r\n2\nthree\r\n' }, { disk('mark.txt'), disk('mixed.txt') })
   end)
 
+  it('leaves nothing loaded when it comes to nothing', function()
+    local before = #vim.api.nvim_list_bufs()
+    local args = { query = 'post', replacement = 'send', dry_run = false, expected_count = 6 }
+    vim.api.nvim_create_autocmd('BufReadPost', {
+      pattern = '*.py',
+      once = true,
+      command = 'call setline(1, "something else")',
+    })
+    t.eq('stale', select(2, replace(args)).code)
+    vim.cmd('silent! bwipeout! ' .. project.root .. '/src/b.py') -- it was changed, so it stays
+    t.eq(before, #vim.api.nvim_list_bufs())
+  end)
+
+  it('keeps encoding, line breaks, marks and the end of every file', function()
+    local texts = {
+      ['latin.txt'] = 'caf\233 uno\nb\n',
+      ['latin_end.txt'] = 'caf\233 uno',
+      ['end.txt'] = 'a\nuno',
+      ['dos.txt'] = 'uno\r\nb\r\n',
+      ['dos_end.txt'] = 'b\r\nuno',
+      ['mark_end.txt'] = '\239\187\191uno',
+      ['old.txt'] = 'uno\rtwo\r',
+    }
+    for name, text in pairs(texts) do
+      project.write(name, text)
+    end
+    t.matches('café uno', (replace({ query = 'uno', replacement = 'two' })))
+    t.ok(replace({ query = 'uno', replacement = 'dos', dry_run = false, expected_count = 7 }))
+    for name, text in pairs(texts) do
+      t.eq({ name, (text:gsub('uno', 'dos')) }, { name, disk(name) })
+    end
+    -- What the encoding of one cannot hold is written to none.
+    local _, err = replace({ query = 'dos', replacement = '日', dry_run = false, expected_count = 7 })
+    t.eq('tool_error', err.code)
+    t.matches('latin.* is not written: its encoding %(latin1%) cannot hold', err.message)
+    t.eq({ 'caf\233 dos\nb\n', 'a\ndos' }, { disk('latin.txt'), disk('end.txt') })
+  end)
+
   it('shows the person the difference of its dry run', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local send', regex = false, ignore_case = false, word = false }
+    t.eq('validation_error', select(2, definition.preview(args)).code)
+    args.expected_count = 1
     t.matches('^What would change is not known', definition.preview(args))
     replace(args)
     t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', definition.preview(args))

@@ -137,11 +137,27 @@ describe('file_write', function()
     refused('file_write', 'stale', 'not exist any more', { path = 'b.txt', text = '', changedtick = 1 })
   end)
 
+  it('gives the file the end that the text has', function()
+    project.write('a.txt', 'one')
+    local function over(text)
+      local sum = call('file_checksum', { path = 'a.txt' }).sha256
+      t.eq(true, call('file_write', { path = 'a.txt', text = text, expected_sha256 = sum }).written)
+      return disk(project.root .. '/a.txt')
+    end
+    t.eq('two\n', over('two\n'))
+    t.eq('three', over('three'))
+    t.eq('four', over('four'))
+  end)
+
   it('shows the difference to whoever is asked', function()
     local preview = require('mcp-tools.tools.file.write').preview
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
-    t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n', preview({ path = 'a.txt', text = 'two\n' }))
+    t.eq(
+      '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n',
+      preview({ path = 'a.txt', text = 'two\n', expected_sha256 = 'x' })
+    )
+    t.eq('stale', select(2, preview({ path = 'a.txt', text = 'two\n' })).code)
   end)
 end)
 
@@ -262,6 +278,22 @@ describe('file_json', function()
     vim.cmd('silent edit ' .. project.root .. '/b.json')
     api.nvim_buf_set_lines(0, 0, 1, false, { '{"a":7}' })
     t.eq(7, call('file_json', { bufnr = 0, query = 'a' }).value)
+  end)
+
+  it('gives of a value that is nested deep what it is made of', function()
+    local function nested(levels)
+      project.write('a.json', '{"a":' .. ('['):rep(levels) .. '7' .. (']'):rep(levels) .. '}')
+      return call('file_json', { path = 'a.json', query = 'a' })
+    end
+    for _, levels in ipairs({ 31, 32, 33, 100, 900 }) do
+      local value = nested(levels)
+      t.eq({ 'array', 1, nil }, { value.type, value.total, value.value })
+      t.matches('nested too deep', value.narrowed)
+    end
+    t.eq(7, call('file_json', { path = 'a.json', query = 'a' .. ('[0]'):rep(900) }).value)
+    t.eq(7, vim.iter(nested(30).value):flatten(math.huge):totable()[1])
+    project.write('a.json', ('['):rep(2000) .. (']'):rep(2000))
+    refused('file_json', 'tool_error', 'cannot be read: .*nested', { path = 'a.json' })
   end)
 
   it('gives of a large value what it is made of', function()

@@ -165,7 +165,7 @@ describe('undo_restore', function()
     vim.bo.modifiable = true
     local preview = require('mcp-tools.tools.undo.restore').preview
     t.matches('%-ONE\n two\n%-THREE\n%+three', (preview({ bufnr = 0, seq = 0 }):gsub('%+one\n', '')))
-    t.matches('going to fail', preview({ bufnr = 0, seq = 9 }))
+    t.eq('not_found', select(2, preview({ bufnr = 0, seq = 9 })).code)
     t.eq(before, seen())
   end)
 end)

@@ -3,6 +3,7 @@ local Gateway = require('mcp-tools.trust.gateway')
 local Ledger = require('mcp-tools.trust.ledger')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local notifications = require('notifications')
 local t = require('helpers')
@@ -298,6 +299,55 @@ describe('files', function()
     t.eq(outside .. '/a/b', paths.resolve(root .. '/link/a/b'))
     t.eq(root .. '/b', paths.resolve(root .. '/a/../b'))
     t.eq('/', paths.resolve('/../..'))
+  end)
+end)
+
+describe('a preview', function()
+  local asked
+
+  local function decide(preview, args, source)
+    asked = 0
+    local call = Call.new({ id = 'x', name = 'x', host = 'test' })
+    call.definition = { name = 'x', description = 'x', needs_approval = true, preview = preview, source = source }
+    call.args = args or {}
+    local answer
+    new_gateway(function()
+      asked = asked + 1
+    end):decide(call, function(allowed, err)
+      answer = { allowed, err }
+    end)
+    return answer
+  end
+
+  local function failing()
+    return nil, errors.new('stale', 'too late')
+  end
+
+  it('that gives an error ends the call before anybody is asked', function()
+    t.eq({ false, errors.new('stale', 'too late') }, decide(failing))
+    t.eq(0, asked)
+  end)
+
+  it('that gives a text, nothing, or throws, is left for the question', function()
+    for _, each in ipairs({
+      function()
+        return 'x'
+      end,
+      function() end,
+      function()
+        error('x')
+      end,
+    }) do
+      t.eq(nil, decide(each))
+      t.eq(1, asked)
+    end
+  end)
+
+  it('is not run before the question when that is about a file, and never when it comes from the project', function()
+    t.eq(nil, decide(failing, { path = outside .. '/out.txt' }))
+    t.eq(1, asked)
+    decide(failing, {}, { origin = 'python', file = root .. '/mcp_tools/x.py' })
+    t.eq(1, asked)
   end)
 end)
 

@@ -89,12 +89,22 @@ end
 --- returns.
 ---@param path string resolved
 ---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
-function M.load(path, cb)
+---@param ctx mcp-tools.Ctx? of the call that it is for: when that is cancelled, nothing is loaded, or it goes again
+function M.load(path, cb, ctx)
   check('path', path, 'string')
   check('cb', cb, 'callable')
   uv.fs_stat(path, function(problem, stat)
     vim.schedule(function()
-      cb(load(path, problem, stat))
+      if ctx and ctx:cancelled() then
+        return cb(nil, errors.new('cancelled', 'cancelled before anything was loaded'))
+      end
+      local bufnr, err, new = load(path, problem, stat)
+      if ctx and bufnr and new then
+        ctx:on_cancel(function()
+          M.drop(bufnr)
+        end)
+      end
+      cb(bufnr, err, new)
     end)
   end)
 end

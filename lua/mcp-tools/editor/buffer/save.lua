@@ -47,18 +47,42 @@ function M.conflict(bufnr)
   return errors.new('stale', text:format(buffers.shown(bufnr)))
 end
 
+--- A text that the encoding of its file cannot hold: `:write!` would put question marks in its place.
+---@param bufnr integer loaded
+---@return mcp-tools.Error?
+local function unwritable(bufnr)
+  local encoding = vim.bo[bufnr].fileencoding
+  if encoding == '' or encoding:find('^utf') or encoding:find('^ucs') then
+    return nil
+  end
+  local text = table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
+  local there = vim.iconv(text, 'utf-8', encoding)
+  if type(there) ~= 'string' or vim.iconv(there, encoding, 'utf-8') ~= text then
+    local fault = '%s is not written: its encoding (%s) cannot hold all of this text'
+    return errors.new('tool_error', fault:format(label(bufnr), encoding))
+  end
+end
+
 --- Writes a buffer whose file has been looked at in this very turn.
 ---@param bufnr integer loaded
 ---@return mcp-tools.Error? err
 function M.now(bufnr)
-  local err = M.refusal(bufnr)
+  local err = M.refusal(bufnr) or unwritable(bufnr)
   if err then
     return err
+  end
+  local options = vim.bo[bufnr]
+  local fixes = options.fixendofline
+  if not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
+    options.fixendofline = false -- nobody has opened the file: it keeps the end that it had
   end
   -- With `!`: the question whether to overwrite what others wrote has been answered.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
+  if api.nvim_buf_is_valid(bufnr) then
+    vim.bo[bufnr].fixendofline = fixes
+  end
   if not ok then
     return errors.new('tool_error', ('%s was not written: %s'):format(buffers.shown(bufnr), M.plain(thrown)))
   end

@@ -115,7 +115,7 @@ function M.find(ctx, args, opts, cb)
       return cb(nil, load_err)
     end
     with_buffer(ctx, bufnr, new, cb)
-  end)
+  end, ctx)
 end
 
 --- The same for coroutines of `run` handlers.

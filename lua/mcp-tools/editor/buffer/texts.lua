@@ -9,6 +9,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
 
@@ -48,11 +49,30 @@ local function of_buffer(ctx, bufnr)
   }
 end
 
+--- Text that is not UTF-8, in the first of 'fileencodings' that it can be in: Neovim reads it so.
+---@param bytes string
+---@return string
+local function in_utf8(bytes)
+  if not utf8.invalid_at(bytes) then
+    return bytes
+  end
+  for encoding in vim.gsplit(vim.go.fileencodings, ',', { trimempty = true }) do
+    local text = not encoding:find('^ucs%-bom')
+      and not encoding:find('^utf%-?8')
+      and encoding ~= 'default'
+      and vim.iconv(bytes, encoding, 'utf-8')
+    if type(text) == 'string' and text ~= '' and vim.iconv(text, 'utf-8', encoding) == bytes then
+      return text
+    end
+  end
+  return bytes
+end
+
 --- Bytes of a file as its buffer has them: only where every line ends with both bytes are they its line breaks.
 ---@param bytes string
 ---@return string
 local function as_buffer(bytes)
-  local text = bytes:sub(1, 3) == '\239\187\191' and bytes:sub(4) or bytes
+  local text = bytes:sub(1, 3) == '\239\187\191' and bytes:sub(4) or in_utf8(bytes)
   if text:sub(1, 1) == '\n' or text:find('[^\r]\n') then
     return text
   end

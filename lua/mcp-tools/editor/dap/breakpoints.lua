@@ -190,7 +190,7 @@ function M.load(ctx, args)
   local bufnr = found.bufnr
   if not bufnr then
     bufnr, err = ctx:await(function(done)
-      open.load(found.path, done)
+      open.load(found.path, done, ctx)
     end)
     if not bufnr then
       return nil, err

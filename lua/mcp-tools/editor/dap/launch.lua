@@ -120,10 +120,11 @@ end
 --- The configuration as text, for who has to agree.
 ---@param args table
 ---@param root string
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview(args, root)
   local config, err = M.configuration(args, root)
-  return config and vim.inspect(config) or err.message
+  return config and vim.inspect(config), err
 end
 
 ---@param dap table

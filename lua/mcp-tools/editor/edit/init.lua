@@ -100,8 +100,9 @@ end
 
 --- Loads what is not loaded and looks at the files on the disk, one after the other.
 ---@param items mcp-tools.FileEdits[]
+---@param ctx mcp-tools.Ctx?
 ---@param cb fun(targets: mcp-tools.EditTarget[], err: mcp-tools.Error?)
-local function gather(items, cb)
+local function gather(items, ctx, cb)
   local targets, seen = {}, {}
   local function with(item, bufnr, new, go_on)
     if seen[bufnr] then
@@ -137,7 +138,7 @@ local function gather(items, cb)
         return cb(targets, err)
       end
       with(item, bufnr, new == true, go_on)
-    end)
+    end, ctx)
   end
   step(1)
 end
@@ -223,7 +224,7 @@ function M.apply_all(items, opts, cb)
   check('cb', cb, 'callable')
   opts = opts or {}
   items = vim.tbl_map(meant_for_now, items)
-  gather(items, function(targets, err)
+  gather(items, opts.ctx, function(targets, err)
     if not err and opts.ctx and opts.ctx:cancelled() then
       err = errors.new('cancelled', 'cancelled before anything was changed')
     end

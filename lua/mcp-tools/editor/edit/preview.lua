@@ -1,7 +1,7 @@
 --- What a call would change, for the person who is asked about it.
 ---
 --- Receives: arguments that name a buffer or a file, and how its lines would become edits.
---- Sends: a unified diff, or the sentence why the call is going to fail.
+--- Sends: a unified diff, or the error with which the call is going to fail.
 --- Does not know about: tools, who is asked.
 ---
 --- It is made at once, while the question is shown: a file that is not open is read, not loaded.
@@ -10,6 +10,7 @@ local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
+local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.files.project')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local unified = require('mcp-tools.editor.answer.unified')
@@ -18,28 +19,52 @@ local api = vim.api
 
 local M = {}
 
----@param err mcp-tools.Error
-local function failing(err)
-  return ('This is going to fail: %s'):format(err.message)
+--- ENOENT is certain; other reasons may be gone by the time that the call runs.
+---@param path string
+---@param fault string?
+---@param code string?
+---@return string? text
+---@return mcp-tools.Error? err
+local function unreadable(path, fault, code)
+  if code == 'ENOENT' then
+    return nil, errors.new('not_found', ('there is no file %s'):format(path))
+  end
+  return ('The difference cannot be shown: %s'):format(fault)
+end
+
+--- A difference, or that there is none.
+---@param text string
+---@return string?
+---@return mcp-tools.Error? err
+function M.shown(text)
+  if text == '' then
+    return nil, errors.new('tool_error', 'nothing would change: the text is like that already')
+  end
+  return text
 end
 
 --- The difference that edits would make.
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.of(args, edits_of)
   local found, err = buffers.find(args)
   if not found then
-    return failing(err --[[@as mcp-tools.Error]])
+    return nil, err
   end
   local root = project.root()
-  local lines, fault
+  local lines, fault, code
   if found.bufnr then
+    err = edit.refusal(found.bufnr, args.changedtick)
+    if err then
+      return nil, err
+    end
     lines = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   else
-    lines, fault = disk_lines.now(found.path or '')
+    lines, fault, code = disk_lines.now(found.path or '')
     if not lines then
-      return ('The difference cannot be shown: %s'):format(fault)
+      return unreadable(access.shown(found.path or '', root), fault, code)
     end
   end
   local edits
@@ -56,18 +81,19 @@ function M.of(args, edits_of)
     text = list and unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
   end
   if not text then
-    return failing(err --[[@as mcp-tools.Error]])
+    return nil, err
   end
-  return text ~= '' and text or 'Nothing would change.'
+  return M.shown(text)
 end
 
 --- What writing a buffer would change on the disk.
 ---@param args { path: string?, bufnr: integer? }
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.of_write(args)
   local found, err = buffers.find(args)
   if not found then
-    return failing(err --[[@as mcp-tools.Error]])
+    return nil, err
   elseif not found.bufnr then
     return 'The file is not open; nothing would be written.'
   end
@@ -86,7 +112,8 @@ end
 ---@param args { path: string, changedtick: integer? }
 ---@param new string[] its lines when it is a new one
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.of_file(args, new, edits_of)
   local found = buffers.find({ path = args.path })
   if not found or found.bufnr or vim.uv.fs_lstat(found.path) then

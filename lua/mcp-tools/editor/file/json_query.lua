@@ -10,11 +10,15 @@ local errors = require('mcp-tools.errors')
 
 local M = {}
 
+--- Of a value that is given as a whole: tables within tables.
+local MAX_LEVELS = 30
+
 ---@class mcp-tools.JsonAnswer
 ---@field type 'object'|'array'|'string'|'number'|'boolean'|'null'
 ---@field value any?
 ---@field keys string[]? of an object that is too large
 ---@field total integer? keys or items of a value that is too large
+---@field deep boolean? it is given so because it is nested too deep
 
 --- Names and numbers of the path: `a.b`, `a[0]`, `a.0`, `["with.dot"]`.
 ---@param path string
@@ -45,7 +49,7 @@ function M.steps(path)
 end
 
 --- Runs in a thread: it knows nothing of this file.
-local function work(text, steps, max)
+local function work(text, steps, max, max_levels)
   local function answer(t)
     return vim.mpack.encode(t)
   end
@@ -94,8 +98,22 @@ local function work(text, steps, max)
   if kind == 'null' then
     return answer({ type = kind })
   end
-  local bytes = vim.mpack.encode(value)
-  if #bytes <= max then
+  -- A table of more levels cannot be handed over, and no client takes it.
+  local function is_deep(each, levels)
+    if type(each) ~= 'table' then
+      return false
+    elseif levels == 0 then
+      return true
+    end
+    for _, item in pairs(each) do
+      if is_deep(item, levels - 1) then
+        return true
+      end
+    end
+    return false
+  end
+  local deep = is_deep(value, max_levels)
+  if not deep and #vim.mpack.encode(value) <= max then
     return answer({ type = kind, value = value })
   elseif type(value) ~= 'table' then
     return answer({ type = kind, value = value:sub(1, max), cut = #value })
@@ -108,7 +126,7 @@ local function work(text, steps, max)
     end
   end
   table.sort(names)
-  return answer({ type = kind, keys = kind == 'object' and names or nil, total = total })
+  return answer({ type = kind, keys = kind == 'object' and names or nil, total = total, deep = deep or nil })
 end
 
 --- Finds the value. In a coroutine.
@@ -125,14 +143,15 @@ function M.find(ctx, text, path, max)
   end
   local packed = ctx:await(function(done)
     local thread = vim.uv.new_work(work, vim.schedule_wrap(done))
-    thread:queue(text, vim.mpack.encode(steps), max)
+    thread:queue(text, vim.mpack.encode(steps), max, MAX_LEVELS)
   end)
   if not packed then
     return nil, errors.new('tool_error', 'the text could not be taken apart')
   end
   local found = vim.mpack.decode(packed)
   if found.fault then
-    return nil, errors.new('tool_error', ('it is not JSON: %s'):format(found.fault))
+    local deep = found.fault:find('nested', 1, true) and 'it cannot be read: ' or 'it is not JSON: '
+    return nil, errors.new('tool_error', deep .. found.fault)
   elseif found.missing then
     local what = found.kind == 'array' and ('an array of %d'):format(found.total)
       or found.kind == 'object' and 'an object with ' .. table.concat(vim.list_slice(found.keys, 1, 20), ', ')

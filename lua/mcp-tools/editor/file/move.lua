@@ -8,11 +8,14 @@ local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
+local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local glob = require('mcp-tools.files.glob')
+local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
+local save = require('mcp-tools.editor.buffer.save')
 local source = require('mcp-tools.editor.symbol.source')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -25,6 +28,7 @@ local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
 local MADE, DELETED = 1, 3
 
 ---@class mcp-tools.Moved
+---@field problems string[] buffers that do not follow
 ---@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FileEdited[], name: string }[]
 
 ---@param path string
@@ -54,7 +58,7 @@ end
 ---@param from string
 ---@param to string
 ---@return mcp-tools.Error?
-local function refusal(from, to)
+function M.refusal(from, to)
   local stat = uv.fs_lstat(from)
   if not stat then
     return errors.new('not_found', ('path: there is no %s'):format(from))
@@ -101,12 +105,28 @@ local function params_of(from, to)
   return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
 end
 
----@param ctx mcp-tools.Ctx
+--- Puts back what was changed elsewhere, the last first. Also for a call that has ended.
 ---@param moved mcp-tools.Moved
-local function take_back(ctx, moved)
-  for i = #moved.plans, 1, -1 do
-    workspace_edit.take_back(ctx, moved.plans[i].plan)
+---@param done fun(problem: string?)
+local function take_back(moved, done)
+  local each = table.remove(moved.plans)
+  if not each then
+    return done()
   end
+  local function go_on(err)
+    if err then
+      log.error('what %s changed for a move that came to nothing stays: %s', each.name, err.message)
+      return done(('; what %s changed elsewhere stays: %s'):format(each.name, err.message))
+    end
+    take_back(moved, done)
+  end
+  local items, err = workspace_edit.way_back(each.plan, each.files)
+  if not items then
+    return go_on(err)
+  end
+  edit.apply_all(items, {}, function(_, failed)
+    go_on(failed)
+  end)
 end
 
 --- Asks servers what changes elsewhere, and changes it.
@@ -188,16 +208,46 @@ local function rename(from, to)
   return errors.new('tool_error', ('%s cannot be moved to %s: %s'):format(from, to, problem))
 end
 
---- Has a buffer show the file where it is now. As Neovim's own renames do: `:saveas` tells servers, and `:write` does
---- not ask afterwards.
+--- Language servers hear by what Neovim listens to after a write that a buffer has another name.
+---@param bufnr integer
+local function tell_of_name(bufnr)
+  for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
+    local group = each.group_name or ''
+    if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
+      api.nvim_exec_autocmds('BufWritePost', { group = each.group, buffer = bufnr, modeline = false })
+    end
+  end
+end
+
+--- Gives a loaded buffer its name. It is written without autocommands and just as it was read, or a later `:write`
+--- would ask whether to overwrite the file: what formats on save would change its text, a line break at the end its
+--- bytes.
+---@param bufnr integer
+---@param new string
+local function rename_buffer(bufnr, new)
+  local fixeol = vim.bo[bufnr].fixendofline
+  vim.bo[bufnr].fixendofline = false
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd(('silent keepalt keepjumps file %s'):format(vim.fn.fnameescape(new)))
+    vim.cmd('silent noautocmd lockmarks keepalt keepjumps write!')
+  end)
+  vim.bo[bufnr].fixendofline = fixeol
+  if not ok then
+    error(thrown, 0)
+  end
+  tell_of_name(bufnr)
+end
+
+--- Has a buffer show the file where it is now.
 ---@param bufnr integer
 ---@param old string
 ---@param new string
+---@return string? problem
 local function follow(bufnr, old, new)
+  local problem
   if api.nvim_buf_is_loaded(bufnr) then
-    pcall(api.nvim_buf_call, bufnr, function()
-      vim.cmd(('silent keepalt keepjumps lockmarks saveas! %s'):format(vim.fn.fnameescape(new)))
-    end)
+    local ok, thrown = pcall(rename_buffer, bufnr, new)
+    problem = not ok and ('buffer %d does not follow: %s'):format(bufnr, save.plain(thrown)) or nil
   else
     local listed = vim.bo[bufnr].buflisted
     vim.bo[vim.fn.bufadd(new)].buflisted = listed
@@ -206,6 +256,18 @@ local function follow(bufnr, old, new)
     if api.nvim_buf_get_name(each) == old and #vim.fn.win_findbuf(each) == 0 then
       pcall(api.nvim_buf_delete, each, { force = true })
     end
+  end
+  return problem
+end
+
+--- Has open buffers show what is on the disk: they are written where the file goes.
+---@param ctx mcp-tools.Ctx
+---@param from string
+local function refresh(ctx, from)
+  for _, each in ipairs(buffers_of(from)) do
+    ctx:await(function(done)
+      disk.refresh(each.bufnr, done)
+    end)
   end
 end
 
@@ -216,7 +278,7 @@ end
 ---@return mcp-tools.Moved?
 ---@return mcp-tools.Error? err
 function M.run(ctx, from, to)
-  local err = refusal(from, to)
+  local err = M.refusal(from, to)
   if err then
     return nil, err
   end
@@ -228,18 +290,32 @@ function M.run(ctx, from, to)
       lsp.clients(ctx, loaded.bufnr)
     end
   end
-  local moved = { plans = {} }
+  local moved = { plans = {}, problems = {} }
+  local over = false
+  ctx:on_cancel(function()
+    if not over then
+      over = true
+      take_back(moved, function() end)
+    end
+  end)
   err = change_others(ctx, from, to, is_folder, moved)
-  err = err or refusal(from, to) or rename(from, to)
+  if not err then
+    refresh(ctx, from)
+    err = M.refusal(from, to) or rename(from, to)
+  end
+  over = true
   if err then
-    take_back(ctx, moved)
+    local stays = ctx:await(function(done)
+      take_back(moved, done)
+    end)
     if loaded then
       source.drop(loaded)
     end
-    return nil, err
+    return nil, stays and errors.new(err.code, err.message .. stays) or err
   end
   for _, each in ipairs(buffers_of(from)) do
-    follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
+    local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
+    table.insert(moved.problems, problem)
   end
   for _, client in ipairs(clients.of(nil)) do
     if minds(client, 'didRename', from, is_folder) then
@@ -273,6 +349,7 @@ function M.told(ctx, from, to, moved)
   if #moved.plans == 0 then
     table.insert(rows, 'no language server changed anything elsewhere')
   end
+  vim.list_extend(rows, moved.problems)
   return table.concat(rows, '\n')
 end
 

@@ -212,23 +212,11 @@ local function apply(ctx, offer, change, answer, dry_run)
   return err
 end
 
---- What is said of an action before it runs.
+--- What was offered under an id, as long as it can be done.
 ---@param id string
----@return string
-function M.preview(id)
-  local offer = kept[id]
-  if not offer then
-    return 'there is no such action any more'
-  end
-  return offer.diff or ('%s: %s'):format(offer.client.name, offer.action.title)
-end
-
----@param ctx mcp-tools.Ctx in a coroutine
----@param id string
----@param dry_run boolean
----@return table?
+---@return table? offer
 ---@return mcp-tools.Error? err
-function M.apply(ctx, id, dry_run)
+local function usable(id)
   local offer = kept[id]
   if not offer then
     return nil, errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(id))
@@ -239,8 +227,34 @@ function M.apply(ctx, id, dry_run)
   elseif offer.action.disabled then
     return nil, errors.new('tool_error', 'apply: it is disabled: ' .. tostring(offer.action.disabled.reason))
   end
+  return offer
+end
+
+--- What is said of an action before it runs.
+---@param id string
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(id)
+  local offer, err = usable(id)
+  if not offer then
+    return nil, err
+  end
+  return offer.diff or ('%s: %s'):format(offer.client.name, offer.action.title)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param id string
+---@param dry_run boolean
+---@return table?
+---@return mcp-tools.Error? err
+function M.apply(ctx, id, dry_run)
+  local offer, err = usable(id)
+  if not offer then
+    return nil, err
+  end
   outside.tell(ctx)
-  local action, err = resolved(ctx, offer)
+  local action
+  action, err = resolved(ctx, offer)
   if not action then
     return nil, err
   end

@@ -10,20 +10,20 @@ local position = require('mcp-tools.editor.position')
 local M = {}
 
 local FILE = {
-  path = { type = 'string', description = 'File, by its path' },
+  path = { type = 'string', description = 'File' },
   bufnr = {
     type = 'integer',
-    description = 'Or its buffer; 0 or neither: the current file',
+    description = 'Its buffer; 0 or none: the current file',
     minimum = 0,
   },
 }
 
 local PLACE = {
   line = { type = 'integer', description = 'Line, from 1; default: the cursor', minimum = 1 },
-  col = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
+  column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
   symbol = {
     type = 'string',
-    description = 'Name to point at, in place of col',
+    description = 'Name to point at, in place of column',
   },
 }
 
@@ -110,7 +110,7 @@ end
 
 --- The place that arguments mean.
 ---@param bufnr integer loaded
----@param args { line: integer?, col: integer?, symbol: string? }
+---@param args { line: integer?, column: integer?, symbol: string? }
 ---@return { line: integer, column: integer, text: string }? place
 ---@return mcp-tools.Error? err
 function M.where(bufnr, args)
@@ -132,7 +132,7 @@ function M.where(bufnr, args)
     line = args.line or line
   end
   local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
-  if args.symbol or not args.col then
+  if args.symbol or not args.column then
     local column = position.characters(text:sub(1, byte)) + 1
     if not args.symbol and args.line and byte == 0 then
       column = position.characters(text:match('^%s*')) + 1 -- a line alone means what stands on it
@@ -140,11 +140,11 @@ function M.where(bufnr, args)
     return { line = line, column = column, text = text }
   end
   local length = position.characters(text)
-  if args.col > length + 1 then
-    local fault = ('col: %d is beyond the end of line %d (%d characters)'):format(args.col, line, length)
+  if args.column > length + 1 then
+    local fault = ('column: %d is beyond the end of line %d (%d characters)'):format(args.column, line, length)
     return nil, errors.new('validation_error', fault)
   end
-  return { line = line, column = args.col, text = text }
+  return { line = line, column = args.column, text = text }
 end
 
 return M

@@ -20,6 +20,9 @@ local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
+--- What is said of a page that there is not.
+local BEYOND = 'offset: %d is beyond the last of them (total %d)'
+
 --- Marks and baselines of one session.
 local MAX_MARKS = 32
 --- Sessions that are remembered.
@@ -91,14 +94,19 @@ local function project(ctx, args)
   if args.offset + args.limit < #all then
     answer.next_offset = args.offset + args.limit
   end
-  local unknown = {}
+  if args.offset > 0 and args.offset >= #all then
+    answer.why = BEYOND:format(args.offset, #all)
+  end
+  local unsure = { unknown = {}, stale = {} }
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
-    if listed and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' and #unknown < 20 then
-      table.insert(unknown, access.shown(name_of(bufnr), ctx.root))
+    local list = listed and access.buffer(bufnr, ctx.root) and unsure[fresh.state(bufnr)]
+    if list and #list < 20 then
+      table.insert(list, access.shown(name_of(bufnr), ctx.root))
     end
   end
-  answer.unknown = #unknown > 0 and unknown or nil
+  answer.unknown = #unsure.unknown > 0 and unsure.unknown or nil
+  answer.stale = #unsure.stale > 0 and unsure.stale or nil
   answer.note = 'files that are not open are not in it unless their server told of them; give path to have one checked'
   return answer
 end
@@ -152,14 +160,14 @@ function M.list(ctx, args)
   if not args.severity and not args.min_severity and not args.source then
     session_of(ctx).seen[name_of(target.bufnr)] = list
   end
-  if not args.path and (state == 'yes' or #list > 0) then
-    local items = {}
-    for i = args.offset + 1, math.min(#list, args.offset + args.limit) do
-      table.insert(items, list[i].item)
-    end
-    return items
-  end
   local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
+  if not args.path and state == 'yes' and #part > 0 then -- an empty list would not say that somebody has looked
+    return vim.tbl_map(function(each)
+      return each.item
+    end, part)
+  elseif args.offset > 0 and args.offset >= #list then
+    why = BEYOND:format(args.offset, #list) .. (why and '; ' .. why or '')
+  end
   return {
     path = target.shown,
     checked = state,

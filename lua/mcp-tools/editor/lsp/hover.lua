@@ -93,7 +93,7 @@ function M.at(ctx, args)
     end
   end
   if not first then
-    local text = 'No hover information available at %s; line and col must be on a name'
+    local text = 'No hover information available at %s; line and column must be on a name'
     return nil, errors.new('not_found', text:format(places.name(spot)))
   end
   return {

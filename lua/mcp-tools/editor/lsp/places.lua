@@ -68,7 +68,7 @@ M.incomplete = incomplete
 
 ---@param each mcp-tools.lsp.Found
 local function place_of(each)
-  return { path = each.path, line = each.line, col = each.column, text = each.text }
+  return { path = each.path, line = each.line, column = each.column, text = each.text }
 end
 
 --- The few places that something is at.
@@ -91,7 +91,7 @@ function M.few(ctx, args, method, what)
   end
   local items = locations.items(answers)
   if #items == 0 then
-    local text = 'there is no %s for %s; line and col must be on a name'
+    local text = 'there is no %s for %s; line and column must be on a name'
     return nil, errors.new('not_found', text:format(what, M.name(spot)))
   end
   local found, withheld = locations.find(ctx, vim.list_slice(items, 1, args.limit))
@@ -171,7 +171,7 @@ function M.references(ctx, args)
     narrow = 'files (a glob) or limit and offset give fewer',
   })
   if #items == 0 then
-    answer.note = ('nothing uses what stands at %s; line and col must be on a name'):format(M.name(spot))
+    answer.note = ('nothing uses what stands at %s; line and column must be on a name'):format(M.name(spot))
   end
   answer.withheld, answer.incomplete = withheld, incomplete(answers)
   return answer
@@ -240,7 +240,7 @@ local function shown(node)
     kind = vim.lsp.protocol.SymbolKind[node.item.kind],
     path = found.path,
     line = found.line,
-    col = found.column,
+    column = found.column,
     lines = #node.calls > 0 and node.calls or nil,
     children = #node.children > 0 and vim.tbl_map(shown, node.children) or nil,
   }
@@ -262,7 +262,7 @@ function M.hierarchy(ctx, args, kind)
   if err then
     return nil, err
   elseif not items then
-    local text = 'nothing at %s can be looked up; line and col must be on the name of a function or class'
+    local text = 'nothing at %s can be looked up; line and column must be on the name of a function or class'
     return nil, errors.new('not_found', text:format(M.name(spot)))
   end
   local flat, tops = {}, {}

@@ -75,7 +75,7 @@ local function name_of(of)
     result, err = prepare()
   end
   if not result then
-    local text = 'what stands at %s cannot be renamed%s; line and col must be on a name of this project'
+    local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
     local why = err and (' (%s)'):format(err.message) or ''
     return nil, errors.new('not_found', text:format(places.name(of.spot), why))
   end
@@ -290,7 +290,7 @@ local function key_of(args)
     args.path or '',
     args.bufnr or '',
     args.line or '',
-    args.col or '',
+    args.column or '',
     args.symbol or '',
     args.new_name,
   }, '\1')
@@ -302,7 +302,7 @@ end
 ---@param plan mcp-tools.lsp.Plan
 ---@param diff string
 local function keep(args, bufnr, plan, diff)
-  if not args.symbol and not (args.line and args.col) then
+  if not args.symbol and not (args.line and args.column) then
     return
   elseif shown_count >= 32 then
     shown, shown_count = {}, 0
@@ -336,7 +336,7 @@ end
 ---@return string
 function M.preview(args)
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
-  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.col or 'of the cursor')
+  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
   local text = 'renames what stands at %s, line %s, %s, to %s in all of the project'
   return kept(args) or text:format(where, args.line or 'of the cursor', at, args.new_name)
 end

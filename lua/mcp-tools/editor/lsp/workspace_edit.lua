@@ -197,16 +197,16 @@ function M.apply(ctx, plan)
   return apply_all(ctx, items)
 end
 
---- Puts the files of an applied plan back to what they were.
----@param ctx mcp-tools.Ctx in a coroutine
+--- What puts the files of an applied plan back to what they were.
 ---@param plan mcp-tools.lsp.Plan
 ---@param files mcp-tools.FileEdited[] as `apply` gave them: what was changed since is somebody else's, and refused
+---@return mcp-tools.FileEdits[]? items
 ---@return mcp-tools.Error? err
-function M.take_back(ctx, plan, files)
+function M.way_back(plan, files)
   local items = {}
   for i, file in ipairs(plan.files) do
     if not vim.api.nvim_buf_is_loaded(file.bufnr) then
-      return errors.new('stale', file.path .. ' has been closed meanwhile')
+      return nil, errors.new('stale', file.path .. ' has been closed meanwhile')
     end
     local last = vim.api.nvim_buf_line_count(file.bufnr) - 1
     local text = vim.api.nvim_buf_get_lines(file.bufnr, last, last + 1, false)[1] or ''
@@ -224,6 +224,19 @@ function M.take_back(ctx, plan, files)
         },
       },
     }
+  end
+  return items
+end
+
+--- Puts the files of an applied plan back to what they were.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param plan mcp-tools.lsp.Plan
+---@param files mcp-tools.FileEdited[] as `apply` gave them
+---@return mcp-tools.Error? err
+function M.take_back(ctx, plan, files)
+  local items, err = M.way_back(plan, files)
+  if not items then
+    return err
   end
   return select(2, apply_all(ctx, items))
 end

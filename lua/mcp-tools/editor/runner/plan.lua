@@ -250,11 +250,12 @@ end
 --- What is going to be run, for who has to agree.
 ---@param args table
 ---@param root string
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview(args, root)
   local plan, err = M.of(args, root)
   if not plan then
-    return 'nothing will be run: ' .. err.message
+    return nil, err
   elseif plan.command then
     return command.preview(plan.command)
   end

@@ -10,6 +10,7 @@ local api = vim.api
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local search = require('mcp-tools.editor.search')
@@ -144,11 +145,12 @@ end
 ---@param file mcp-tools.search.File
 ---@return mcp-tools.FileEdits?
 ---@return mcp-tools.Error? err
+---@return integer|false|nil new its number, when it was loaded for this
 local function ready(ctx, file)
-  local bufnr, err = file.bufnr, nil
+  local bufnr, err, new = file.bufnr, nil, nil
   if not bufnr then
-    bufnr, err = ctx:await(function(done)
-      open.load(file.path, done)
+    bufnr, err, new = ctx:await(function(done)
+      open.load(file.path, done, ctx)
     end)
   end
   if not bufnr then
@@ -159,6 +161,9 @@ local function ready(ctx, file)
   end)
   local text = api.nvim_buf_is_loaded(bufnr) and table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') or ''
   if text ~= file.text:gsub('\n$', '') then
+    if new then
+      open.drop(bufnr)
+    end
     local fault = '%s has changed while it was looked at; nothing was replaced, make a dry run again'
     return nil, errors.new('stale', fault:format(file.shown))
   end
@@ -167,7 +172,9 @@ local function ready(ctx, file)
     edits = {},
     changedtick = api.nvim_buf_get_changedtick(bufnr),
     write = buffers.is_unseen(bufnr),
-  }
+  },
+    nil,
+    new and bufnr
 end
 
 --- Replaces what was chosen: all of it, or nothing.
@@ -176,19 +183,30 @@ end
 ---@return mcp-tools.FileEdited[]? in the order of the plan
 ---@return mcp-tools.Error? err
 function M.apply(ctx, plan)
-  local items = {}
-  for i, each in ipairs(plan.files) do
-    local item, err = ready(ctx, each.file)
-    if not item then
-      return nil, err
+  local items, loaded = {}, {}
+  local function dropped(err)
+    for _, bufnr in ipairs(loaded) do
+      open.drop(bufnr)
     end
+    return nil, err
+  end
+  for i, each in ipairs(plan.files) do
+    local item, err, new = ready(ctx, each.file)
+    if not item then
+      return dropped(err)
+    end
+    table.insert(loaded, new or nil)
     item.edits = edits_of(each)
     items[i] = item
     ctx:progress(i, #plan.files)
   end
-  return ctx:await(function(done)
+  local files, err = ctx:await(function(done)
     edit.apply_all(items, { ctx = ctx }, done)
   end)
+  if not files then
+    return dropped(err)
+  end
+  return files
 end
 
 -- What the person sees beforehand: that of the last dry run --------------------------------------------------------
@@ -217,16 +235,43 @@ function M.remember(args, plan)
   last = size <= MAX_KEPT and { key = key_of(args), plan = plan } or nil
 end
 
+--- What is replaced has to be counted before.
+---@param args { dry_run: boolean?, expected_count: integer? }
+---@return mcp-tools.Error?
+function M.uncounted(args)
+  if not args.dry_run and not args.expected_count then
+    local text = 'expected_count: say how many are to be replaced; a dry run counts them'
+    return errors.new('validation_error', text)
+  end
+end
+
+--- Why a plan is not what was counted.
+---@param plan mcp-tools.ReplacePlan
+---@param args { expected_count: integer }
+---@return mcp-tools.Error?
+function M.miscounted(plan, args)
+  if plan.total ~= args.expected_count then
+    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
+    return errors.new('stale', text:format(args.expected_count, plan.total))
+  end
+end
+
 --- The difference that a call would make.
 ---@param args mcp-tools.ReplaceArgs|{ ids: string[]? }
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview(args)
-  if not last or last.key ~= key_of(args) then
+  local err = M.uncounted(args)
+  if err then
+    return nil, err
+  elseif not last or last.key ~= key_of(args) then
     return 'What would change is not known: no dry run of this has been made, or another since.'
   end
-  local plan, err = M.chosen(last.plan, args.ids)
-  if not plan then
-    return ('This is going to fail: %s'):format(err.message)
+  local plan
+  plan, err = M.chosen(last.plan, args.ids)
+  err = plan and M.miscounted(plan, args) or err
+  if not plan or err then
+    return nil, err
   end
   local parts = {}
   for _, each in ipairs(plan.files) do
@@ -237,7 +282,7 @@ function M.preview(args)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown }
     table.insert(parts, list and (unified.of(lines, text_edits.applied(lines, list), names)) or '')
   end
-  return #parts > 0 and table.concat(parts) or 'Nothing would change.'
+  return edit_preview.shown(table.concat(parts))
 end
 
 return M

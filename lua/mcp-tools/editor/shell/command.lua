@@ -98,10 +98,11 @@ end
 --- The same from the arguments of a tool.
 ---@param args table
 ---@param root string
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview_of(args, root)
   local command, err = M.of(args, root)
-  return command and M.preview(command) or err.message
+  return command and M.preview(command), err
 end
 
 return M

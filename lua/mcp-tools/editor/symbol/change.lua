@@ -7,6 +7,7 @@
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local pick = require('mcp-tools.editor.symbol.pick')
@@ -149,7 +150,8 @@ end
 --- yet is found by the text alone; then it says so.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
----@return string
+---@return string?
+---@return mcp-tools.Error? err
 function M.preview(args, make)
   local target, err = buffers.find(args)
   local path
@@ -157,7 +159,9 @@ function M.preview(args, make)
     path, err = name_path.parse(args.symbol, 'symbol')
   end
   if not target or not path then
-    return ('This is going to fail: %s'):format(err.message)
+    return nil, err
+  elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
+    return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
   end
   local lines, filetype = text_of(target.bufnr, target.path)
   if not lines then
@@ -175,18 +179,22 @@ function M.preview(args, make)
   local name = target.path and access.shown(target.path, root) or ('buffer %d'):format(target.bufnr)
   local node
   node, err = name_path.one(file.tree, path, 'symbol', name)
-  if not node then
-    return note .. ('This is going to fail: %s'):format(err.message)
+  if not node and note == '' then
+    return nil, err
+  elseif not node then -- a server may know it
+    return note .. ('The difference cannot be shown: %s'):format(err.message)
   end
   local list
   list, err = text_edits.ordered(make(lines, place_of(lines, node), filetype), #lines, function(row)
     return lines[row + 1]
   end)
   if not list then
-    return note .. ('This is going to fail: %s'):format(err.message)
+    return nil, err
   end
   local diff = unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
-  return note .. (diff ~= '' and diff or 'Nothing would change.')
+  local shown
+  shown, err = edit_preview.shown(diff)
+  return shown and note .. shown, err
 end
 
 return M

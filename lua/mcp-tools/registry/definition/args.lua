@@ -35,19 +35,20 @@ local function required_of(properties, listed)
   return #required > 0 and required or nil
 end
 
-local function convert_each(v)
+---@param closed boolean?
+local function convert_each(v, closed)
   if type(v) ~= 'table' then
     return v
   end
   local copy = setmetatable({}, getmetatable(v))
   for key, item in pairs(v) do
-    copy[key] = convert(item)
+    copy[key] = convert(item, closed)
   end
   return copy
 end
 
 --- One schema of the short form. What is not a table is left for the check of the whole to name.
-convert = function(spec)
+convert = function(spec, closed)
   if type(spec) ~= 'table' then
     return spec
   end
@@ -55,9 +56,9 @@ convert = function(spec)
   for keyword, v in pairs(spec) do
     local shape = keywords.shapes[keyword]
     if shape == 'schema' then
-      copy[keyword] = convert(v)
+      copy[keyword] = convert(v, closed)
     elseif shape == 'map' or shape == 'schemas' then
-      copy[keyword] = convert_each(v)
+      copy[keyword] = convert_each(v, closed)
     else
       copy[keyword] = v
     end
@@ -71,20 +72,28 @@ convert = function(spec)
     if listed == nil or type(listed) == 'table' then
       copy.required = required_of(spec.properties, listed)
     end
+    if closed and copy.additionalProperties == nil then
+      copy.additionalProperties = false
+    end
   end
   return copy
 end
 
 --- The schema of a tool's arguments.
 ---@param args table<string, table> a tree: it has been looked at for tables within themselves
+---@param closed? boolean objects that name their properties take no others, unless they say so
 ---@return table schema shares no table with `args` that is changed
-function M.to_schema(args)
-  local properties = convert_each(args)
-  return {
+function M.to_schema(args, closed)
+  local properties = convert_each(args, closed)
+  local schema = {
     type = 'object',
     properties = next(properties) and properties or vim.empty_dict(),
     required = required_of(args),
   }
+  if closed then
+    schema.additionalProperties = false
+  end
+  return schema
 end
 
 return M

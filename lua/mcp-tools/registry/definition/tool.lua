@@ -27,7 +27,7 @@ local M = {}
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout number? ms
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
----@field preview? fun(args: table): string
+---@field preview? fun(args: table): string?, mcp-tools.Error?
 ---@field state? fun(): table
 ---@field hosts table<string, table>?
 ---@field recommended boolean?
@@ -113,9 +113,10 @@ end
 --- The schema of the arguments, from either form.
 ---@param intake mcp-tools.Intake
 ---@param def table
+---@param closed boolean?
 ---@return table? published
 ---@return mcp-tools.Validator?
-local function take_arguments(intake, def)
+local function take_arguments(intake, def, closed)
   if type(def.input_schema) == 'table' then
     return take_schema(intake, 'input_schema', def.input_schema)
   end
@@ -140,14 +141,15 @@ local function take_arguments(intake, def)
   if not complete then
     return nil
   end
-  return take_schema(intake, 'args', args_form.to_schema(args))
+  return take_schema(intake, 'args', args_form.to_schema(args, closed))
 end
 
 --- Takes in a definition.
 ---@param def mcp-tools.Tool
+---@param closed? boolean arguments that `args` does not name are refused
 ---@return mcp-tools.Definition?
 ---@return string? err every fault, a line each: `tool 'x': args.n.type: …`
-function M.normalise(def)
+function M.normalise(def, closed)
   if type(def) ~= 'table' then
     return nil, 'tool: must be a table, got ' .. type(def)
   end
@@ -155,7 +157,7 @@ function M.normalise(def)
   local checked = tool_fields.check(def)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
-  local input, check = take_arguments(intake, def)
+  local input, check = take_arguments(intake, def, closed)
   local output, check_output
   if type(def.output_schema) == 'table' then
     output, check_output = take_schema(intake, 'output_schema', def.output_schema)

@@ -48,7 +48,7 @@ return {
   description = 'What you are connected to: versions, project, address, sessions, calls in flight, how many tools'
     .. ' each group has, and what could not be loaded and why. health is "ok", or names what is wrong; to_do what'
     .. ' mends it.',
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx)
     local status, report = mcp_tools.status(), mcp_tools.report()

@@ -25,7 +25,7 @@ return {
   name = 'buffer_close',
   description = 'Closes a buffer that is in no window. One with unsaved changes is refused unless discard is given.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; buffer_list names them', minimum = 1 },
     discard = { type = 'boolean', description = 'Throw unsaved changes away', default = false },
   },

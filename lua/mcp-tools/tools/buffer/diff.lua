@@ -13,7 +13,7 @@ return {
   description = 'The difference between a buffer and its file on the disk, or its text before this session first'
     .. ' changed it: a unified diff and counts of lines. A large one comes without context, then as places or counts.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     against = {
       type = 'string',

@@ -9,12 +9,15 @@ local target = require('mcp-tools.editor.buffer.target')
 local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
+--- Of a text in which the nearest places are looked for while the editor waits.
+local MAX_LINES = 1000
+
 --- Numbers of lines are worth nothing once the text has changed.
 ---@param args table
----@param found mcp-tools.Target
+---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
 ---@return mcp-tools.Error?
 local function uncounted(args, found)
-  if args.changedtick or found.new then
+  if args.changedtick or found.new or not found.bufnr then
     return nil
   end
   for _, one in ipairs(args.edits) do
@@ -31,7 +34,7 @@ return {
     .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
     .. ' Answers with the changed lines and the new changedtick.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     edits = {
       type = 'array',
@@ -56,7 +59,7 @@ return {
     changedtick = { type = 'integer', description = 'Refuse the edit if the buffer is not at this any more' },
     write = {
       type = 'boolean',
-      description = 'Also write an open buffer; files that are not open are always written',
+      description = 'Also write an open buffer; others are always written',
       default = false,
     },
   },
@@ -64,12 +67,18 @@ return {
   recommended = true,
   needs_approval = 'it changes text',
   preview = function(args)
+    local found = buffers.find(args)
+    local err = found and uncounted(args, found)
+    if err then
+      return nil, err
+    end
     return preview.of(args, function(lines)
-      return search_edits.edits(lines, args.edits, { brief = true })
+      return search_edits.edits(lines, args.edits, { brief = #lines > MAX_LINES })
     end)
   end,
   run = function(ctx, args)
-    local open_before = buffers.find(args)
+    local before = buffers.find(args)
+    local is_open = before and before.bufnr and not buffers.is_unseen(before.bufnr)
     local found, err = target.await(ctx, args, { load = true })
     if not found then
       return ctx(nil, err)
@@ -86,7 +95,7 @@ return {
     end
     local files
     files, err = ctx:await(function(done)
-      local write = args.write or (open_before and not open_before.bufnr) or false
+      local write = args.write or not is_open
       edit.apply_all({ { bufnr = found.bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
     end)
     if not files then

@@ -64,11 +64,11 @@ end
 
 return {
   name = 'buffer_read',
-  description = 'Reads a buffer with its unsaved changes, or the file when it is not open. Give path or bufnr. Lines'
-    .. ' count from 1. When the answer has next_line there is more: read on from there. changedtick tells a later edit'
-    .. ' whether the text is still the one read here.',
+  description = 'Reads a buffer with its unsaved changes, or a file that is not open. Lines count from 1. With'
+    .. ' next_line there is more: read on from there. changedtick tells a later edit whether the text is still'
+    .. ' this one.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },

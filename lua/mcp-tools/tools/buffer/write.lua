@@ -13,7 +13,7 @@ return {
   description = 'Writes the unsaved changes of a buffer to its file, as :write does. A file that others changed since'
     .. ' is not overwritten unless told. Answers with written (false: there was nothing to write) and changedtick.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     changedtick = { type = 'integer', description = 'Do not write if the buffer is not at this any more' },
     overwrite = { type = 'boolean', description = 'Also over what others wrote since it was read', default = false },

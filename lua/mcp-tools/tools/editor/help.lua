@@ -68,7 +68,7 @@ return {
     },
     offset = { type = 'integer', description = 'Lines or matches to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     if (args.topic == nil) == (args.search == nil) then
       return ctx(nil, errors.new('validation_error', 'give exactly one of topic and search'))

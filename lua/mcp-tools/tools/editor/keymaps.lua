@@ -24,7 +24,7 @@ return {
     limit = { type = 'integer', description = 'At most so many', default = 50, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Mappings to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     local bufnr
     if args.path == nil and args.bufnr == nil then

@@ -19,7 +19,7 @@ return {
     limit = { type = 'integer', description = 'At most so many of each', default = 30, minimum = 1, maximum = 200 },
     offset = { type = 'integer', description = 'Of each to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)
     local found, err = buffers.find(args, { current = true })
     if not found then

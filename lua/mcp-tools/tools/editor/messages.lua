@@ -15,7 +15,7 @@ return {
     limit = { type = 'integer', description = 'At most so many lines', default = 50, minimum = 1, maximum = 1000 },
     offset = { type = 'integer', description = 'Lines to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     local text = messages.text(turns.of(ctx))
     local wanted, lines = args.contains and args.contains:lower(), {}

@@ -22,7 +22,7 @@ local function buffer_of(ctx, args)
     return nil, err
   elseif not found.bufnr then
     return ctx:await(function(done)
-      open.load(found.path, done)
+      open.load(found.path, done, ctx)
     end)
   end
   ctx:await(function(done)
@@ -62,11 +62,11 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = 'Shows the person a file at a line, in their editor; give path or bufnr. Where they type (insert'
+  description = 'Shows the person a file at a line, in their editor. Where they type (insert'
     .. ' mode, a terminal, a float) another window shows it, and their cursor stays there. Answers with the window'
-    .. ' and the place; lines and columns (characters) count from 1. To read a file use buffer_read.',
+    .. ' and the place; lines and columns (characters) count from 1.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     line = { type = 'integer', description = 'Line; default: where they were last in it', minimum = 1 },
     column = { type = 'integer', description = 'Column; default: the first character that is no blank', minimum = 1 },

@@ -26,7 +26,7 @@ return {
       maximum = 100000,
     },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   needs_approval = function(args)
     return registers.is_shared(args.names) and 'it reads the clipboard, which may hold anything'
   end,

@@ -19,7 +19,7 @@ return {
       maximum = 1048576,
     },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
     local found = selection.get(ctx.root)

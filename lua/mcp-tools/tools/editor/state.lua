@@ -12,7 +12,7 @@ return {
   args = {
     limit = { type = 'integer', description = 'At most so many windows', default = 30, minimum = 0, maximum = 500 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
     ctx(clean(state.get(ctx.root, args.limit)))

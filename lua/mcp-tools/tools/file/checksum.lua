@@ -11,7 +11,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'File, by its path',
+      description = 'File',
       required = true,
     },
   },

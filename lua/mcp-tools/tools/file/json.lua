@@ -26,7 +26,7 @@ return {
   description = 'A value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"]; without a'
     .. ' query the whole. Of a value that is too large: its keys or the number of its items. Unsaved changes count.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     query = { type = 'string', description = 'Path of the value; indices count from 0', default = '' },
     max_bytes = {
@@ -57,7 +57,9 @@ return {
     end
     answer.path = (utf8.repair(found.shown))
     if answer.value == nil and answer.type ~= 'null' then
-      answer.narrowed = 'the value is too large; ask for one below it, or give max_bytes'
+      answer.narrowed = answer.deep and 'the value is nested too deep to be given whole; ask for one below it'
+        or 'the value is too large; ask for one below it, or give max_bytes'
+      answer.deep = nil
     end
     return answer
   end,

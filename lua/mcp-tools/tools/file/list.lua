@@ -70,8 +70,8 @@ end
 
 return {
   name = 'file_list',
-  description = 'Names of the files of the project or a folder, without what git ignores, sorted. When there are more'
-    .. ' than limit, folders counts them by the folder at the top, and next_offset tells where it goes on.',
+  description = 'Names of the files of the project or a folder, without what git ignores, sorted. Beyond'
+    .. ' limit folders counts them by the folder at the top; next_offset tells where it goes on.',
   args = {
     path = { type = 'string', description = 'Folder; the project when left out' },
     glob = {

@@ -4,7 +4,22 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local move = require('mcp-tools.editor.file.move')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 local target = require('mcp-tools.editor.buffer.target')
+
+--- Where a path is.
+---@param root string
+---@param name string of the argument
+---@param given string
+---@return string? path
+---@return mcp-tools.Error? err
+local function resolved(root, name, given)
+  local path, err = buffers.resolve(given, name)
+  if path and path == paths.real_root(root) then
+    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
+  end
+  return path, err
+end
 
 --- Where a path is, when the call may touch it.
 ---@param ctx mcp-tools.Ctx
@@ -13,12 +28,10 @@ local target = require('mcp-tools.editor.buffer.target')
 ---@return string? path
 ---@return mcp-tools.Error? err
 local function place(ctx, name, given)
-  local path, err = buffers.resolve(given, name)
-  err = err or target.path_refusal(ctx, path)
+  local path, err = resolved(ctx.root, name, given)
+  err = err or target.path_refusal(ctx, path --[[@as string]])
   if err then
     return nil, err
-  elseif path == paths.real_root(ctx.root) then
-    return nil, errors.new('validation_error', ('%s: it is the project itself'):format(name))
   end
   return path
 end
@@ -34,9 +47,19 @@ return {
     new_path = { type = 'string', description = 'Where it goes, with its name', required = true, minLength = 1 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
-  needs_approval = true,
+  needs_approval = 'it moves files',
   timeout = 60000,
   preview = function(args)
+    local root = project.root()
+    local from, err = resolved(root, 'path', args.path)
+    local to
+    if from then
+      to, err = resolved(root, 'new_path', args.new_path)
+    end
+    err = err or move.refusal(from --[[@as string]], to --[[@as string]])
+    if err then
+      return nil, err
+    end
     return ('%s → %s\nLanguage servers may change what refers to it in other files.'):format(args.path, args.new_path)
   end,
   run = function(ctx, args)

@@ -13,7 +13,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'File, by its path',
+      description = 'File',
       required = true,
     },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },

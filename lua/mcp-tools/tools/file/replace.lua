@@ -1,6 +1,5 @@
 --- Text replaced in many files, all or none.
 
-local errors = require('mcp-tools.errors')
 local redact = require('mcp-tools.files.redact')
 local replace = require('mcp-tools.editor.search.replace')
 local replace_text = require('mcp-tools.editor.search.replace_text')
@@ -44,9 +43,9 @@ return {
   end,
   preview = replace.preview,
   run = function(ctx, args)
-    if not args.dry_run and not args.expected_count then
-      local text = 'expected_count: say how many are to be replaced; a dry run counts them'
-      return ctx(nil, errors.new('validation_error', text))
+    local uncounted = replace.uncounted(args)
+    if uncounted then
+      return ctx(nil, uncounted)
     end
     local plan, err = replace.plan(ctx, args)
     if plan and args.dry_run then
@@ -58,11 +57,10 @@ return {
     if plan then
       plan, err = replace.chosen(plan, args.ids)
     end
-    if plan and plan.total ~= args.expected_count then
-      local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
-      err, plan = errors.new('stale', text:format(args.expected_count, plan.total)), nil
-    end
     if plan then
+      err = replace.miscounted(plan, args)
+    end
+    if plan and not err then
       files, err = replace.apply(ctx, plan)
     end
     if not plan or not files then

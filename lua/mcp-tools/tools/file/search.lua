@@ -38,6 +38,10 @@ return {
     end
     redact.refresh(turns.of(ctx))
     local text = answer.of(found, args)
+    if found.total == 0 then
+      -- In general: which of them hold the query is for nobody.
+      text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'
+    end
     if found.total == 0 and not args.regex and args.query:find(LIKE_REGEX) then
       text = text .. ' (query was taken as plain text; regex=true takes it as a regular expression)'
     end

@@ -1,12 +1,15 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
+local access = require('mcp-tools.files.access')
 local buffer_change = require('mcp-tools.editor.edit.change')
+local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
 local create_file = require('mcp-tools.editor.file.create')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local project = require('mcp-tools.files.project')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -27,13 +30,19 @@ local function whole(count, text)
   return { { start_line = 0, start_col = 0, end_line = count, end_col = 0, text = text } }
 end
 
---- Is the file still what the client thinks that it is?
----@param ctx mcp-tools.Ctx
+--- What can be told of the file without reading it: is it what the client thinks that it is?
 ---@param args table
----@param found mcp-tools.Target
+---@param found { bufnr: integer?, shown: string }
+---@param stat table?
 ---@return mcp-tools.Error?
-local function unexpected(ctx, args, found)
-  if found.bufnr and args.changedtick then
+local function refusal(args, found, stat)
+  if stat and stat.type ~= 'file' then
+    return errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type))
+  elseif not stat and not found.bufnr then
+    local expected = args.expected_sha256 or args.changedtick
+    local text = '%s does not exist any more, or is not open'
+    return expected and errors.new('stale', text:format(found.shown)) or nil
+  elseif found.bufnr and args.changedtick then
     return edit.refusal(found.bufnr, args.changedtick)
   elseif found.bufnr and vim.bo[found.bufnr].modified then
     local text = '%s is open with unsaved changes; give the changedtick of buffer_read, or use buffer_edit'
@@ -41,6 +50,17 @@ local function unexpected(ctx, args, found)
   elseif not args.expected_sha256 then
     local text = '%s exists; give expected_sha256 (file_checksum) to replace all of it, or use buffer_edit'
     return errors.new('stale', text:format(found.shown))
+  end
+end
+
+--- Is the text of a file that exists still that which the client has read?
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target
+---@return mcp-tools.Error?
+local function unexpected(ctx, args, found)
+  if found.bufnr and args.changedtick then
+    return nil
   end
   local sum, err = checksum.file(ctx, found.path)
   if not sum then
@@ -64,12 +84,17 @@ local function replace(ctx, args, found)
     return ctx(nil, err)
   end
   local tick = vim.api.nvim_buf_get_changedtick(loaded.bufnr)
+  local ends = vim.bo[loaded.bufnr].endofline
+  vim.bo[loaded.bufnr].endofline = args.text == '' or args.text:sub(-1) == '\n'
   local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), args.text)
   local files
   files, err = ctx:await(function(done)
     local items = { { bufnr = loaded.bufnr, edits = edits, changedtick = args.changedtick or tick } }
     edit.apply_all(items, { ctx = ctx, write = true }, done)
   end)
+  if vim.api.nvim_buf_is_valid(loaded.bufnr) and not (files and files[1].written) then
+    vim.bo[loaded.bufnr].endofline = ends
+  end
   if not files then
     target.drop(loaded)
     return ctx(nil, err)
@@ -91,7 +116,7 @@ return {
   args = {
     path = {
       type = 'string',
-      description = 'File, by its path',
+      description = 'File',
       required = true,
     },
     text = { type = 'string', description = 'All of its text', required = true },
@@ -101,6 +126,14 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
   preview = function(args)
+    local found, err = buffers.find({ path = args.path })
+    if found then
+      local known = { bufnr = found.bufnr, shown = access.shown(found.path, project.root()) }
+      err = refusal(args, known, vim.uv.fs_lstat(found.path))
+    end
+    if err then
+      return nil, err
+    end
     return edit_preview.of_file(args, lines_of(args.text), function(lines)
       return whole(#lines, args.text)
     end)
@@ -118,12 +151,11 @@ return {
         end)
       )
     end)
-    if stat and stat.type ~= 'file' then
-      return ctx(nil, errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type)))
+    err = refusal(args, found, stat)
+    if err then
+      return ctx(nil, err)
     elseif stat or found.bufnr then
       return replace(ctx, args, found)
-    elseif args.expected_sha256 or args.changedtick then
-      return ctx(nil, errors.new('stale', ('%s does not exist any more, or is not open'):format(found.shown)))
     end
     err = ctx:await(function(done)
       create_file.make(found.path, args.text, ctx.root, done)

@@ -21,7 +21,7 @@ return {
     .. ' those of the buffer when it is open, unsaved ones included; what is not committed has no commit. Give path or'
     .. ' bufnr.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },

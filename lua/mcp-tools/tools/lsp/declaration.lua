@@ -5,7 +5,7 @@ local places = require('mcp-tools.editor.lsp.places')
 
 return {
   name = 'lsp_declaration',
-  description = 'Where the name at a place is declared, by the language servers: {total, places: [{path, line, col,'
+  description = 'Where the name at a place is declared, by the language servers: {total, places: [{path, line, column,'
     .. ' text}]}; lines and columns from 1.',
   args = args.place({
     limit = { type = 'integer', description = 'At most so many places', default = 50, minimum = 1, maximum = 1000 },

@@ -5,8 +5,8 @@ local places = require('mcp-tools.editor.lsp.places')
 
 return {
   name = 'lsp_definition',
-  description = 'Where the name at a place is defined, by the language servers: {total, places: [{path, line, col,'
-    .. ' text}]}; lines and columns from 1.',
+  description = 'Where the name at a place is defined, by the language servers: {total, places: [{path, line, column,'
+    .. ' text}]}, from 1.',
   args = args.place({
     limit = { type = 'integer', description = 'At most so many places', default = 50, minimum = 1, maximum = 1000 },
   }),

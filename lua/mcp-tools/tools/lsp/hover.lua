@@ -6,12 +6,14 @@ local hover = require('mcp-tools.editor.lsp.hover')
 return {
   name = 'lsp_hover',
   description = 'Type, signature and documentation of what stands at a place, by all its language servers: {hover,'
-    .. ' kind,'
-    .. ' defined: "path:line"}. Without line and col: at the cursor in that file.',
-  args = args.place(),
+    .. ' kind, defined: "path:line"}.',
+  args = args.place({
+    col = { type = 'integer', description = 'The same as column', minimum = 1 },
+  }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
+    given.column = given.column or given.col -- guill's name for it
     local answer, err = hover.at(ctx, given)
     if err then
       return ctx(nil, err)

@@ -5,7 +5,7 @@ local places = require('mcp-tools.editor.lsp.places')
 
 return {
   name = 'lsp_implementation',
-  description = 'Where the interface or method at a place is implemented: {total, places: [{path, line, col,'
+  description = 'Where the interface or method at a place is implemented: {total, places: [{path, line, column,'
     .. ' text}]}; lines and columns from 1.',
   args = args.place({
     limit = { type = 'integer', description = 'At most so many places', default = 50, minimum = 1, maximum = 1000 },

@@ -6,7 +6,7 @@ local hover = require('mcp-tools.editor.lsp.hover')
 return {
   name = 'lsp_inlay_hints',
   description = 'Inferred types and parameter names that the language server hints at in some lines: {total, hints:'
-    .. ' ["line:col label"]}, counted from 1.',
+    .. ' ["line:column label"]}, counted from 1.',
   args = args.paged(args.file({
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line; default: the last of the file', minimum = 1 },

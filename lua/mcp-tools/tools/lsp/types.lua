@@ -11,8 +11,7 @@ local KINDS = {
 return {
   name = 'lsp_types',
   description = 'Types above (super) or below (sub) the class at a place: {of, total, items: [{name, kind, path,'
-    .. ' line, col,'
-    .. ' children}]}; from 1. At most 200 items.',
+    .. ' line, column, children}]}; from 1. At most 200 items.',
   args = args.place({
     direction = { type = 'string', enum = { 'super', 'sub' }, description = 'Above or below', default = 'sub' },
     depth = { type = 'integer', description = 'Levels', default = 2, minimum = 1, maximum = 10 },

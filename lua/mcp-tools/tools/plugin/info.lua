@@ -22,7 +22,7 @@ return {
     limit = { type = 'integer', description = 'At most so many modules', default = 100, minimum = 1, maximum = 5000 },
     offset = { type = 'integer', description = 'Modules to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     local plugin, err = find(args.name)
     if not plugin then

@@ -29,7 +29,7 @@ return {
     limit = { type = 'integer', description = 'At most so many', default = 100, minimum = 1, maximum = 2000 },
     offset = { type = 'integer', description = 'How many to pass over', default = 0, minimum = 0 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)
     local items, about
     if args.what == 'modules' then

@@ -25,7 +25,7 @@ return {
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     limit = { type = 'integer', description = 'At most so many lines', default = 150, minimum = 1, maximum = 5000 },
   },
-  annotations = { read_only = true, idempotent = true, destructive = false, open_world = false },
+  annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
     local plugin, err = find(args.name)
     if not plugin then

@@ -42,7 +42,7 @@ return {
     .. ' from 1.',
   args = change.args({}),
   annotations = { read_only = false, destructive = true, idempotent = false },
-  needs_approval = true,
+  needs_approval = 'it changes text',
   preview = function(args)
     return change.preview(args, function(lines, at, filetype)
       return (edits.delete(lines, at, filetype))

@@ -10,8 +10,7 @@ return {
   name = 'symbol_find',
   title = 'Find symbols by name',
   description = 'Finds symbols by name path: `method`, `Class/method`, `/Class` (top level), `name[2]` (the second of'
-    .. ' that name). Of the project, or of path. Gives `path(parameters) [kind] first-last` per file, with body the'
-    .. ' text as well. Lines count from 1.',
+    .. ' that name). Gives `path(parameters) [kind] first-last` per file. Lines count from 1.',
   args = {
     symbol = { type = 'string', description = 'Name path', required = true, minLength = 1 },
     path = { type = 'string', description = 'File or folder to look in; default: the project' },

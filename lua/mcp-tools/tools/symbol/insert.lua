@@ -14,7 +14,7 @@ return {
     where = { type = 'string', enum = { 'before', 'after' }, description = 'Side of the symbol', default = 'after' },
   }),
   annotations = { read_only = false, destructive = true, idempotent = false },
-  needs_approval = true,
+  needs_approval = 'it changes text',
   preview = function(args)
     return change.preview(args, function(lines, at, filetype)
       return edits.insert(lines, at, args.text, args.where, filetype)

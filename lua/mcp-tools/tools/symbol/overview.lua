@@ -7,8 +7,7 @@ return {
   name = 'symbol_overview',
   title = 'Outline of files',
   description = 'Outlines what a file, several or a folder define: `name(parameters) line` or `name [kind] first-last`,'
-    .. ' nested by indent, without locals. Lines count from 1. Says whether a language server, treesitter or the look'
-    .. ' of the lines tells so.',
+    .. ' nested by indent, without locals. Lines count from 1. Says what it goes by.',
   args = {
     path = { type = 'string', description = 'File or folder; neither this, paths nor bufnr: the current file' },
     paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },

@@ -10,7 +10,7 @@ return {
   name = 'symbol_references',
   title = 'Uses of a symbol',
   description = 'Lists where a symbol is used, its declaration left out: the total, then per file `line around: text`,'
-    .. ' where around is the symbol that the line stands in, told once for lines in a row. Lines count from 1. Without'
+    .. ' where around is the symbol that the line stands in. Lines count from 1. Without'
     .. ' a language server it looks for the word, and says so.',
   args = {
     symbol = { type = 'string', description = 'Name path: `Class/method`', required = true, minLength = 1 },

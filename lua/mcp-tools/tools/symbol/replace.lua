@@ -13,7 +13,7 @@ return {
     body = { type = 'string', description = 'The whole new definition', required = true, minLength = 1 },
   }),
   annotations = { read_only = false, destructive = true, idempotent = true },
-  needs_approval = true,
+  needs_approval = 'it changes text',
   preview = function(args)
     return change.preview(args, function(lines, at)
       return edits.replace(lines, at, args.body)

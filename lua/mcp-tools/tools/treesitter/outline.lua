@@ -9,7 +9,7 @@ return {
     .. ' line` or `name [kind] first-last`, nested by indent. Lines count from 1. Needs a treesitter parser for the'
     .. ' language; symbol_overview takes the best there is.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },

@@ -10,7 +10,7 @@ return {
     .. ' treesitter_scope tells the names of nodes.',
   args = {
     query = { type = 'string', description = 'The query', required = true, minLength = 1, maxLength = 10000 },
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
     start_line = { type = 'integer', description = 'Only from this line on', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Only up to this line', minimum = 1 },

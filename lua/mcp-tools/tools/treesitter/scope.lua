@@ -9,7 +9,7 @@ return {
     .. ' beginning of its text. Lines and columns count from 1, columns in characters. Needs a treesitter parser for'
     .. ' the language.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Buffer number; 0 or neither: the current file', minimum = 0 },
     line = { type = 'integer', description = 'Line', required = true, minimum = 1 },
     column = { type = 'integer', description = 'Column; default: the first character of the line', minimum = 1 },

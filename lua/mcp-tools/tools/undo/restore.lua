@@ -2,6 +2,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
+local preview = require('mcp-tools.editor.edit.preview')
 local target = require('mcp-tools.editor.buffer.target')
 local undo = require('mcp-tools.editor.buffer.undo')
 local unified = require('mcp-tools.editor.answer.unified')
@@ -12,7 +13,7 @@ return {
   description = 'Brings a buffer to a state of its undo tree (seq of undo_tree; 0 is the text that was read). Nothing'
     .. ' is lost: from in the answer is the state before, to which it can be brought back. The file is not written.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     seq = { type = 'integer', description = 'The state', required = true, minimum = 0 },
     changedtick = { type = 'integer', description = 'Refuse it if the buffer is not at this any more' },
@@ -26,10 +27,10 @@ return {
       texts, err = undo.texts(found.bufnr, { vim.fn.undotree(found.bufnr).seq_cur, args.seq })
     end
     if not texts then
-      return ('This is going to fail: %s'):format(err and err.message or 'the file is not open')
+      return nil, err or errors.new('not_found', 'the file is not open, so it has no undo tree')
     end
     local text = unified.of(texts[1], texts[2], { old = 'now', new = ('state %d'):format(args.seq) })
-    return text ~= '' and text or 'Nothing would change.'
+    return preview.shown(text)
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})

@@ -38,7 +38,7 @@ return {
   description = 'The undo tree of a buffer as undotree() gives it: seq_cur, seq_last, save_cur, save_last and entries'
     .. ' with seq, time and branches (alt). Without path and bufnr: the current file. undo_diff compares two states.',
   args = {
-    path = { type = 'string', description = 'File, by its path' },
+    path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     limit = {
       type = 'integer',

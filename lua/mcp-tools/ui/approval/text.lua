@@ -7,6 +7,7 @@
 
 local Page = require('mcp-tools.ui.float.page')
 local arguments = require('mcp-tools.ui.approval.arguments')
+local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -177,7 +178,10 @@ local function preview_of(question)
   if not definition.preview or not source.is_believed(definition, question.root) then
     return nil
   elseif question.preview == nil then
-    local ok, text = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
+    local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
+    if ok and text == nil and errors.is(err) then
+      text = 'This is going to fail: ' .. err.message
+    end
     question.preview = ok and type(text) == 'string' and text or false
     if not question.preview then
       log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))

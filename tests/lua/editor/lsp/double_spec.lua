@@ -46,7 +46,7 @@ describe('a server at work', function()
     local s = server({ referencesProvider = true, renameProvider = true }, { ['textDocument/references'] = {} })
     project.call('lsp_status') -- from now on somebody listens
     s:publish(bufnr, 0, {})
-    local args = { path = path, line = 1, col = 1, limit = 5 }
+    local args = { path = path, line = 1, column = 1, limit = 5 }
     s:progress('begin', { title = 'Indexing', percentage = 40, message = '4/10' })
     local status = t.ok(project.call('lsp_status'))
     t.eq({ 'indexing', 40, 'Indexing: 4/10', false }, {
@@ -55,7 +55,7 @@ describe('a server at work', function()
       status.servers[1].doing,
       status.ready,
     })
-    local _, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'x', wait_ms = 100 })
+    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'x', wait_ms = 100 })
     t.eq('busy', err.code)
     t.matches('double is still indexing, 40 %% %(Indexing: 4/10%)', err.message)
     local call = start('lsp_references', args)
@@ -201,7 +201,7 @@ describe('a rename', function()
 
   it('that would leave a place out is refused', function()
     renamer({ 0 })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.eq(nil, result)
     t.eq('busy', err.code)
     t.matches('would leave out text.txt:2', err.message)
@@ -220,7 +220,7 @@ describe('a rename', function()
         return list
       end,
     })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.eq(nil, result)
     t.matches('new had 1 references where one had 2; everything has been taken back', err.message)
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
@@ -241,7 +241,7 @@ describe('a rename', function()
         return list
       end,
     })
-    local result, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    local result, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.eq(nil, result)
     t.matches('it could not be taken back: .*has changed', err.message)
     t.eq({ 'new', 'new', 'mine' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
@@ -250,7 +250,7 @@ describe('a rename', function()
   it('is asked for with its diff, as long as that is what would happen', function()
     renamer({ 0, 1 })
     local preview = require('mcp-tools.editor.lsp.rename').preview
-    local args = { line = 1, col = 1, new_name = 'new' }
+    local args = { line = 1, column = 1, new_name = 'new' }
     vim.api.nvim_win_set_buf(0, bufnr)
     t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))
     t.matches('%+new', preview(args))
@@ -268,7 +268,7 @@ describe('a rename', function()
         documentChanges = { { kind = 'rename', oldUri = 'file:///a', newUri = 'file:///b' } },
       },
     })
-    local _, err = project.call('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.matches('rename a file as well', err.message)
   end)
 end)

@@ -1,0 +1,143 @@
+-- What becomes of texts and buffers when their file is moved, with language servers that do what the test says.
+
+local Double = require('lsp_double')
+local every = require('editor_project')
+local core = require('mcp-tools.core')
+local config = require('mcp-tools.config')
+local t = require('helpers')
+
+local root = every.root
+
+local function start(path, new_path)
+  return core.get().executor:execute('file_move', { path = path, new_path = new_path }, { host = 'test' })
+end
+
+local function move(path, new_path)
+  local call = start(path, new_path)
+  t.wait(function()
+    return call:ended()
+  end, 10000, 'file_move')
+  return call.outcome.payload and call.outcome.payload.text, call.outcome.error
+end
+
+local function bytes(name)
+  return table.concat(vim.fn.readfile(root .. '/' .. name, 'b'), '\n')
+end
+
+local doubles
+
+before_each(function()
+  every.open()
+  doubles = {}
+  local function rule()
+    return 'allow'
+  end
+  config.setup({ tools = { 'file' }, approval = { rule = rule } })
+  core.get()
+end)
+
+after_each(function()
+  for _, each in ipairs(doubles) do
+    each.client:stop(true)
+  end
+  pcall(vim.api.nvim_del_augroup_by_name, 'format_on_save')
+  every.close()
+end)
+
+--- A server that changes the first line of a file when another is moved.
+---@param bufnr integer
+---@param line integer of `other.txt` that it changes
+---@param answer? any in place of the change
+local function server(bufnr, line, answer)
+  local capabilities = {
+    workspace = { fileOperations = { willRename = { filters = { { pattern = { glob = '**' } } } } } },
+  }
+  local range = { start = { line = line, character = 0 }, ['end'] = { line = line, character = 3 } }
+  local changes = { [vim.uri_from_fname(root .. '/other.txt')] = { { range = range, newText = 'new' } } }
+  local double = Double.start(bufnr, root, capabilities, {
+    ['workspace/willRenameFiles'] = answer or { changes = changes },
+  })
+  table.insert(doubles, double)
+  return double
+end
+
+describe('a file that is moved', function()
+  it('keeps its bytes, and what formats on save is not asked', function()
+    vim.api.nvim_create_autocmd({ 'BufWritePre', 'BufWritePost' }, {
+      group = vim.api.nvim_create_augroup('format_on_save', {}),
+      callback = function(event)
+        vim.api.nvim_buf_set_lines(event.buf, 0, 0, false, { 'formatted' })
+      end,
+    })
+    local texts =
+      { ['a.txt'] = 'one\r\ntwo\r\n', ['b.txt'] = 'no end', ['c.txt'] = '\239\187\191bom\n', ['d.txt'] = 'caf\233\n' }
+    for name, text in pairs(texts) do
+      every.write(name, text)
+      vim.cmd('silent edit ' .. name)
+      local bufnr = vim.api.nvim_get_current_buf()
+      local fixeol = vim.bo.fixendofline
+      t.ok(move(name, 'to/' .. name))
+      t.eq({ name, text }, { name, bytes('to/' .. name) })
+      t.eq(
+        { root .. '/to/' .. name, false, fixeol },
+        { vim.api.nvim_buf_get_name(bufnr), vim.bo.modified, vim.bo.fixendofline }
+      )
+    end
+    vim.api.nvim_del_augroup_by_name('format_on_save')
+    vim.cmd('silent write')
+  end)
+
+  it('keeps what others have written to it since it was opened', function()
+    every.write('a.txt', 'one\n')
+    vim.cmd('silent edit a.txt')
+    every.write('a.txt', 'one and theirs\n')
+    t.ok(move('a.txt', 'b.txt'))
+    t.eq('one and theirs\n', bytes('b.txt'))
+    t.eq({ 'one and theirs' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+  end)
+
+  it('is told to the servers that have it open under its new name', function()
+    every.write('a.txt', 'one\n')
+    vim.cmd('silent edit a.txt')
+    local double = server(0, 0, vim.NIL)
+    t.ok(move('a.txt', 'b.txt'))
+    local told = {}
+    for _, each in ipairs(double.told) do
+      local document = each.params and each.params.textDocument
+      if document and (each.method:find('didOpen') or each.method:find('didClose')) then
+        table.insert(told, each.method:match('did%u%l+') .. ' ' .. vim.fs.basename(document.uri))
+      end
+    end
+    t.eq({ 'didClose a.txt', 'didOpen b.txt' }, vim.list_slice(told, #told - 1))
+  end)
+
+  it('says why it could not be, and takes back what servers changed elsewhere', function()
+    every.write('a.txt', 'one\n')
+    every.write('other.txt', 'old\nold\n')
+    every.write('file', 'x')
+    vim.cmd('silent edit a.txt')
+    server(0, 0)
+    local _, err = move('a.txt', 'file/a.txt')
+    t.eq('tool_error', err.code)
+    t.matches('cannot be moved to', err.message)
+    t.matches('ENOTDIR', err.message)
+    t.eq('old\nold\n', bytes('other.txt'))
+  end)
+
+  it('leaves nothing half done when it is cancelled between two servers', function()
+    every.write('a.txt', 'one\n')
+    every.write('other.txt', 'old\nold\n')
+    vim.cmd('silent edit a.txt')
+    server(0, 0)
+    local second = server(0, 1, Double.SILENT)
+    local call = start('a.txt', 'b.txt')
+    t.wait(function()
+      return bytes('other.txt') == 'new\nold\n' and #second.asked > 1
+    end, 10000, 'the first server')
+    call:cancel('test')
+    t.wait(function()
+      return bytes('other.txt') == 'old\nold\n'
+    end, 5000, 'taking it back')
+    t.eq({ 'one\n', 0 }, { bytes('a.txt'), vim.fn.filereadable('b.txt') })
+  end)
+end)

@@ -102,12 +102,21 @@ local function params_of(from, to)
   return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
 end
 
+--- Puts back what servers have changed elsewhere.
 ---@param ctx mcp-tools.Ctx
 ---@param moved mcp-tools.Moved
-local function take_back(ctx, moved)
+---@param err mcp-tools.Error why it was not moved
+---@return mcp-tools.Error err that says as well what stays changed
+local function take_back(ctx, moved, err)
   for i = #moved.plans, 1, -1 do
-    workspace_edit.take_back(ctx, moved.plans[i].plan)
+    local each = moved.plans[i]
+    local fault = workspace_edit.take_back(ctx, each.plan, each.files)
+    if fault then
+      local text = '%s; what %s changed in other files could not be taken back: %s'
+      err = errors.new(err.code, text:format(err.message, each.name, fault.message))
+    end
   end
+  return err
 end
 
 --- Asks servers what changes elsewhere, and changes it.
@@ -233,7 +242,7 @@ function M.run(ctx, from, to)
   err = change_others(ctx, from, to, is_folder, moved)
   err = err or refusal(from, to) or rename(from, to)
   if err then
-    take_back(ctx, moved)
+    err = take_back(ctx, moved, err)
     if loaded then
       source.drop(loaded)
     end

@@ -26,8 +26,8 @@ local function asker(more)
   return vim.tbl_extend('force', { serial = false, show = function() end, hide = function() end }, more or {})
 end
 
-local function logged(text)
-  return table.concat(log.lines(), '\n'):find(text, 1, true) ~= nil
+local function logged(part)
+  return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil
 end
 
 after_each(function()

@@ -463,3 +463,23 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("… CUT")
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"
+
+
+async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> None:
+    """A yes to changes that are others by now shows those, and runs nothing."""
+    await screen.nvim.lua("""
+      _G.line = 'first'
+      mcp_tools.register({ name = 'edits', description = 'edits', needs_approval = true,
+        preview = function() return '-' .. line end, execute = function(ctx) ctx('done') end })
+    """)
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
+        await screen.shows("│ -first")
+        await looked_at(screen)
+        await screen.nvim.lua("_G.line = 'second'")
+        await screen.press("F5")
+        await screen.shows("│ -second", "look, then answer again")
+        assert not call.done()
+        await looked_at(screen)
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "done"

@@ -53,6 +53,16 @@ describe('file_move', function()
     t.eq('', vim.fn.bufname('shop/ledger.ts$'))
   end)
 
+  it('changes nothing elsewhere when it cannot be moved', function()
+    vim.cmd.edit('shop/user1.ts')
+    local _, err = move('shop/ledger.ts', 'shop/' .. ('x'):rep(256) .. '.ts')
+    t.eq('tool_error', err.code)
+    t.matches('cannot be moved', err.message)
+    t.ok(disk('shop/ledger.ts'))
+    t.matches("from './ledger'", disk('shop/user4.ts'))
+    t.matches("from './ledger'", vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
+  end)
+
   it('overwrites nothing, and moves nothing that is not saved', function()
     vim.api.nvim_del_augroup_by_name('lsp_project') -- no server is needed for what is refused
     t.eq('tool_error', select(2, move('shop/ledger.ts', 'shop/user1.ts')).code)

@@ -96,6 +96,18 @@ describe('plugin_info', function()
     t.eq({ 1, 3, 1 }, { #found.modules, found.modules_total, found.next_offset })
   end)
 
+  it('tells an address without the password in it', function()
+    package.loaded['lazy'] = {
+      plugins = function()
+        return { { name = 'zebra.nvim', dir = folder, url = 'https://me:hunter2hunter2@example.org/z', _ = {} } }
+      end,
+    }
+    local found = calls.call('plugin_info', { name = 'zebra' })
+    package.loaded['lazy'] = nil
+    t.matches('example.org/z', found.url)
+    t.eq(nil, found.url:find('hunter2', 1, true))
+  end)
+
   it('says what is near to a name that is none', function()
     local err = calls.fails('plugin_info', { name = 'ebra' })
     t.eq('not_found', err.code)
@@ -113,6 +125,41 @@ describe('plugin_readme', function()
     t.matches('beyond the end', calls.fails('plugin_readme', { name = 'zebra', start_line = 99 }).message)
     vim.fn.delete(folder .. '/README.md')
     t.matches('no readme', calls.fails('plugin_readme', { name = 'zebra' }).message)
+  end)
+end)
+
+describe('a plugin that is the project', function()
+  local own, outside
+
+  before_each(function()
+    own, outside = project.root, project.write(project.base .. '/diary.txt', '*dear-diary* *dear-link* hunter2\n')
+    vim.opt.runtimepath:append(own)
+  end)
+
+  after_each(function()
+    vim.opt.runtimepath:remove(own)
+  end)
+
+  it('shows no readme that lies elsewhere', function()
+    vim.uv.fs_symlink(outside, own .. '/README.md')
+    t.eq('access_denied', calls.fails('plugin_readme', { name = 'project' }).code)
+    vim.fn.delete(own .. '/README.md')
+    project.write('docs/text.md', 'of the project')
+    vim.uv.fs_symlink(own .. '/docs/text.md', own .. '/README.md')
+    t.eq('of the project', calls.call('plugin_readme', { name = 'project' }).text)
+  end)
+
+  it('shows no help that lies elsewhere', function()
+    calls.offer({ 'editor' })
+    project.write('doc/tags', 'dear-diary\t../../diary.txt\t/*dear-diary*\ndear-link\tlink.txt\t/*dear-link*\n')
+    vim.uv.fs_symlink(outside, own .. '/doc/link.txt')
+    t.eq('access_denied', calls.fails('editor_help', { topic = 'dear-link' }).code)
+    t.eq(nil, (calls.call('editor_help', { topic = 'dear-diary' }) or {}).text)
+    t.eq({}, calls.call('editor_help', { search = 'hunter2' }).lines)
+    vim.fn.delete(own .. '/doc', 'rf')
+    project.write(project.base .. '/doc/tags', 'dear-diary\t../diary.txt\t/*dear-diary*\n')
+    vim.uv.fs_symlink(project.base .. '/doc', own .. '/doc')
+    t.eq('not_found', calls.fails('editor_help', { topic = 'dear-diary' }).code)
   end)
 end)
 

@@ -189,15 +189,16 @@ describe('shell_jobs', function()
 
   it('are only those of the session', function()
     local mine = p.start('shell_jobs', { action = 'start', command = 'exec sleep 100' }).wait()
-    local other = require('mcp-tools.core').get().executor:execute(
-      'shell_jobs',
-      { action = 'read', id = mine.id },
-      { kind = 'tool', host = 'test', session = 'two' }
-    )
-    t.wait(function()
-      return other:ended()
-    end)
-    t.eq('not_found', other.outcome.error.code)
+    for _, who in ipairs({ { host = 'test', session = 'two' }, { host = 'mcp' } }) do
+      local other =
+        require('mcp-tools.core')
+          .get().executor
+          :execute('shell_jobs', { action = 'read', id = mine.id }, vim.tbl_extend('error', who, { kind = 'tool' }))
+      t.wait(function()
+        return other:ended()
+      end)
+      t.eq('not_found', (other.outcome.error or {}).code)
+    end
     jobs('stop', { id = mine.id })
   end)
 

@@ -9,8 +9,10 @@
 --- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
 --- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
 --- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, and
---- what lies in the folder borrows no objects: a stranger's folder does not show the history of another project.
+--- what lies in the folder borrows no objects: a stranger's folder does not show the history of another project. Nor
+--- does a fault quote the file that git was led to and could not make sense of.
 
+local fault_in = require('mcp-tools.editor.git.fault')
 local process = require('mcp-tools.editor.process')
 local read_now = require('mcp-tools.files.read_now')
 
@@ -251,9 +253,7 @@ function M.run(args, opts, cb)
       vim.list_extend(command, more),
       vim.tbl_extend('force', how, { env = env, cwd = opts.cwd }),
       function(done)
-        if done.fault then
-          done.fault = done.stderr:match('fatal: [^\n]*') or done.fault
-        end
+        done.fault = fault_in(done)
         how.cb(done)
       end
     )

@@ -22,11 +22,25 @@ local MAX_BYTES = 8 * 1024 * 1024
 ---@type table<string, { stamp: string, tags: mcp-tools.HelpTag[] }>
 local known = {}
 
---- May a help file be read? It lies outside of the project, and is no secret because of that.
----@param real string
+--- May a file of a plugin be read? It lies outside of the project, and is no secret because of that. When the plugin is
+--- the project itself, none that a link leads to elsewhere.
+---@param path string
+---@param root string
+---@return mcp-tools.Judge
+function M.judge(path, root)
+  local is_own = vim.iter(vim.fs.parents(vim.fn.fnamemodify(path, ':p'))):any(function(folder)
+    return paths.inside((paths.resolve(folder)), root)
+  end)
+  return function(real)
+    return not paths.sensitive(real) and (not is_own or paths.inside(real, root))
+  end
+end
+
+--- Is it a name below the folder of the index?
+---@param file string
 ---@return boolean
-function M.may(real)
-  return not paths.sensitive(real)
+local function is_below(file)
+  return not ('/' .. file .. '/'):find('/../', 1, true)
 end
 
 ---@param text string
@@ -37,7 +51,7 @@ local function parse(text, folder, pause)
   local list = {}
   for line in text:gmatch('[^\n]+') do
     local tag, file = line:match('^([^\t]+)\t([^\t]+)\t')
-    if tag and tag:sub(1, 1) ~= '!' then
+    if tag and tag:sub(1, 1) ~= '!' and is_below(file) then
       list[#list + 1] = { tag = tag, file = folder .. '/' .. file }
     end
     if #list % 500 == 0 then
@@ -64,7 +78,7 @@ local function tags_of(ctx, path, pause)
     return known[path].tags
   end
   local text = ctx:await(function(done)
-    read.read(path, MAX_BYTES, done, M.may)
+    read.read(path, MAX_BYTES, done, M.judge(path, ctx.root))
   end)
   local list = text and parse(text, vim.fs.dirname(path), pause) or {}
   known[path] = stamp and { stamp = stamp, tags = list } or nil

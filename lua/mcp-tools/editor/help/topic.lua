@@ -18,7 +18,7 @@ local MAX_BYTES = 4 * 1024 * 1024
 ---@return mcp-tools.Error? err
 function M.text(ctx, path)
   local text, err = ctx:await(function(done)
-    read.read(path, MAX_BYTES, done, tags.may)
+    read.read(path, MAX_BYTES, done, tags.judge(path, ctx.root))
   end)
   return text and (text:gsub('\r\n', '\n')), err
 end

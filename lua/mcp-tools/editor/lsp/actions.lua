@@ -192,11 +192,17 @@ end
 ---@param change table WorkspaceEdit
 ---@param answer table its files and places are added
 ---@param dry_run boolean
+---@param diff? string that was shown of it
 ---@return mcp-tools.Error? err
-local function apply(ctx, offer, change, answer, dry_run)
+local function apply(ctx, offer, change, answer, dry_run, diff)
   local plan, err = workspace_edit.plan(ctx, change, offer.client)
   if not plan then
     return err
+  elseif diff and not dry_run and workspace_edit.preview(plan, ctx.root) ~= diff then
+    return errors.new(
+      'stale',
+      'apply: it changes something else by now than its diff has shown; list the actions again'
+    )
   end
   answer.places = answer.places + plan.count
   if dry_run then
@@ -260,7 +266,7 @@ function M.apply(ctx, id, dry_run)
   end
   local answer = { title = redact.quoted(action.title or offer.action.title), places = 0, files = {} }
   if action.edit then
-    err = apply(ctx, offer, action.edit, answer, dry_run)
+    err = apply(ctx, offer, action.edit, answer, dry_run, offer.diff)
     if err then
       return nil, err
     end

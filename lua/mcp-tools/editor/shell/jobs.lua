@@ -21,7 +21,7 @@ local FOREVER = 30 * 24 * 3600 * 1000
 
 ---@class mcp-tools.shell.Job
 ---@field id string
----@field owner string session of who started it
+---@field owner string session of who started it; without one they cannot be told apart, but by their host
 ---@field root string
 ---@field command mcp-tools.shell.Command
 ---@field started_at integer s

@@ -1,5 +1,6 @@
 --- One plugin: where it is, what it brings along.
 
+local access = require('mcp-tools.files.access')
 local clean = require('mcp-tools.editor.answer.clean')
 local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
@@ -33,6 +34,7 @@ return {
     local loaded = vim.tbl_filter(function(name)
       return package.loaded[name] ~= nil
     end, items)
+    plugin.url = plugin.url and access.name(plugin.url)
     return clean(vim.tbl_extend('error', plugin, {
       modules = items,
       modules_total = about.total,

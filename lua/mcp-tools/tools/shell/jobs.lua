@@ -119,7 +119,7 @@ return {
     return args.action == 'start' and command.preview_of(args, project.root()) or args.action
   end,
   run = function(ctx, args)
-    local owner, job = ctx.session or '', nil
+    local owner, job = ctx.session or 'without a session, by ' .. ctx.host, nil
     if args.action == 'read' or args.action == 'stop' then
       for _, each in ipairs(jobs.of(owner, ctx.root)) do
         job = each.id == args.id and each or job

@@ -73,6 +73,14 @@ function M.update()
   keeper:sync_later()
 end
 
+--- Shows it anew; who is in its window stays there.
+---@param question mcp-tools.Question
+function M.renew(question)
+  if keeper:on_screen(question) then
+    keeper:renew()
+  end
+end
+
 --- Shows more of a question that was not on the screen whole.
 ---@param question mcp-tools.Question
 ---@return boolean more false when all of it was

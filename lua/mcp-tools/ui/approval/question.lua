@@ -6,6 +6,7 @@
 
 local YES = require('mcp-tools.trust.choices').YES
 local announce = require('mcp-tools.ui.approval.event')
+local changes = require('mcp-tools.ui.approval.changes')
 local denial = require('mcp-tools.trust.denial')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
@@ -45,6 +46,7 @@ local GUARD_NS = 400e6
 ---@field show fun(question: mcp-tools.Question)
 ---@field hide fun(question: mcp-tools.Question) also when it was never shown, and when it has answered
 ---@field update? fun(question: mcp-tools.Question) how many questions wait behind it has changed
+---@field renew? fun(question: mcp-tools.Question) what it shows is not so any more
 ---@field reveal? fun(question: mcp-tools.Question): boolean shows more of it; false when all was on the screen
 ---@field refuse? fun(question: mcp-tools.Question): boolean says `why_not` beside it; false when it is not to be seen
 
@@ -80,7 +82,7 @@ end
 
 --- Has an asker do something. What it runs into, a picker or a client's form, is for the log alone.
 ---@param asker mcp-tools.Asker
----@param what 'show'|'hide'|'update'|'reveal'|'refuse'
+---@param what 'show'|'hide'|'update'|'renew'|'reveal'|'refuse'
 ---@return boolean ok
 ---@return any value
 function Question:have(asker, what)
@@ -144,21 +146,6 @@ function Question:close(state, choice, err, by)
   self.tell(choice, err, by)
 end
 
---- Takes an answer.
----@param choice mcp-tools.Choice
----@param by? 'person'|'client' who says so (default: the person at the editor)
----@return boolean taken
----@return string? why_not
-function Question:answer(choice, by)
-  if self.closed then
-    return false, 'this question is no longer open'
-  elseif not vim.list_contains(self.choices, choice) then
-    return false, ('this question cannot be answered by "%s"'):format(choice)
-  end
-  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person')
-  return true
-end
-
 --- Does not take an answer. Why is said beside the question, where it goes when the question goes and is seen from any
 --- mode; else who answered has to be told.
 ---@param why string
@@ -173,6 +160,27 @@ function Question:refuse(why)
     end
   end
   return false, why
+end
+
+--- Takes an answer. A yes is for what was shown: the person may have gone on writing since.
+---@param choice mcp-tools.Choice
+---@param by? 'person'|'client' who says so (default: the person at the editor)
+---@return boolean taken
+---@return string? why_not unless it is said beside the question
+function Question:answer(choice, by)
+  if self.closed then
+    return false, 'this question is no longer open'
+  elseif not vim.list_contains(self.choices, choice) then
+    return false, ('this question cannot be answered by "%s"'):format(choice)
+  elseif YES[choice] and by ~= 'client' and changes.have_moved(self) then
+    self.read = nil
+    for _, asker in ipairs(self.askers) do
+      self:have(asker, 'renew')
+    end
+    return self:refuse('what would change is another by now: look, then answer again')
+  end
+  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person')
+  return true
 end
 
 --- Takes an answer by key or command. Refuses it when the person may have meant another question, and a yes to what was

@@ -7,8 +7,7 @@
 
 local Page = require('mcp-tools.ui.float.page')
 local arguments = require('mcp-tools.ui.approval.arguments')
-local errors = require('mcp-tools.errors')
-local log = require('mcp-tools.log')
+local changes = require('mcp-tools.ui.approval.changes')
 local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
@@ -170,26 +169,6 @@ end
 local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
 local BAR = #'  │ '
 
---- What would change, if the definition can tell. It is asked once a question.
----@param question mcp-tools.Question
----@return string? text, string? fault
-local function preview_of(question)
-  local definition = question.call.definition
-  if not definition.preview or not source.is_believed(definition, question.root) then
-    return nil
-  elseif question.preview == nil then
-    local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
-    if ok and text == nil and errors.is(err) then
-      text = 'This is going to fail: ' .. err.message
-    end
-    question.preview = ok and type(text) == 'string' and text or false
-    if not question.preview then
-      log.error('the preview of %s failed: %s', definition.name, vim.inspect(text))
-    end
-  end
-  return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
-end
-
 ---@param page mcp-tools.Page
 ---@param text string? what would change
 ---@param fault string?
@@ -246,7 +225,7 @@ local function page_of(question, width, with_changes)
   local cuts = add_head(page, question, files)
   local text, fault
   if with_changes then
-    text, fault = preview_of(question)
+    text, fault = changes.of(question)
   end
   local schema = question.call.definition.input_schema
   local known = type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}

@@ -41,7 +41,7 @@ local GUARD_NS = 500e6
 ---@field way mcp-tools.WayBack
 ---@field opened integer? window in which something was opened meanwhile
 ---@field group integer? its autocommands
----@field stale boolean? the screen has another size
+---@field stale boolean? the screen has another size, or it shows what is not so any more
 ---@field retrying boolean?
 ---@field deaf_until integer ns
 local Keeper = {}
@@ -193,6 +193,12 @@ function Keeper:sync()
     self.retrying = false
     self:sync()
   end, RETRY_MS)
+end
+
+--- Makes the window anew: what it shows is not so any more.
+function Keeper:renew()
+  self.stale = true
+  self:sync_later()
 end
 
 --- The same, when what goes on now is over.

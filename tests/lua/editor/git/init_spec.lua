@@ -207,6 +207,39 @@ describe('git', function()
     end)
   end)
 
+  it('quotes no file that it is led to', function()
+    local secret = project.write(project.base .. '/elsewhere', 'hunter2first\nhunter2second\n')
+    local dot_git = project.root .. '/.git/'
+    local function faults()
+      local said = {}
+      for _, args in ipairs({
+        { 'status' },
+        { 'log', '-n1' },
+        { 'blame', 'a.txt' },
+        { 'grep', '-e', 'nowhere' },
+        { 'rev-parse', '--verify', 'nowhere' },
+      }) do
+        table.insert(said, ask(args).fault)
+      end
+      t.ok(#said > 0)
+      t.eq(nil, table.concat(said, '\n'):find('hunter2', 1, true))
+    end
+    for _, name in ipairs({ 'packed-refs', 'shallow', 'info/grafts', 'MERGE_HEAD' }) do
+      vim.uv.fs_symlink(secret, dot_git .. name)
+      faults()
+      vim.fn.delete(dot_git .. name)
+    end
+    for _, key in ipairs({ 'include.path', 'blame.ignoreRevsFile' }) do
+      config({ [key] = secret })
+      faults()
+    end
+  end)
+
+  it('says what is wrong with a pattern', function()
+    t.matches('Unmatched', ask({ 'log', '--grep=a\\(b' }).fault)
+    t.matches("no such path 'none' in HEAD", ask({ 'blame', 'none' }).fault)
+  end)
+
   it('is that of the person, not one that lies in the project', function()
     local path, script = vim.env.PATH, project.write('bin/git', '#!/bin/sh\necho >> ' .. marker .. '\n')
     vim.uv.fs_chmod(script, 493)

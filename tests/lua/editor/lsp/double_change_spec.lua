@@ -139,6 +139,32 @@ describe('an edit of a server', function()
     }
   end
 
+  it('is not made when it would not be the one any more that was shown', function()
+    path = project.write('text.txt', 'one\n')
+    local other = project.write('other.txt', 'alpha\nbeta\n')
+    local s = server({ codeActionProvider = true, hoverProvider = true }, {
+      ['textDocument/codeAction'] = {
+        {
+          title = 'Do',
+          edit = { changes = { [vim.uri_from_fname(other)] = { { range = range(0, 0, 1, 0), newText = '' } } } },
+        },
+      },
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
+    t.matches('%-alpha', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
+    project.write('other.txt', 'of the person\nalpha\nbeta\n')
+    local call = project.start('lsp_code_actions', { apply = id })
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq('stale', (call.outcome.error or {}).code)
+    t.eq({ 'of the person', 'alpha', 'beta' }, vim.fn.readfile(other))
+    t.matches('%-of the person', project.call('lsp_code_actions', { apply = id, dry_run = true }).diff)
+    t.ok(project.call('lsp_code_actions', { apply = id }))
+    t.eq({ 'alpha', 'beta' }, vim.fn.readfile(other))
+  end)
+
   it('behind the last line adds lines there', function()
     t.eq({ 'one', 'two', 'three' }, after({ range = range(2, 0, 2, 0), newText = 'three\n' }))
   end)

@@ -4,6 +4,7 @@ local Question = require('mcp-tools.ui.approval.question')
 local queue = require('mcp-tools.ui.approval.queue')
 local log = require('mcp-tools.log')
 local t = require('helpers')
+local text = require('mcp-tools.ui.approval.text')
 
 local serial = 0
 
@@ -25,14 +26,64 @@ local function asker(more)
   return vim.tbl_extend('force', { serial = false, show = function() end, hide = function() end }, more or {})
 end
 
-local function logged(text)
-  return table.concat(log.lines(), '\n'):find(text, 1, true) ~= nil
+local function logged(part)
+  return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil
 end
 
 after_each(function()
   for _, question in ipairs(queue.list()) do
     question.call:cancel('user')
   end
+end)
+
+describe('a yes', function()
+  it('is for the changes that were shown, not for others that have come since', function()
+    local line, told = 'first', {}
+    local call = Call.new({ id = 'changing', name = 'x', host = 'test' })
+    call.definition = {
+      name = 'x',
+      description = 'x',
+      preview = function()
+        return '-' .. line
+      end,
+    }
+    local question, said = ask({
+      asker({
+        serial = true,
+        renew = function(shown)
+          table.insert(told, table.concat(text.page(shown, 76).rows, '\n'):match('%-%a+'))
+        end,
+      }),
+    }, nil, call)
+    question.root = '/p'
+    text.page(question, 76)
+    line = 'second'
+    local taken, why = question:answer('once')
+    t.eq({ false, { '-second' }, {} }, { taken, told, said })
+    t.matches('answer again', why)
+    t.ok(question:answer('once'))
+    t.eq({ { '-second' }, 'once' }, { told, said[1].choice })
+  end)
+
+  it('of a client, and a no, need no look', function()
+    for by, choice in pairs({ client = 'once', person = 'deny' }) do
+      local count = 0
+      local call = Call.new({ id = 'changing-' .. by, name = 'x', host = 'test' })
+      call.definition = {
+        name = 'x',
+        description = 'x',
+        preview = function()
+          count = count + 1
+          return tostring(count)
+        end,
+      }
+      local question = ask({ asker() }, nil, call)
+      question.root = '/p'
+      text.page(question, 76)
+      t.ok(question:answer(choice, by))
+      t.eq(1, count)
+    end
+  end)
 end)
 
 describe('an asker that fails', function()

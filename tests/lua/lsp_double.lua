@@ -51,7 +51,9 @@ function M.start(bufnr, root, capabilities, answers)
             if notify_reply then
               notify_reply(number)
             end
-            if result ~= M.SILENT then
+            if type(result) == 'table' and result.fault then
+              callback({ code = -32603, message = result.fault })
+            elseif result ~= M.SILENT then
               callback(nil, result)
             end
           end)
@@ -94,6 +96,13 @@ end
 
 --- What it never answers.
 M.SILENT = {}
+
+--- An answer that is an error.
+---@param message string
+---@return table
+function M.fault(message)
+  return { fault = message }
+end
 
 --- Says something by itself.
 ---@param method string

@@ -11,6 +11,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local place = require('mcp-tools.editor.dap.place')
 local request = require('mcp-tools.editor.dap.request')
@@ -274,40 +275,53 @@ function M.run_to(ctx, entry, args)
       })
     end
   end
+  local unwatch
+  local restored = false
+  local function restore()
+    if restored then
+      return
+    end
+    restored = true
+    if unwatch then
+      unwatch()
+    end
+    vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
+      if not entry.ended and not entry.session.closed and api.nvim_buf_is_valid(bufnr) then
+        local own = { [bufnr] = client.breakpoints(bufnr)[bufnr] or {} }
+        log.guard('breakpoints of a debug session', entry.session.set_breakpoints, entry.session, own, function() end)
+      end
+    end)
+  end
+  ctx:on_cancel(restore)
   local body, fault = request.send(ctx, entry, 'setBreakpoints', {
     source = { path = path, name = vim.fs.basename(path) },
     breakpoints = points,
     sourceModified = false,
   })
   if not body then
+    restore() -- it may have them, and be late to say so
     return nil, fault
-  end
-  local function restore()
-    if not entry.ended and api.nvim_buf_is_valid(bufnr) then
-      entry.session:set_breakpoints({ [bufnr] = client.breakpoints(bufnr)[bufnr] or {} }, function() end)
-    end
   end
   local target = (body.breakpoints or {})[1] or {}
   if target.verified == false then
-    vim.schedule(restore)
+    restore()
     local why = target.message and ': ' .. target.message or ''
     return nil, errors.new('tool_error', ('line: the program cannot stop in line %d%s'):format(args.line, why))
   end
   local ok, refused = control.resume(ctx, entry, 'continue')
   if not ok then
-    vim.schedule(restore)
+    restore()
     return nil, refused
   end
-  local unwatch
   unwatch = tracker.on_news(function()
     if tracker.state(entry) ~= 'running' then
-      unwatch()
       restore()
     end
   end)
   local answer = control.answer(ctx, entry, args)
   if answer.status == 'stopped' then
-    local frame = stop.frame(ctx, entry)
+    local _, which = tracker.state(entry)
+    local frame = stop.frame(ctx, which)
     answer.reached = frame ~= nil
       and frame.line == (target.line or args.line)
       and vim.uv.fs_realpath((frame.source or {}).path or '') == vim.uv.fs_realpath(path)

@@ -7,7 +7,9 @@
 --- A wait that runs out is no error, and ends nothing.
 
 local client = require('mcp-tools.editor.dap.client')
+local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local request = require('mcp-tools.editor.dap.request')
 local select = require('mcp-tools.editor.dap.select')
 local stop = require('mcp-tools.editor.dap.stop')
@@ -52,7 +54,7 @@ function M.await(ctx, ms, is_true)
       unwatch()
       done(value)
     end
-    limit = timer.after(ms, function()
+    limit = timer.after(deadline.bound(ctx, ms), function()
       finish(is_true() or nil)
     end)
     local function look()
@@ -176,6 +178,16 @@ local function await_end(ctx, entry)
   end)
 end
 
+--- Asks a session to end. One that is ending may throw.
+---@param entry mcp-tools.dap.Entry
+---@param terminate boolean end the program, too
+local function leave(entry, terminate)
+  if not entry.ended and not entry.session.closed then
+    local opts = { terminateDebuggee = terminate }
+    log.guard('the end of a debug session', entry.session.disconnect, entry.session, opts, function() end)
+  end
+end
+
 --- Leaves a session.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
@@ -185,7 +197,7 @@ end
 function M.disconnect(ctx, entry, terminate)
   ctx:await(function(done)
     vim.schedule(function()
-      entry.session:disconnect({ terminateDebuggee = terminate }, function() end)
+      leave(entry, terminate)
       done()
     end)
   end)
@@ -214,9 +226,9 @@ end
 --- Ends a session that nobody waits for any more.
 ---@param entry mcp-tools.dap.Entry
 function M.abandon(entry)
-  if not entry.ended and not entry.session.closed then
-    entry.session:disconnect({ terminateDebuggee = true }, function() end)
-  end
+  vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
+    leave(entry, true)
+  end)
 end
 
 return M

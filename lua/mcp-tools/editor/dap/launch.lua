@@ -11,6 +11,7 @@ local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local suggest = require('mcp-tools.util.suggest')
+local timer = require('mcp-tools.util.timer')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
 local M = {}
@@ -162,15 +163,25 @@ end
 ---@return mcp-tools.dap.Entry?
 ---@return mcp-tools.Error?
 local function begin(ctx, config, expected)
+  local asked = false
   ctx:on_cancel(function()
-    tracker.forget(expected)
     if expected.entry then
       control.abandon(expected.entry)
+    elseif asked then -- its adapter is starting
+      expected.unwanted = control.abandon
+      timer.after(SESSION_MS, function()
+        tracker.forget(expected)
+      end)
+      return
     end
+    tracker.forget(expected)
   end)
   local fault = ctx:await(function(done)
     vim.schedule(function() -- not in this coroutine: nvim-dap would yield in it
-      done(client.run(config))
+      if not ctx:cancelled() then
+        asked = true
+        done(client.run(config))
+      end
     end)
   end)
   local entry = not fault and control.await(ctx, SESSION_MS, function()

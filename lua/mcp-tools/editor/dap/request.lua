@@ -5,6 +5,7 @@
 --- Does not know about: what the requests mean.
 
 local client = require('mcp-tools.editor.dap.client')
+local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local timer = require('mcp-tools.util.timer')
@@ -33,7 +34,7 @@ function M.await(ctx, entry, what, ms, start)
       end
       done(value, err)
     end
-    limit = timer.after(ms, function()
+    limit = timer.after(deadline.bound(ctx, ms), function()
       finish(nil, errors.new('timeout', ('%s: the debug adapter has not answered within %d ms'):format(what, ms)))
     end)
     unwatch = tracker.on_news(function()

@@ -7,6 +7,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
 local client = require('mcp-tools.editor.dap.client')
+local errors = require('mcp-tools.errors')
 local place = require('mcp-tools.editor.dap.place')
 local request = require('mcp-tools.editor.dap.request')
 local tracker = require('mcp-tools.editor.dap.tracker')
@@ -47,8 +48,10 @@ end
 ---@return table? frame
 ---@return mcp-tools.Error? err
 function M.frame(ctx, entry)
-  local stop = entry.stop --[[@as mcp-tools.dap.Stop]]
-  if not stop.frames then
+  local stop = entry.stop
+  if not stop then
+    return nil, errors.new('stale', 'the program has gone on meanwhile')
+  elseif not stop.frames then
     local frames, total = M.stack(ctx, entry, stop.thread_id, 20)
     if not frames then
       return nil, total --[[@as mcp-tools.Error]]
@@ -176,7 +179,7 @@ local function tell_place(ctx, entry, answer, pause)
     answer.code, answer.code_withheld = place.code(ctx, path, frame.line, AROUND, WIDTH)
   end
   local callers = {}
-  for i = 2, math.min(#stop.frames, CALLERS + 1) do
+  for i = 2, math.min(#(stop.frames or {}), CALLERS + 1) do
     table.insert(callers, M.named(stop.frames[i], ctx.root))
   end
   answer.callers = #callers > 0 and callers or nil
@@ -193,9 +196,9 @@ end
 ---@param waited integer? ms, when it ran out
 ---@return table
 function M.tell(ctx, entry, waited)
-  local state, which = tracker.state(entry)
   local pause = turns.of(ctx)
   values.refresh(pause)
+  local state, which = tracker.state(entry)
   local answer = { status = state }
   if #tracker.all() > 1 then
     answer.session_id = which.id

@@ -67,6 +67,7 @@ local ours = setmetatable({}, { __mode = 'k' })
 ---@field known table<integer, table>
 ---@field filters string[]?
 ---@field entry mcp-tools.dap.Entry?
+---@field unwanted fun(entry: mcp-tools.dap.Entry)? nobody waits for it any more
 
 ---@type mcp-tools.dap.Expected[]
 local expected = {}
@@ -125,6 +126,9 @@ local function claim(entry)
       table.remove(expected, i)
       each.entry = entry
       entry.resumed_by, entry.filters = 'tool', each.filters
+      if each.unwanted then
+        each.unwanted(entry)
+      end
       return
     end
   end

@@ -8,7 +8,6 @@ local access = require('mcp-tools.files.access')
 local buffer = require('mcp-tools.files.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
-local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local glob = require('mcp-tools.files.glob')
 local log = require('mcp-tools.log')
@@ -120,13 +119,7 @@ local function take_back(moved, done)
     end
     take_back(moved, done)
   end
-  local items, err = workspace_edit.way_back(each.plan, each.files)
-  if not items then
-    return go_on(err)
-  end
-  edit.apply_all(items, {}, function(_, failed)
-    go_on(failed)
-  end)
+  workspace_edit.take_back(each.plan, each.files, go_on)
 end
 
 --- Asks servers what changes elsewhere, and changes it.

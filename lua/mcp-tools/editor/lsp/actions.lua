@@ -14,8 +14,8 @@ local lsp = require('mcp-tools.editor.lsp')
 local outside = require('mcp-tools.editor.lsp.outside')
 local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
-local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.lsp.request')
+local said = require('mcp-tools.editor.lsp.said')
 local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -98,16 +98,17 @@ function M.list(ctx, args)
   if not answers then
     return nil, err
   end
+  said.refresh(ctx)
   local actions, tick = {}, vim.api.nvim_buf_get_changedtick(spot.bufnr)
   for _, answer in ipairs(answers) do
     for _, action in ipairs(answer.result) do
       if #actions < args.limit then
         table.insert(actions, {
           id = keep({ action = action, client = answer.client, bufnr = spot.bufnr, changedtick = tick }),
-          title = redact.quoted(action.title),
+          title = said.text(action.title),
           kind = action.kind,
           preferred = action.isPreferred or nil,
-          disabled = action.disabled and action.disabled.reason or nil,
+          disabled = type(action.disabled) == 'table' and said.text(action.disabled.reason) or nil,
         })
       end
     end
@@ -231,7 +232,7 @@ local function usable(id)
   elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
     return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
   elseif offer.action.disabled then
-    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. tostring(offer.action.disabled.reason))
+    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. said.text(offer.action.disabled.reason))
   end
   return offer
 end
@@ -245,7 +246,7 @@ function M.preview(id)
   if not offer then
     return nil, err
   end
-  return offer.diff or ('%s: %s'):format(offer.client.name, offer.action.title)
+  return offer.diff or ('%s: %s'):format(offer.client.name, said.text(offer.action.title))
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -258,13 +259,14 @@ function M.apply(ctx, id, dry_run)
   if not offer then
     return nil, err
   end
+  said.refresh(ctx)
   outside.tell(ctx)
   local action
   action, err = resolved(ctx, offer)
   if not action then
     return nil, err
   end
-  local answer = { title = redact.quoted(action.title or offer.action.title), places = 0, files = {} }
+  local answer = { title = said.text(action.title or offer.action.title), places = 0, files = {} }
   if action.edit then
     err = apply(ctx, offer, action.edit, answer, dry_run, offer.diff)
     if err then

@@ -212,6 +212,13 @@ function M.note_sent(of, uri, anew, version)
   end
 end
 
+--- Whom an event is about. Others set events off by hand (`:doautocmd`), which then say nothing.
+---@param args { data: any }
+---@return integer?
+local function client_of(args)
+  return type(args.data) == 'table' and args.data.client_id or nil
+end
+
 --- Listens to every server, also to those that are still to come.
 function M.listen()
   for _, client in ipairs(vim.lsp.get_clients()) do
@@ -222,7 +229,8 @@ function M.listen()
     group = group,
     desc = 'mcp-tools: what language servers say',
     callback = function(args)
-      local client = vim.lsp.get_client_by_id(args.data.client_id)
+      local id = client_of(args)
+      local client = id and vim.lsp.get_client_by_id(id)
       if client then
         M.of(client, false)
       end
@@ -233,7 +241,8 @@ function M.listen()
     group = group,
     desc = 'mcp-tools: what language servers are told',
     callback = function(args)
-      local params, of = args.data.params, heard[args.data.client_id]
+      local id = client_of(args)
+      local of, params = id and heard[id], id and args.data.params
       if of and params and SENDS[args.data.method] then
         local document = params.textDocument
         M.note_sent(of, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
@@ -244,10 +253,9 @@ function M.listen()
     group = group,
     desc = 'mcp-tools: what language servers say',
     callback = function(args)
-      local id = args.data.client_id
+      local id = client_of(args)
       vim.schedule(function() -- it is attached to that buffer until then
-        local client = vim.lsp.get_client_by_id(id)
-        if not client then
+        if id and not vim.lsp.get_client_by_id(id) then
           heard[id] = nil
         end
         tell()

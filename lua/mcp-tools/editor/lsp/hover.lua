@@ -12,23 +12,30 @@ local position = require('mcp-tools.editor.lsp.position')
 local redact = require('mcp-tools.files.redact')
 local clients = require('mcp-tools.editor.lsp.clients')
 local request = require('mcp-tools.editor.lsp.request')
+local said = require('mcp-tools.editor.lsp.said')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
 --- Documentation beyond this is a manual. Bytes.
 local MAX_TEXT = 16000
+--- Where a thing is defined is told beside what it is, and not waited for longer, ms.
+local DEFINED_MS = 2000
 
----@param contents any MarkupContent, MarkedString or a list of the latter
+---@param contents any MarkupContent, MarkedString or a list of the latter; some servers send null
 ---@return string text
 ---@return 'markdown'|'plaintext'
 local function text_of(contents)
   if type(contents) == 'string' then
     return contents, 'markdown'
-  elseif contents.kind then
-    return contents.value, contents.kind
-  elseif contents.language then
-    return ('```%s\n%s\n```'):format(contents.language, contents.value), 'markdown'
+  elseif type(contents) ~= 'table' then
+    return '', 'markdown'
+  elseif contents.kind or contents.language then
+    local value = type(contents.value) == 'string' and contents.value or ''
+    if contents.kind then
+      return value, contents.kind
+    end
+    return ('```%s\n%s\n```'):format(contents.language, value), 'markdown'
   end
   local parts = {}
   for _, each in ipairs(contents) do
@@ -49,17 +56,13 @@ local function quoted(ctx, text)
   return redact.quoted(text, pause)
 end
 
---- Where what is spoken of is defined; asked of the server that spoke.
+--- Where what is spoken of is defined, by the server that spoke.
 ---@param ctx mcp-tools.Ctx
----@param spot mcp-tools.lsp.Spot
 ---@param client vim.lsp.Client
+---@param answer? fun(): any
 ---@return string?
-local function defined(ctx, spot, client)
-  if not clients.supports(client, 'textDocument/definition', spot.bufnr) then
-    return nil
-  end
-  local params = lsp.place(spot.bufnr, spot.line, spot.column)(client)
-  local result = request.ask(ctx, client, 'textDocument/definition', params, spot.bufnr, 2000)
+local function defined(ctx, client, answer)
+  local result = answer and answer()
   local items = result and locations.items({ { result = result, client = client } }) or {}
   if not items[1] then
     return nil
@@ -78,8 +81,16 @@ function M.at(ctx, args)
     return nil, err
   end
   local answers
-  local params = lsp.place(spot.bufnr, spot.line, spot.column)
-  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, { every = true })
+  local params, definitions = lsp.place(spot.bufnr, spot.line, spot.column), {}
+  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, {
+    every = true,
+    beside = function(client)
+      local method = 'textDocument/definition'
+      if clients.supports(client, method, spot.bufnr) then
+        definitions[client.id] = request.begin(ctx, client, method, params(client), spot.bufnr, DEFINED_MS)
+      end
+    end,
+  })
   if not answers then
     return nil, err
   end
@@ -99,7 +110,7 @@ function M.at(ctx, args)
   return {
     hover = quoted(ctx, table.concat(texts, '\n\n---\n\n')),
     kind = vim.list_contains(kinds, 'markdown') and 'markdown' or 'plaintext',
-    defined = defined(ctx, spot, first),
+    defined = defined(ctx, first, definitions[first.id]),
     incomplete = places.incomplete(answers),
   }
 end
@@ -128,11 +139,11 @@ local function signature_of(ctx, signature)
       local first = position.byte(signature.label, label[1], 'utf-16')
       label = signature.label:sub(first + 1, position.byte(signature.label, label[2], 'utf-16'))
     end
-    parameters[i] = label
+    parameters[i] = said.text(label)
   end
   local about = signature.documentation and text_of(signature.documentation) or ''
   return {
-    label = signature.label,
+    label = said.text(signature.label),
     documentation = about ~= '' and quoted(ctx, about) or nil,
     parameters = parameters,
   }
@@ -160,6 +171,7 @@ function M.signature(ctx, args)
   local signature = result.signatures[active] or result.signatures[1]
   local parameter = tonumber(signature.activeParameter) or tonumber(result.activeParameter)
   local list = {}
+  said.refresh(ctx)
   for i, each in ipairs(result.signatures) do
     list[i] = signature_of(ctx, each)
   end
@@ -208,12 +220,13 @@ function M.hints(ctx, args)
     return nil, err
   end
   local all = {}
+  said.refresh(ctx)
   for _, answer in ipairs(answers) do
     for _, hint in ipairs(answer.result) do
       local at = hint.position
       local line = vim.api.nvim_buf_get_lines(target.bufnr, at.line, at.line + 1, false)[1]
       local column = position.to_client(line, at.character, answer.client.offset_encoding)
-      table.insert(all, { at.line + 1, column, vim.trim(label_of(hint.label)) })
+      table.insert(all, { at.line + 1, column, vim.trim(said.text(label_of(hint.label))) })
     end
   end
   table.sort(all, function(a, b)

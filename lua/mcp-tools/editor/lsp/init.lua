@@ -53,7 +53,8 @@ end
 ---@class mcp-tools.lsp.Opts
 ---@field ready_ms? integer how long a server that is not ready is waited for
 ---@field timeout? integer ms for the answer
----@field every? boolean ask all servers, not only until one has an answer
+---@field every? boolean ask all servers, at the same time; not only until one has an answer
+---@field beside? fun(client: vim.lsp.Client) called when a server has just been asked, before it is waited for
 
 ---@class mcp-tools.lsp.Info
 ---@field client vim.lsp.Client
@@ -107,6 +108,36 @@ function M.settle(ctx, client, bufnr, method, ms)
   return not ok and ready.text(client, readiness) or nil
 end
 
+---@class mcp-tools.lsp.Answer
+---@field result any may be empty
+---@field client vim.lsp.Client
+---@field incomplete string?
+
+--- Asks one server as soon as it is ready, for an answer that is waited for later.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param client vim.lsp.Client
+---@param bufnr integer that it serves
+---@param method string
+---@param params mcp-tools.lsp.Params
+---@param opts mcp-tools.lsp.Opts
+---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? answer
+local function begin(ctx, client, bufnr, method, params, opts)
+  outside.tell(ctx)
+  local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
+  local given = type(params) == 'function' and params(client) or params
+  local answer = request.begin(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)
+  if opts.beside then
+    opts.beside(client)
+  end
+  return function()
+    local result, err = answer()
+    if err then
+      return nil, err
+    end
+    return { result = result, client = client, incomplete = incomplete }
+  end
+end
+
 --- Asks one server.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
@@ -114,18 +145,10 @@ end
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
----@return { result: any, client: vim.lsp.Client, incomplete: string? }? answer whose result may be empty
+---@return mcp-tools.lsp.Answer? answer
 ---@return mcp-tools.Error? err
 function M.ask_one(ctx, client, bufnr, method, params, opts)
-  opts = opts or {}
-  outside.tell(ctx)
-  local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
-  local given = type(params) == 'function' and params(client) or params
-  local result, err = request.ask(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)
-  if err then
-    return nil, err
-  end
-  return { result = result, client = client, incomplete = incomplete }
+  return begin(ctx, client, bufnr, method, params, opts or {})()
 end
 
 --- Asks servers of a buffer.
@@ -134,7 +157,7 @@ end
 ---@param method string
 ---@param params mcp-tools.lsp.Params
 ---@param opts? mcp-tools.lsp.Opts
----@return { result: any, client: vim.lsp.Client, incomplete: string? }[]? answers those that are not empty
+---@return mcp-tools.lsp.Answer[]? answers those that are not empty
 ---@return mcp-tools.Error? err
 function M.request_all(ctx, bufnr, method, params, opts)
   opts = opts or {}
@@ -142,9 +165,12 @@ function M.request_all(ctx, bufnr, method, params, opts)
   if not list then
     return nil, err
   end
-  local answers, unready, failed = {}, nil, nil
-  for _, client in ipairs(list) do
-    local answer, fault = M.ask_one(ctx, client, bufnr, method, params, opts)
+  local answers, unready, failed, asked = {}, nil, nil, {}
+  for i, client in ipairs(opts.every and list or {}) do
+    asked[i] = begin(ctx, client, bufnr, method, params, opts)
+  end
+  for i, client in ipairs(list) do
+    local answer, fault = (asked[i] or begin(ctx, client, bufnr, method, params, opts))()
     failed = failed or fault
     if answer and not is_empty(answer.result) then
       table.insert(answers, answer)

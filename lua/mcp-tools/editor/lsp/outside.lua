@@ -3,7 +3,7 @@
 --- Receives: the folders that servers work in; file events of the system.
 --- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.
 --- Does not know about: what is asked.
---- Longer than others by the search, which is made of the files that are known here.
+--- Longer than others: what is watched, what has changed and what servers were told of it are one record.
 ---
 --- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
 --- first question on; what changed since the editor started is told then.
@@ -24,8 +24,6 @@ local M = {}
 local MAX_FOLDERS = 2000
 --- A larger one is no source. Bytes.
 local MAX_FILE = 4 * 1024 * 1024
---- Files that are searched for a text, and how many at a time.
-local MAX_SEARCHED, AT_ONCE = 10000, 32
 --- Told in one message.
 local MAX_CHANGES = 5000
 --- A server takes its time to look at what it was told of, and says nothing when it has; ns.
@@ -37,7 +35,7 @@ local LEFT_OUT = { ['node_modules'] = true, ['__pycache__'] = true, ['site-packa
 local MADE, CHANGED, DELETED = 1, 2, 3
 
 ---@class mcp-tools.lsp.Watched
----@field inode integer of the root
+---@field identity string of the root
 ---@field folders table<string, uv.uv_fs_event_t>
 ---@field count integer
 ---@field files table<string, true> known ones
@@ -196,58 +194,22 @@ local function tell(changes, root)
   end
 end
 
---- Lines that hold a text, in files of the same kind as a buffer's, below the folders of its servers.
----@param ctx mcp-tools.Ctx in a coroutine
----@param bufnr integer
----@param text string
----@param max integer
----@return mcp-tools.Hit[] hits with whole paths
----@return boolean more
-function M.search(ctx, bufnr, text, max)
-  local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
-  local files, hits = {}, {}
+--- Files of the folders that servers work in, as far as they are known.
+---@return string[]
+function M.files()
+  local list = {}
   for _, of in pairs(watched) do
-    for path in pairs(of.files) do
-      if path:sub(-#extension - 1) == '.' .. extension then
-        table.insert(files, path)
-      end
-    end
+    vim.list_extend(list, vim.tbl_keys(of.files))
   end
-  for first = 1, math.min(#files, MAX_SEARCHED), AT_ONCE do
-    local last = math.min(first + AT_ONCE - 1, #files)
-    local texts = ctx:await(function(done)
-      local got, left = {}, last - first + 1
-      for i = first, last do
-        read.read(files[i], MAX_FILE, function(bytes)
-          got[i], left = bytes or '', left - 1
-          if left == 0 then
-            done(got)
-          end
-        end)
-      end
-    end)
-    for i = first, last do
-      if texts[i]:find(text, 1, true) then
-        for number, line in ipairs(vim.split(texts[i], '\n', { plain = true })) do
-          if line:find(text, 1, true) then
-            table.insert(hits, { path = files[i], line = number, text = line })
-          end
-        end
-      end
-      if #hits >= max then
-        return hits, true
-      end
-    end
-  end
-  return hits, #files > MAX_SEARCHED
+  return list
 end
 
 --- Begins to watch a root.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
----@param inode integer
-local function begin(ctx, root, inode)
-  local of = { inode = inode, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
+---@param identity string
+local function begin(ctx, root, identity)
+  local of = { identity = identity, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
   watched[root] = of
   ctx:on_cancel(function()
     if not of.ready then
@@ -269,6 +231,26 @@ local function begin(ctx, root, inode)
   tell(changes, root)
 end
 
+--- Ends the watches of a folder and of those below it. A folder that was moved says nothing of what is in it.
+---@param of mcp-tools.lsp.Watched
+---@param top string
+---@param changes table<string, integer> the files that were known there are added
+---@return table<string, integer> changes
+local function forget_below(of, top, changes)
+  forget(of, top)
+  for _, folder in ipairs(vim.tbl_keys(of.folders)) do
+    if vim.startswith(folder, top .. '/') then
+      forget(of, folder)
+    end
+  end
+  for _, file in ipairs(vim.tbl_keys(of.files)) do
+    if vim.startswith(file, top .. '/') then
+      of.files[file], changes[file] = nil, DELETED
+    end
+  end
+  return changes
+end
+
 --- What an event has named, as it is now.
 ---@param of mcp-tools.lsp.Watched
 ---@param path string
@@ -277,18 +259,24 @@ end
 local function look(of, path, pause, changes)
   local stat = uv.fs_stat(path)
   if not stat then
-    forget(of, path)
+    forget_below(of, path, changes)
     if of.files[path] then
       of.files[path], changes[path] = nil, DELETED
     end
   elseif stat.type == 'directory' then
     local name = vim.fs.basename(path)
     if name:sub(1, 1) ~= '.' and not LEFT_OUT[name] then
+      local gone = forget_below(of, path, {}) -- it may be another folder than the one that was watched
       walk(of, path, pause, function(file)
-        if not of.files[file] then
+        if gone[file] then
+          gone[file], of.files[file] = nil, true
+        elseif not of.files[file] then
           of.files[file], changes[file] = true, MADE
         end
       end)
+      for file in pairs(gone) do
+        changes[file] = DELETED
+      end
     end
   elseif stat.type == 'file' then
     changes[path] = of.files[path] and CHANGED or MADE
@@ -297,18 +285,25 @@ local function look(of, path, pause, changes)
 end
 
 --- Ends watches of folders that no server works in any more, or that are not the same as they were.
----@param roots table<string, integer> → inode
+---@param roots table<string, string> → identity
 local function prune(roots)
   for root, of in pairs(watched) do
-    if roots[root] ~= of.inode then
+    if roots[root] ~= of.identity then
       release(root, of)
     end
   end
 end
 
---- Folders that servers work in, with their inodes. What the system has to say by now is heard meanwhile.
+--- What tells a folder from another one of its path. A new one is often given the number that the old one had.
+---@param stat table
+---@return string
+local function identity_of(stat)
+  return ('%d %d %d.%d'):format(stat.dev, stat.ino, stat.birthtime.sec, stat.birthtime.nsec)
+end
+
+--- Folders that servers work in, with what tells them apart. What the system has to say by now is heard meanwhile.
 ---@param ctx mcp-tools.Ctx
----@return table<string, integer>
+---@return table<string, string>
 local function roots_of(ctx)
   local roots = {}
   for _, client in ipairs(clients.of(nil)) do
@@ -322,7 +317,7 @@ local function roots_of(ctx)
             end)
           )
         end)
-        roots[root] = stat and stat.ino or nil
+        roots[root] = stat and identity_of(stat) or nil
       end
     end
   end
@@ -369,10 +364,10 @@ function M.tell(ctx, again)
   told[ctx] = true
   local roots = roots_of(ctx)
   prune(roots)
-  for root, inode in pairs(roots) do
+  for root, identity in pairs(roots) do
     local of = watched[root]
     if not of then
-      begin(ctx, root, inode)
+      begin(ctx, root, identity)
     elseif of.ready and next(of.changed) then
       for path in pairs(catch_up(ctx, root, of)) do
         local bufnr = buffers.of_path(path)

@@ -11,6 +11,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local heard = require('mcp-tools.editor.lsp.heard')
 local request = require('mcp-tools.editor.lsp.request')
+local said = require('mcp-tools.editor.lsp.said')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -47,13 +48,24 @@ function M.state(client)
   return { state = of.ready and vim.uv.hrtime() > (of.unsettled or 0) and 'ready' or 'unsure' }
 end
 
+--- What it is at, in its own words.
+---@param readiness mcp-tools.lsp.Readiness
+---@return string?
+function M.doing(readiness)
+  local parts = {}
+  for _, each in ipairs({ 'title', 'message' }) do
+    table.insert(parts, said.some(readiness[each]))
+  end
+  return #parts > 0 and table.concat(parts, ': ') or nil
+end
+
 --- In words, for answers: `basedpyright is still indexing, 40 % (12/30 files)`.
 ---@param client vim.lsp.Client
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string
 function M.text(client, readiness)
   local percent = readiness.percentage and (', %d %%'):format(readiness.percentage) or ''
-  local about = table.concat({ readiness.title, readiness.message }, ': ')
+  local about = M.doing(readiness) or ''
   local what = ({
     starting = 'is still starting',
     indexing = 'is still indexing',

@@ -16,6 +16,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local grep = require('mcp-tools.editor.search.grep')
 local locations = require('mcp-tools.editor.lsp.locations')
+local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local open = require('mcp-tools.editor.buffer.open')
 local outside = require('mcp-tools.editor.lsp.outside')
@@ -23,6 +24,7 @@ local paths = require('mcp-tools.files.paths')
 local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
+local text_search = require('mcp-tools.editor.lsp.text_search')
 local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -117,7 +119,7 @@ local function left_out(of, plan)
   local root = paths.real_root(of.ctx.root)
   local hits, _, more = grep.find(of.ctx, of.old, root, MAX_LINES)
   if not hits then -- no program that searches
-    hits, more = outside.search(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
+    hits, more = text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
   end
   local left, name = {}, vim.pesc(of.old)
   for _, hit in ipairs(hits) do
@@ -395,9 +397,23 @@ function M.run(ctx, args)
     answer.checked = ('no: %s cannot list references'):format(of.client.name)
     return answer
   end
+  local checked = false
+  ctx:on_cancel(function() -- whoever asked is told that nothing came of it
+    if not checked then
+      checked = true
+      workspace_edit.take_back(plan, files, function(fault)
+        if fault then
+          log.error('a rename to %s was cancelled, and could not be taken back: %s', of.new, fault.message)
+        end
+      end)
+    end
+  end)
   local now = count_after(of, plan, before)
+  checked = true
   if now < before then
-    local fault = workspace_edit.take_back(ctx, plan, files)
+    local fault = ctx:await(function(done)
+      workspace_edit.take_back(plan, files, done)
+    end)
     local text = 'afterwards %s had %d references where %s had %d; %s'
     local what = fault and ('it could not be taken back: ' .. fault.message) or 'everything has been taken back'
     return nil, errors.new('tool_error', text:format(of.new, now, of.old, before, what))

@@ -5,8 +5,10 @@
 --- Does not know about: which client is to be asked, whether it is ready.
 
 local clients = require('mcp-tools.editor.lsp.clients')
+local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
+local said = require('mcp-tools.editor.lsp.said')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -20,70 +22,65 @@ local LOOK_MS = 500
 local AGAIN = { [-32801] = true, [-32802] = true }
 local TRIES = 5
 
+---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param err lsp.ResponseError
 ---@return mcp-tools.Error
-local function fault(client, method, err)
-  local message = ('%s answered %s with an error: %s'):format(client.name, method, tostring(err.message))
-  return errors.new('tool_error', message)
+local function fault(ctx, client, method, err)
+  said.refresh(ctx)
+  local message = said.text(tostring(err.message))
+  return errors.new('tool_error', ('%s answered %s with an error: %s'):format(client.name, method, message))
 end
 
----@param ctx mcp-tools.Ctx
----@param timeout integer ms
----@return integer ms what is left of the call, a little less
-local function time_left(ctx, timeout)
-  if not ctx.deadline then
-    return timeout
-  end
-  return math.max(1, math.min(timeout, (ctx.deadline - vim.uv.hrtime()) / 1e6 - 200))
-end
+---@class mcp-tools.lsp.Question
+---@field client vim.lsp.Client
+---@field method string
+---@field params table?
+---@field bufnr integer? whose changes the server has to know
+---@field timeout integer ms
 
+--- Sends a question. `cb` is called on the main loop, once, perhaps before this returns.
 ---@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param method string
----@param params table?
----@param bufnr integer?
----@param timeout integer ms
----@return lsp.ResponseError? err
----@return any result
----@return mcp-tools.Error? fault
-local function ask(ctx, client, method, params, bufnr, timeout)
-  return ctx:await(function(done)
-    local id, look, over
-    local function finish(err, result, why)
-      if over then
-        return
-      end
-      over = true
-      if look then
-        look:stop()
-      end
-      done(err, result, why)
-    end
-    id = clients.request(client, method, params, bufnr, finish)
+---@param question mcp-tools.lsp.Question
+---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
+local function send(ctx, question, cb)
+  local client, method = question.client, question.method
+  local id, look, over
+  local function finish(err, result, why)
     if over then
-      return -- by a server inside of the editor
-    elseif not id then
-      return finish(nil, nil, errors.new('tool_error', ('%s has stopped'):format(client.name)))
+      return
     end
-    local limit = vim.uv.hrtime() + time_left(ctx, timeout) * 1e6
-    look = timer.every(LOOK_MS, function()
-      if clients.is_stopped(client) then
-        finish(nil, nil, errors.new('tool_error', ('%s stopped before it answered %s'):format(client.name, method)))
-      elseif vim.uv.hrtime() > limit then
-        clients.cancel(client, id)
-        local text = '%s did not answer %s within %g s; lsp_status says what it is at'
-        finish(nil, nil, errors.new('timeout', text:format(client.name, method, timeout / 1000)))
-      end
-    end)
-    ctx:on_cancel(function()
-      if not over then
-        clients.cancel(client, id)
-        finish()
-      end
-    end)
+    over = true
+    if look then
+      look:stop()
+    end
+    cb(err, result, why)
+  end
+  id = clients.request(client, method, question.params, question.bufnr, finish)
+  if over then
+    return -- by a server inside of the editor
+  elseif not id then
+    return finish(nil, nil, errors.new('tool_error', ('%s has stopped'):format(client.name)))
+  end
+  local limit = vim.uv.hrtime() + deadline.bound(ctx, question.timeout) * 1e6
+  look = timer.every(LOOK_MS, function()
+    if clients.is_stopped(client) then
+      finish(nil, nil, errors.new('tool_error', ('%s stopped before it answered %s'):format(client.name, method)))
+    elseif vim.uv.hrtime() > limit then
+      clients.cancel(client, id)
+      local text = '%s did not answer %s within %g s; lsp_status says what it is at'
+      finish(nil, nil, errors.new('timeout', text:format(client.name, method, question.timeout / 1000)))
+    end
   end)
+  local function drop()
+    if not over then
+      clients.cancel(client, id)
+      finish()
+    end
+  end
+  ctx:on_cancel(drop)
+  ctx.call:on_end(drop) -- of a call that answered without waiting for it
 end
 
 --- Methods whose parameters have a place for a token of their progress.
@@ -94,8 +91,61 @@ local function with_token(method, params)
   return vim.tbl_extend('keep', params, { workDoneToken = heard.token() })
 end
 
---- Asks a server, again when it says that it changed its mind meanwhile.
+--- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.
 ---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param method string
+---@param params table?
+---@param bufnr? integer whose changes the server has to know
+---@param timeout? integer ms
+---@return fun(): any, mcp-tools.Error? answer waits for it, in the coroutine of a `run` tool; to be called once
+function M.begin(ctx, client, method, params, bufnr, timeout)
+  local question = {
+    client = client,
+    method = method,
+    params = with_token(method, params),
+    bufnr = bufnr,
+    timeout = timeout or M.TIMEOUT_MS,
+  }
+  local come, waiting
+  local function sent()
+    come, waiting = nil, nil
+    send(ctx, question, function(...)
+      come = vim.F.pack_len(...)
+      if waiting then
+        waiting()
+      end
+    end)
+  end
+  local function settled()
+    if not come then
+      ctx:await(function(done)
+        waiting = done
+      end)
+    end
+    return vim.F.unpack_len(come)
+  end
+  sent()
+  return function()
+    for try = 1, TRIES do
+      local err, result, why = settled()
+      if why then
+        return nil, why
+      elseif not err then
+        return result ~= vim.NIL and result or nil
+      elseif not AGAIN[err.code] or try == TRIES then
+        return nil, fault(ctx, client, method, err)
+      end
+      ctx:await(function(done)
+        vim.defer_fn(done, 50 * try)
+      end)
+      sent()
+    end
+  end
+end
+
+--- Asks a server, again when it says that it changed its mind meanwhile.
+---@param ctx mcp-tools.Ctx in a coroutine
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
@@ -104,20 +154,7 @@ end
 ---@return any result nil where the server has none
 ---@return mcp-tools.Error? err
 function M.ask(ctx, client, method, params, bufnr, timeout)
-  params = with_token(method, params)
-  for try = 1, TRIES do
-    local err, result, why = ask(ctx, client, method, params, bufnr, timeout or M.TIMEOUT_MS)
-    if why then
-      return nil, why
-    elseif not err then
-      return result ~= vim.NIL and result or nil
-    elseif not AGAIN[err.code] or try == TRIES then
-      return nil, fault(client, method, err)
-    end
-    ctx:await(function(done)
-      vim.defer_fn(done, 50 * try)
-    end)
-  end
+  return M.begin(ctx, client, method, params, bufnr, timeout)()
 end
 
 return M

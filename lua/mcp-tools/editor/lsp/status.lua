@@ -67,14 +67,13 @@ function M.of(ctx, args)
   end
   for i, client in ipairs(list) do
     local state = ready.state(client)
-    local doing = table.concat({ state.title, state.message }, ': ')
     local roots = clients.roots(client)
     all = all and state.state == 'ready'
     servers[i] = {
       id = client.id,
       name = client.name,
       state = state.state,
-      doing = doing ~= '' and doing or nil,
+      doing = ready.doing(state),
       percentage = state.percentage,
       root = roots[1] and access.name(roots[1]),
       files = vim.tbl_count(client.attached_buffers),

@@ -4,6 +4,7 @@
 --- Sends: what the condition came to.
 --- Does not know about: which servers, what for.
 
+local deadline = require('mcp-tools.util.deadline')
 local heard = require('mcp-tools.editor.lsp.heard')
 local timer = require('mcp-tools.util.timer')
 
@@ -12,7 +13,7 @@ local M = {}
 --- The condition is looked at when a server says something, and this often, since not everything is said.
 local TICK_MS = 20
 
---- Waits until `condition` returns something that is true, and returns that.
+--- Waits until `condition` returns something that is true, and returns that. It ends before the call's time does.
 ---@generic T
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
@@ -23,7 +24,7 @@ function M.until_(ctx, ms, condition)
   if value or ms <= 0 then
     return value
   end
-  local over = vim.uv.hrtime() + ms * 1e6
+  local over = vim.uv.hrtime() + deadline.bound(ctx, ms) * 1e6
   local result, fault = ctx:await(function(done)
     local ticks, unlisten
     local function finish(...)

@@ -174,16 +174,6 @@ function M.preview(plan, root)
   return table.concat(parts)
 end
 
----@param ctx mcp-tools.Ctx
----@param items mcp-tools.FileEdits[]
----@return mcp-tools.FileEdited[]? files
----@return mcp-tools.Error? err
-local function apply_all(ctx, items)
-  return ctx:await(function(done)
-    edit.apply_all(items, { ctx = ctx }, done)
-  end)
-end
-
 --- Applies a plan: all of it, or nothing. Files that the person has open are not written.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param plan mcp-tools.lsp.Plan
@@ -194,26 +184,28 @@ function M.apply(ctx, plan)
   for i, file in ipairs(plan.files) do
     items[i] = { bufnr = file.bufnr, edits = file.edits, changedtick = file.changedtick, write = file.write or nil }
   end
-  return apply_all(ctx, items)
+  return ctx:await(function(done)
+    edit.apply_all(items, { ctx = ctx }, done)
+  end)
 end
 
---- What puts the files of an applied plan back to what they were.
+--- Puts the files of an applied plan back to what they were, also when the call has ended. `cb` is called on the main
+--- loop, perhaps before this returns.
 ---@param plan mcp-tools.lsp.Plan
 ---@param files mcp-tools.FileEdited[] as `apply` gave them: what was changed since is somebody else's, and refused
----@return mcp-tools.FileEdits[]? items
----@return mcp-tools.Error? err
-function M.way_back(plan, files)
+---@param cb fun(err: mcp-tools.Error?)
+function M.take_back(plan, files, cb)
   local items = {}
   for i, file in ipairs(plan.files) do
     if not vim.api.nvim_buf_is_loaded(file.bufnr) then
-      return nil, errors.new('stale', file.path .. ' has been closed meanwhile')
+      return cb(errors.new('stale', file.path .. ' has been closed meanwhile'))
     end
     local last = vim.api.nvim_buf_line_count(file.bufnr) - 1
     local text = vim.api.nvim_buf_get_lines(file.bufnr, last, last + 1, false)[1] or ''
     items[i] = {
       bufnr = file.bufnr,
       changedtick = files[i].changedtick,
-      write = file.write or nil,
+      write = file.write,
       edits = {
         {
           start_line = 0,
@@ -225,20 +217,9 @@ function M.way_back(plan, files)
       },
     }
   end
-  return items
-end
-
---- Puts the files of an applied plan back to what they were.
----@param ctx mcp-tools.Ctx in a coroutine
----@param plan mcp-tools.lsp.Plan
----@param files mcp-tools.FileEdited[] as `apply` gave them
----@return mcp-tools.Error? err
-function M.take_back(ctx, plan, files)
-  local items, err = M.way_back(plan, files)
-  if not items then
-    return err
-  end
-  return select(2, apply_all(ctx, items))
+  edit.apply_all(items, {}, function(_, err)
+    cb(err)
+  end)
 end
 
 --- Files and places, for answers.

@@ -12,7 +12,8 @@ local M = {}
 ---@field indent integer
 ---@field group boolean? a class, or what holds tests
 
-local JS_CALL = '^(%s*)([%w_]+)[%w_.]*%s*%(%s*(["\'`])(.-)%3'
+--- The rest of a call behind its first word. In two steps: as one pattern it would try every part of a long word.
+local JS_CALL = '^[%w_.]*%s*%(%s*(["\'`])(.-)%1'
 local JS_TESTS = { it = true, test = true, specify = true, fit = true }
 local JS_GROUPS = { describe = true, suite = true, context = true, fdescribe = true }
 
@@ -34,8 +35,12 @@ end
 ---@param line string
 ---@return integer? indent, string? name, boolean? group
 local function of_js(line)
-  local indent, word, _, name = line:match(JS_CALL)
-  if indent and (JS_TESTS[word] or JS_GROUPS[word]) then
+  local indent, word, after = line:match('^(%s*)([%w_]+)()')
+  if not (JS_TESTS[word] or JS_GROUPS[word]) then
+    return nil
+  end
+  local _, name = line:match(JS_CALL, after)
+  if name then
     return #indent, name, JS_GROUPS[word] or false
   end
 end

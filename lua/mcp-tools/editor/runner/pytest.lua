@@ -118,13 +118,14 @@ function M.results(text, pause)
   local results, any = { passed = 0, failed = 0, errors = 0, skipped = 0, failures = {} }, false
   for line in text:gmatch('[^\n]+') do
     local ok, event = pcall(vim.json.decode, line, { luanil = { object = true } })
+    ok = ok and type(event) == 'table'
     if ok and event.total then
       results.total, any = event.total, true
-    elseif ok and event.id then
+    elseif ok and event.id and COUNTS[event.outcome] then
       any = true
       local count = COUNTS[event.outcome]
       results[count] = results[count] + 1
-      if event.before then -- a fixture failed after the test had passed
+      if COUNTS[event.before] then -- a fixture failed after the test had passed
         local before = COUNTS[event.before]
         results[before] = results[before] - 1
       end

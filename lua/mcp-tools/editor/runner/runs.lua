@@ -213,14 +213,14 @@ end
 ---@param cb fun()
 ---@return fun() forget
 function Run:on_end(ms, cb)
-  local limit
+  local limit, finish
   local function forget()
-    self.listeners[forget] = nil
+    self.listeners[finish] = nil
     if limit then
       limit:stop()
     end
   end
-  local function finish()
+  function finish()
     forget()
     cb()
   end
@@ -230,10 +230,7 @@ function Run:on_end(ms, cb)
   end
   limit = ms and timer.after(ms, finish)
   self.listeners[finish] = true
-  return function()
-    self.listeners[finish] = nil
-    forget()
-  end
+  return forget
 end
 
 return M

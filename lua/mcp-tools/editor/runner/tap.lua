@@ -10,6 +10,8 @@ local M = {}
 
 local MAX_FAILURES = 500
 local MAX_DETAIL = 6000
+--- Bytes of a line that are looked at: patterns take longer by the square of it.
+local MAX_LINE = 2000
 
 --- Is it TAP?
 ---@param text string
@@ -54,11 +56,24 @@ local function facts_of(lines)
   return facts
 end
 
---- Places in a text, such as `(/project/a.js:5:10)`.
----@param text string
----@return fun(): string?, string?
-local function places(text)
-  return text:gmatch('[%s("\']?f?i?l?e?:?/?/?(/[^%s()"\':][^()"\'\n]-):(%d+):%d+')
+--- The first of our places in a line, such as `(/project/a.js:5:10)`. From the numbers on backwards: a search for what
+--- a path begins with would go through the line again for each of its slashes.
+---@param line string
+---@param is_ours fun(path: string): boolean
+---@return string? path
+---@return integer? line
+local function place_in(line, is_ours)
+  local from = 1
+  for last, number, after in line:gmatch('():(%d+):%d+()') do
+    local path = line:sub(from, last - 1):match('[^()"\'\n]*$'):match('/.*$')
+    for _, each in ipairs({ path, path and path:match('^.*%s(/.*)$') }) do -- it may have blanks, or words before it
+      each = each:gsub('^//+', '/')
+      if is_ours(each) then
+        return each, tonumber(number)
+      end
+    end
+    from = after
+  end
 end
 
 ---@param facts table<string, string>
@@ -67,9 +82,10 @@ end
 ---@return integer? line
 local function place_of(facts, is_ours)
   for _, text in ipairs({ facts.stack or '', facts.at or '', facts.location or '' }) do
-    for path, line in places('\n' .. text) do
-      if is_ours(path) then
-        return path, tonumber(line)
+    for line in vim.gsplit(text, '\n', { plain = true }) do
+      local path, number = place_in(line:sub(1, MAX_LINE), is_ours)
+      if path then
+        return path, number
       end
     end
   end
@@ -91,6 +107,7 @@ local function read(text, pause)
   local points, summary, block = {}, {}, nil
   local parents = {} ---@type table<integer, string>
   for line in vim.gsplit(text, '\n', { plain = true }) do
+    line = line:sub(1, MAX_LINE)
     local indent, rest = line:match('^( *)(.*)$')
     local last = points[#points]
     if block then

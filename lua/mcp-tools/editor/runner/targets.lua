@@ -12,6 +12,14 @@ M.MAKEFILES = { 'GNUmakefile', 'makefile', 'Makefile' }
 --- More are no help.
 local MAX = 500
 
+--- What is said of a target behind `##`.
+---@param rest string
+---@return string?
+local function description_of(rest)
+  local text = rest:match('##(.*)$')
+  return text and vim.trim(text)
+end
+
 --- Targets, in the order in which they stand; without patterns, files with a path and names with variables.
 ---@param text string of a Makefile
 ---@return { name: string, description: string? }[]
@@ -23,7 +31,7 @@ function M.make(text)
       for name in names:gmatch('%S+') do
         if not seen[name] and #list < MAX then
           seen[name] = true
-          table.insert(list, { name = name, description = rest:match('##%s*(.-)%s*$') })
+          table.insert(list, { name = name, description = description_of(rest) })
         end
       end
     end

@@ -15,6 +15,7 @@ local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
+local syntax = require('mcp-tools.editor.syntax')
 
 local api = vim.api
 
@@ -39,6 +40,12 @@ local MAX_KEPT = 64
 
 ---@type table<integer, mcp-tools.SymbolFile> by buffer
 local kept = {}
+
+--- Bytes of a text whose symbols are kept.
+local MAX_KEPT_TEXT = 256 * 1024
+--- Symbols of texts that are in no buffer, by the whole text: what has changed is another one.
+---@type table<string, { filetype: string, language: string, file: mcp-tools.SymbolFile }>
+local texts, texts_count = {}, 0
 
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
@@ -128,7 +135,23 @@ end
 ---@param cb fun(file: mcp-tools.SymbolFile)
 ---@param now? boolean in one go, before this returns: for small texts
 function M.of_text(lines, filetype, cb, now)
-  by_text(lines, filetype, cb, now)
+  local text = table.concat(lines, '\n')
+  local language = syntax.language(filetype) or '' -- a parser may have come meanwhile
+  local before = texts[text]
+  if before and before.filetype == filetype and before.language == language then
+    return cb(before.file)
+  end
+  by_text(lines, filetype, function(file)
+    local whole = file.by == 'treesitter' or language == '' -- else the parser has failed, this time
+    if whole and #text <= MAX_KEPT_TEXT then
+      texts_count = texts[text] and texts_count or texts_count + 1
+      if texts_count > MAX_KEPT then
+        texts, texts_count = {}, 1
+      end
+      texts[text] = { filetype = filetype, language = language, file = file }
+    end
+    cb(file)
+  end, now)
 end
 
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.

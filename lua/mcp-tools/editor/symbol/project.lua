@@ -9,6 +9,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
+local outside = require('mcp-tools.editor.lsp.outside')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
@@ -47,34 +48,55 @@ local function is_below(place, path)
   return path == place.path or vim.startswith(path, place.path .. '/')
 end
 
---- Asks the servers that run.
+---@class mcp-tools.AskedServer
+---@field client vim.lsp.Client
+---@field answer fun(): any waits for it
+
+--- Asks the servers that run, as soon as they know what the disk has.
 ---@param ctx mcp-tools.Ctx
 ---@param word string
----@param found table<string, true> resolved path
----@return table<string, true> filetypes that a server has answered for
+---@return mcp-tools.AskedServer[]
 ---@return string? incomplete
-local function by_servers(ctx, word, found)
-  local filetypes, incomplete = {}, nil
-  local wanted = word:lower()
-  for _, client in ipairs(clients.of(nil, METHOD)) do
+local function ask_servers(ctx, word)
+  local asked, incomplete = {}, nil
+  local list = clients.of(nil, METHOD)
+  if #list > 0 then
+    outside.tell(ctx)
+  end
+  for _, client in ipairs(list) do
     local bufnr = next(client.attached_buffers)
     if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
       incomplete = lsp.settle(ctx, client, bufnr, METHOD) or incomplete
-      local result = request.ask(ctx, client, METHOD, { query = word }, bufnr)
-      for _, item in ipairs(type(result) == 'table' and result or {}) do
-        local uri = item.location and item.location.uri
-        if uri and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
-          found[paths.resolve(vim.uri_to_fname(uri))] = true
-        end
+      table.insert(asked, { client = client, answer = request.begin(ctx, client, METHOD, { query = word }, bufnr) })
+    end
+  end
+  return asked, incomplete
+end
+
+--- What they say.
+---@param asked mcp-tools.AskedServer[]
+---@param word string
+---@return table<string, true> found resolved paths
+---@return table<string, true> filetypes that a server has answered for
+local function named_by(asked, word)
+  local found, filetypes, wanted = {}, {}, word:lower()
+  for _, each in ipairs(asked) do
+    local result = each.answer()
+    for _, item in ipairs(type(result) == 'table' and result or {}) do
+      local uri = type(item.location) == 'table' and item.location.uri
+      if uri and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+        found[paths.resolve(vim.uri_to_fname(uri))] = true
       end
-      if result then
-        for each in pairs(client.attached_buffers) do
-          filetypes[vim.bo[each].filetype] = true
+    end
+    if result then
+      for bufnr in pairs(each.client.attached_buffers) do
+        if vim.api.nvim_buf_is_valid(bufnr) then
+          filetypes[vim.bo[bufnr].filetype] = true
         end
       end
     end
   end
-  return filetypes, incomplete
+  return found, filetypes
 end
 
 ---@param path string
@@ -120,12 +142,18 @@ local function of_path(ctx, path, serverless)
   }
 end
 
+---@param name string
+---@return string
+local function word_of(name)
+  return name:match('[%w_$\128-\255]+') or name
+end
+
 --- What stands in something is in the same file.
 ---@param text string
 ---@param path mcp-tools.NamePath
 local function holds_all(text, path)
   for i = 1, #path.parts - 1 do
-    if not text:find(path.parts[i].name, 1, true) then
+    if not text:find(word_of(path.parts[i].name), 1, true) then
       return false
     end
   end
@@ -140,9 +168,8 @@ end
 ---@return mcp-tools.ProjectSymbols?
 ---@return mcp-tools.Error? err
 function M.find(ctx, path, place, opts)
-  local word = path.parts[#path.parts].name:match('[%w_$\128-\255]+') or path.parts[#path.parts].name
-  local named, texts = {}, {}
-  local filetypes, incomplete = by_servers(ctx, word, named)
+  local word = word_of(path.parts[#path.parts].name)
+  local asked, incomplete = ask_servers(ctx, word)
   local text, err = search.find(
     ctx,
     { query = word, ignore_case = opts.substring, word = not opts.substring },
@@ -151,10 +178,19 @@ function M.find(ctx, path, place, opts)
   if not text then
     return nil, err
   end
+  local named, filetypes = named_by(asked, word)
+  local holding, texts = {}, {}
+  for _, file in ipairs(text.files) do
+    if holds_all(file.text, path) then
+      table.insert(holding, file)
+    else
+      named[file.path] = nil
+    end
+  end
   -- Servers look for the beginnings of words, each in its way.
   local all = opts.substring or next(named) == nil
-  for _, file in ipairs(text.files) do
-    if (all or not filetypes[filetype_of(file.path)]) and holds_all(file.text, path) then
+  for _, file in ipairs(holding) do
+    if all or not filetypes[filetype_of(file.path)] then
       texts[file.path] = file
     end
   end
@@ -166,7 +202,7 @@ function M.find(ctx, path, place, opts)
   end
   table.sort(list)
   local few = vim.tbl_count(texts) <= MAX_LOADED
-  for _, file in ipairs(text.files) do
+  for _, file in ipairs(holding) do
     if texts[file.path] and not named[file.path] then
       table.insert(list, file.path)
     end

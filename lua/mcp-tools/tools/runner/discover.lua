@@ -6,7 +6,9 @@ local errors = require('mcp-tools.errors')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')
+local redact = require('mcp-tools.files.redact')
 local scripts = require('mcp-tools.editor.runner.scripts')
+local turns = require('mcp-tools.util.turns')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- More tests come as counts per file.
@@ -23,7 +25,11 @@ local function runners(root)
   if why then
     table.insert(list, { id = 'pytest', from = why })
   end
-  return vim.list_extend(list, scripts.runners(root))
+  for _, each in ipairs(scripts.runners(root)) do
+    each.command = each.command and redact.line(each.command) -- it may set what it needs
+    table.insert(list, each)
+  end
+  return list
 end
 
 return {
@@ -49,6 +55,7 @@ return {
         return ctx(nil, errors.new('not_found', ('path: there is no file or folder %s'):format(path)))
       end
     end
+    redact.refresh(turns.of(ctx))
     local files, list, total = discover.files(ctx, path), {}, 0
     for i = args.offset + 1, math.min(#files, args.offset + args.limit) do
       local tests, withheld = discover.tests(ctx, files[i])

@@ -1,6 +1,7 @@
 --- What a run of tests has come to so far.
 
 local answer = require('mcp-tools.editor.runner.answer')
+local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local runs = require('mcp-tools.editor.runner.runs')
 
@@ -26,8 +27,9 @@ return {
       local what = args.run_id and 'run_id: there is no run ' .. args.run_id or 'no tests have been run yet'
       return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
     end
+    local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0
     ctx:await(function(done)
-      ctx:on_cancel(run:on_end(args.wait_ms, done))
+      ctx:on_cancel(run:on_end(ms, done))
     end)
     return answer.of(run, args)
   end,

@@ -41,7 +41,6 @@ before_each(function()
 end)
 after_each(project.close)
 
--- First, as long as no root of before is watched: the next one may have its inode.
 describe('a call that is cancelled', function()
   it('while it looks at the project leaves files of others no secret from servers', function()
     for i = 1, 1500 do
@@ -114,6 +113,74 @@ describe('diagnostics', function()
       return call:ended()
     end)
     t.eq('not_found', call.outcome.error.code)
+  end)
+end)
+
+describe('files that others change', function()
+  local CHANGED, DELETED, MADE = 2, 3, 1
+
+  --- What a server has been told of a file since a moment.
+  local function told(s, name, since)
+    local uri, kinds = vim.uri_from_fname(project.root .. '/' .. name), {}
+    for i = since + 1, #s.told do
+      local changes = s.told[i].method == 'workspace/didChangeWatchedFiles' and s.told[i].params.changes or {}
+      for _, change in ipairs(changes) do
+        if change.uri == uri then
+          table.insert(kinds, change.type)
+        end
+      end
+    end
+    return kinds
+  end
+
+  --- Asks until a server has been told that of a file.
+  local function await(s, name, kind, since)
+    t.wait(function()
+      t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+      return vim.list_contains(told(s, name, since), kind)
+    end, 8000, ('%s was told of %s'):format(kind, name))
+  end
+
+  local function watching()
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+    return s
+  end
+
+  it('in a folder that is moved are told of where they were and where they are', function()
+    project.write('one/inner/a.txt', 'text\n')
+    local s = watching()
+    local since = #s.told
+    assert(vim.uv.fs_rename(project.root .. '/one', project.root .. '/two'))
+    await(s, 'one/inner/a.txt', DELETED, since)
+    await(s, 'two/inner/a.txt', MADE, since)
+    since = #s.told
+    project.write('two/inner/a.txt', 'other\n')
+    await(s, 'two/inner/a.txt', CHANGED, since)
+    t.eq({}, told(s, 'one/inner/a.txt', since))
+  end)
+
+  it('in a folder that was deleted and made anew between two questions are told of', function()
+    project.write('one/a.txt', 'text\n')
+    local s = watching()
+    vim.fn.delete(project.root .. '/one', 'rf')
+    project.write('one/b.txt', 'text\n')
+    await(s, 'one/b.txt', MADE, 0)
+    project.write('one/c.txt', 'text\n')
+    await(s, 'one/c.txt', MADE, 0)
+  end)
+
+  it('in a project that was deleted and made anew are told of', function()
+    local s = watching()
+    for _ = 1, 3 do -- the new folder often has the number of the old one
+      vim.fn.delete(project.root, 'rf')
+      project.write('text.txt', 'one\n')
+      t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+      local since = #s.told
+      project.write('later.txt', 'text\n')
+      await(s, 'later.txt', MADE, since)
+    end
   end)
 end)
 

@@ -68,6 +68,22 @@ describe('a server at work', function()
     t.eq({ 'ready', true }, { status.servers[1].state, status.ready })
   end)
 
+  it('is waited for no longer than the call has time', function()
+    local s = server({ referencesProvider = true }, { ['textDocument/references'] = {} })
+    project.call('lsp_status')
+    s:publish(bufnr, 0, {})
+    s:progress('begin', { title = 'Indexing' })
+    local result, err
+    require('mcp-tools').call('lsp_references', { path = path, line = 1, col = 1 }, { timeout = 1500 }, function(...)
+      result, err = ...
+    end)
+    t.wait(function()
+      return result or err
+    end, 8000)
+    t.eq('busy', err.code)
+    t.matches('still indexing', err.message)
+  end)
+
   it('is not waited for when its progress is that of our own question', function()
     local s
     s = server({ hoverProvider = true }, {
@@ -224,6 +240,27 @@ describe('a rename', function()
     t.eq(nil, result)
     t.matches('new had 1 references where one had 2; everything has been taken back', err.message)
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
+  it('that is cancelled while it is checked is taken back', function()
+    local uri, asked = vim.uri_from_fname(path), 0
+    renamer({ 0, 1 }, {
+      ['textDocument/references'] = function()
+        asked = asked + 1
+        local list = { { uri = uri, range = range(0, 0, 3) }, { uri = uri, range = range(1, 0, 3) } }
+        return asked == 1 and list or double.SILENT
+      end,
+    })
+    local call = project.start('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    t.wait(function()
+      return asked == 2
+    end, 8000)
+    t.eq({ 'new', 'new' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    require('mcp-tools.core').get().executor:cancel(call.id, 'test')
+    t.eq('cancelled', call.outcome.error.code)
+    t.wait(function()
+      return vim.deep_equal({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    end)
   end)
 
   it('is not taken back over what the person has written meanwhile', function()

@@ -146,6 +146,38 @@ describe('dap_run_to', function()
     t.eq('not_found', err.code)
   end)
 
+  it('leaves no breakpoint when it is cancelled', function()
+    local gate = dap.root .. '/gate'
+    local waiting = dap.write(
+      'waiting.py',
+      'import os, sys, time\nbegun = 1\nwhile not os.path.exists(sys.argv[1]):\n    time.sleep(0.02)\nprint("done")\n'
+    )
+    dap.ok('dap_set_breakpoint', { filename = waiting, line = 2 })
+    dap.run(waiting, { args = { gate } })
+    local sent = {}
+    dap.dap().listeners.before.setBreakpoints.spec = function(_, _, _, arguments)
+      table.insert(
+        sent,
+        vim.tbl_map(function(point)
+          return point.line
+        end, arguments.breakpoints)
+      )
+    end
+    local call = dap.start('dap_run_to', { filename = waiting, line = 5 })
+    t.wait(function()
+      return #sent == 1 and dap.ok('dap_status').status == 'running'
+    end, 10000, 'the program going on')
+    t.eq({ 5, 2 }, sent[1])
+    call.handle:cancel()
+    t.wait(function()
+      return #sent == 2
+    end, 10000, 'the breakpoints of before')
+    t.eq({ 2 }, sent[2])
+    dap.dap().listeners.before.setBreakpoints.spec = nil
+    dap.write('gate', '')
+    t.eq('ended', dap.ok('dap_wait_until_paused', { timeout_ms = 10000 }).status)
+  end)
+
   it('says what is wrong', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 12 })
     dap.run(path)

@@ -18,6 +18,20 @@ local WAITING = table.concat({
   '',
 }, '\n')
 
+describe('a launch', function()
+  it('that is cancelled at once starts nothing', function()
+    local path = dap.write('waiting.py', WAITING)
+    local args = { type = 'python', request = 'launch', name = 'test', program = path, args = { dap.root .. '/gate' } }
+    local call = dap.start('dap_run', args)
+    call.handle:cancel()
+    t.ok(call.ended)
+    vim.wait(300, function()
+      return next(dap.dap().sessions()) ~= nil
+    end, 10)
+    t.eq({}, vim.tbl_keys(dap.dap().sessions()))
+  end)
+end)
+
 describe('a program that runs', function()
   it('is no error when the wait runs out, is paused, and is told at once when it has stopped already', function()
     local path = dap.write('waiting.py', WAITING)

@@ -1,0 +1,84 @@
+-- Symbols of the project, by a server that is told and asked what a test says.
+
+local double = require('lsp_double')
+local project = require('lsp_project')
+local t = require('helpers')
+
+local path, s
+
+local function range(line)
+  return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 4 } }
+end
+
+local function named(file)
+  return {
+    name = 'post',
+    kind = 6,
+    location = { uri = vim.uri_from_fname(project.root .. '/' .. file), range = range(1) },
+  }
+end
+
+--- The text that it answers.
+local function find(args)
+  local call = project.start('symbol_find', args)
+  t.wait(function()
+    return call:ended()
+  end, 8000)
+  t.eq(nil, call.outcome.error)
+  return call.outcome.payload.text
+end
+
+before_each(function()
+  project.open('python')
+  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
+  require('mcp-tools.config').setup({ tools = { 'lsp', 'symbol' } })
+  path = project.write('ledger.txt', 'Ledger\npost\n')
+  project.write('journal.txt', 'Journal\npost\n')
+  local bufnr = vim.fn.bufadd(path)
+  vim.fn.bufload(bufnr)
+  vim.bo[bufnr].buflisted = true
+  s = double.start(bufnr, project.root, { workspaceSymbolProvider = true, documentSymbolProvider = true }, {
+    ['workspace/symbol'] = { named('journal.txt'), named('ledger.txt') },
+    ['textDocument/documentSymbol'] = {
+      {
+        name = 'Ledger',
+        kind = 5,
+        range = { start = { line = 0, character = 0 }, ['end'] = { line = 1, character = 4 } },
+        selectionRange = range(0),
+        children = { { name = 'post', kind = 6, range = range(1), selectionRange = range(1) } },
+      },
+    },
+  })
+  s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+end)
+after_each(project.close)
+
+describe('symbols of the project', function()
+  it('are not looked for in a file that lacks what they stand in', function()
+    local read = {}
+    local hook = vim.api.nvim_create_autocmd('BufReadPost', {
+      callback = function(args)
+        table.insert(read, vim.fs.basename(args.match))
+      end,
+    })
+    local text = find({ symbol = 'Ledger/post', body = true })
+    vim.api.nvim_del_autocmd(hook)
+    t.matches('^1 symbols %(by double%)\nledger%.txt\n  Ledger/post', text)
+    t.eq({}, read)
+  end)
+
+  it('are asked for when the server has been told of files that others made', function()
+    find({ symbol = 'Ledger/post' })
+    local heard
+    s.answers['workspace/symbol'] = function()
+      heard = s:heard('workspace/didChangeWatchedFiles')
+      return { named('ledger.txt') }
+    end
+    project.write('later.txt', 'Ledger\npost\n')
+    t.wait(function()
+      find({ symbol = 'Ledger/post' })
+      return heard ~= nil
+    end, 8000, 'word of the file')
+    t.matches('later%.txt$', heard.changes[1].uri)
+  end)
+end)

@@ -14,6 +14,7 @@ local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
+local turns = require('mcp-tools.util.turns')
 
 local api = vim.api
 
@@ -92,12 +93,16 @@ local function by_text(source, filetype, cb, now)
   local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
   from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
     if tree then
-      return cb({ tree = nodes.prune(tree), by = 'treesitter', name = lang })
+      return turns.run(function(pause)
+        cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
+      end, now)
     elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
       return cb({ tree = {}, by = 'lines', why = why })
     end
     from_lines.ask(lines_of(source), function(found)
-      cb({ tree = nodes.prune(found), by = 'lines', why = why })
+      turns.run(function(pause)
+        cb({ tree = nodes.prune(found, pause), by = 'lines', why = why })
+      end, now)
     end, now)
   end, now)
 end
@@ -143,7 +148,9 @@ function M.of_buffer(bufnr, cb, fresh, try)
   end
   local stop = from_server.ask(bufnr, fresh == true, function(tree, server, why)
     if tree and (#tree > 0 or #lines_of(bufnr) < 2) then
-      return finish({ tree = nodes.prune(tree), by = 'server', name = server })
+      return turns.run(function(pause)
+        finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
+      end)
     elseif not api.nvim_buf_is_loaded(bufnr) then
       return finish()
     end

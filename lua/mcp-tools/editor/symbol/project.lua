@@ -54,7 +54,7 @@ end
 ---@return string? incomplete
 local function by_servers(ctx, word, found)
   local filetypes, incomplete = {}, nil
-  local wanted = word:lower()
+  local wanted, seen, pause = word:lower(), {}, turns.of(ctx)
   for _, client in ipairs(clients.of(nil, METHOD)) do
     local bufnr = next(client.attached_buffers)
     if bufnr and vim.api.nvim_buf_is_loaded(bufnr) then
@@ -62,9 +62,11 @@ local function by_servers(ctx, word, found)
       local result = request.ask(ctx, client, METHOD, { query = word }, bufnr)
       for _, item in ipairs(type(result) == 'table' and result or {}) do
         local uri = item.location and item.location.uri
-        if uri and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+        if uri and not seen[uri] and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+          seen[uri] = true
           found[paths.resolve(vim.uri_to_fname(uri))] = true
         end
+        pause()
       end
       if result then
         for each in pairs(client.attached_buffers) do

@@ -154,13 +154,16 @@ function M.find(ctx, path, place, opts)
   end
   -- Servers look for the beginnings of words, each in its way.
   local all = opts.substring or next(named) == nil
+  local pause, serverless = turns.of(ctx), {}
   for _, file in ipairs(text.files) do
+    pause()
     if (all or not filetypes[filetype_of(file.path)]) and holds_all(file.text, path) then
       texts[file.path] = file
     end
   end
   local judge, list = search_files.judge(ctx, place), {}
   for each in pairs(named) do
+    pause()
     if is_below(place, each) and judge(each) then
       table.insert(list, each)
     end
@@ -173,7 +176,6 @@ function M.find(ctx, path, place, opts)
     end
   end
   local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
-  local pause, serverless = turns.of(ctx), {}
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits

@@ -181,8 +181,9 @@ function M.find(ctx, picked)
   end
   local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
   made.incomplete = info and info.incomplete
-  local readable = {}
+  local readable, pause = {}, turns.of(ctx)
   for path, list in pairs(found) do
+    pause()
     local ok, why = target.may_read(ctx, path)
     local file =
       { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = not ok and why or nil }
@@ -200,7 +201,6 @@ function M.find(ctx, picked)
     local part = texts.of(ctx, vim.list_slice(readable, first, first + texts.AT_ONCE - 1))
     read = vim.tbl_extend('force', read, part)
   end
-  local pause = turns.of(ctx)
   for _, file in ipairs(made.files) do
     fill(ctx, file, found[file.path], not file.why and read[file.path] or nil)
     pause()

@@ -29,14 +29,22 @@ function M.prepare(project, functions)
     vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels -- an undo block of its own
   end
   local list = {}
-  for i = 1, 5000 do
+  for i = 1, 100000 do
     list[i] = { bufnr = bufnr, lnum = i, text = 'entry ' .. i }
   end
   vim.fn.setqflist(list)
-  for i = 1, 200 do
-    vim.api.nvim_echo({ { 'message ' .. i } }, true, {})
+  for i = 1, 500 do
+    vim.api.nvim_echo({ { ('message %d%s'):format(i, (' word'):rep(1600)) } }, true, {})
   end
-  vim.fn.setreg('a', ('a line\n'):rep(20000))
+  vim.fn.setreg('a', ('a line of a register\n'):rep(2 ^ 20))
+  for i = 1, 2000 do
+    vim.bo[vim.fn.bufadd(('%s.%d'):format(project.lua, i))].buflisted = true
+  end
+  local findings = {}
+  for i = 1, 20000 do
+    findings[i] = { lnum = i, col = 0, severity = i % 4 + 1, code = 'c' .. i, message = 'Finding ' .. i }
+  end
+  vim.diagnostic.set(vim.api.nvim_create_namespace('bench'), bufnr, findings)
   vim.api.nvim_win_set_cursor(0, { 2500, 0 })
 end
 

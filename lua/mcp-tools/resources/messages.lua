@@ -20,6 +20,6 @@ return {
     return (cut and '…\n' or '') .. text
   end,
   watch = function(changed)
-    return watch.poll(POLL_MS, messages.history, changed)
+    return watch.poll(POLL_MS, messages.newest, changed)
   end,
 }

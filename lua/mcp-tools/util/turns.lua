@@ -28,7 +28,11 @@ end
 
 --- Runs work that calls its pause between pieces; for callbacks, where no coroutine is.
 ---@param work fun(pause: fun())
-function M.run(work)
+---@param now? boolean in one go, before this returns
+function M.run(work, now)
+  if now then
+    return work(function() end)
+  end
   local begun = uv.hrtime()
   local go_on
   go_on = coroutine.wrap(function()

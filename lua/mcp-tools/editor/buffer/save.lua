@@ -59,7 +59,7 @@ local function unwritable(bufnr)
   local there = vim.iconv(text, 'utf-8', encoding)
   if type(there) ~= 'string' or vim.iconv(there, encoding, 'utf-8') ~= text then
     local fault = '%s is not written: its encoding (%s) cannot hold all of this text'
-    return errors.new('tool_error', fault:format(label(bufnr), encoding))
+    return errors.new('tool_error', fault:format(buffers.shown(bufnr), encoding))
   end
 end
 

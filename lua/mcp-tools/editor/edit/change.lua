@@ -125,6 +125,25 @@ local function hunks_of(done, parts)
   return hunks
 end
 
+--- The lines between which all changes are, with one around them; not all of a long text is compared.
+---@param before string[]
+---@param now string[]
+---@return integer? row from 0; nil: nothing has changed
+---@return integer? end_row
+local function span_of(before, now)
+  local most, first, last = math.min(#before, #now), 0, 0
+  while first < most and before[first + 1] == now[first + 1] do
+    first = first + 1
+  end
+  if first == #before and first == #now then
+    return nil
+  end
+  while last < most - first and before[#before - last] == now[#now - last] do
+    last = last + 1
+  end
+  return math.max(first - 1, 0), math.min(#before - last, #before - 1)
+end
+
 --- Puts a buffer back. What the person sees is as before; of the undo tree a branch is left.
 ---@param done mcp-tools.EditDone
 function M.take_back(done)
@@ -221,7 +240,10 @@ end
 ---@return mcp-tools.EditHunk[]
 function M.record(bufnr, before, ctx)
   local done = { bufnr = bufnr, before = before, seq = 0, modified = true, hunks = {} }
-  done.hunks = hunks_of(done, { { row = 0, col = 0, end_row = #before - 1, end_col = 0, lines = {} } })
+  local row, end_row = span_of(before, api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  if row then
+    done.hunks = hunks_of(done, { { row = row, col = 0, end_row = end_row, end_col = 0, lines = {} } })
+  end
   M.tell(done, ctx)
   return done.hunks
 end

@@ -31,6 +31,8 @@ local MAX_SESSIONS = 64
 local MAX_WAITED = 50
 --- Rows of what is still there; the new ones are what matters.
 local MAX_REMAINING = 50
+--- Somebody types on while there is much to look at: looked at again so many times.
+local TRIES = 3
 
 ---@class mcp-tools.lsp.Session
 ---@field seen table<string, mcp-tools.lsp.Finding[]> path → what was told last
@@ -64,11 +66,12 @@ local function name_of(bufnr)
 end
 
 --- What was there before the call looked at the disk.
+---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.lsp.Finding[]?
-local function before_call(args)
+local function before_call(ctx, args)
   local found = buffers.find(args, { current = true })
-  return found and found.bufnr and findings.of(found.bufnr, {}) or nil
+  return found and found.bufnr and (findings.of(found.bufnr, {}, turns.of(ctx))) or nil
 end
 
 -- List ---------------------------------------------------------------------------------------------------------
@@ -78,6 +81,15 @@ end
 ---@return table
 local function project(ctx, args)
   local pause = turns.of(ctx)
+  -- First: a server that speaks between pauses is not in the list.
+  local unsure = { unknown = {}, stale = {} }
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
+    local list = listed and access.buffer(bufnr, ctx.root) and unsure[fresh.state(bufnr)]
+    if list and #list < 20 then
+      table.insert(list, access.shown(name_of(bufnr), ctx.root))
+    end
+  end
   local files, withheld = findings.everywhere(ctx, args, pause)
   local answer = { checked = 'open files', total = 0, files = {}, withheld = withheld }
   local all, left, skip = {}, args.limit, args.offset
@@ -96,14 +108,6 @@ local function project(ctx, args)
   end
   if args.offset > 0 and args.offset >= #all then
     answer.why = BEYOND:format(args.offset, #all)
-  end
-  local unsure = { unknown = {}, stale = {} }
-  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-    local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
-    local list = listed and access.buffer(bufnr, ctx.root) and unsure[fresh.state(bufnr)]
-    if list and #list < 20 then
-      table.insert(list, access.shown(name_of(bufnr), ctx.root))
-    end
   end
   answer.unknown = #unsure.unknown > 0 and unsure.unknown or nil
   answer.stale = #unsure.stale > 0 and unsure.stale or nil
@@ -153,10 +157,21 @@ function M.list(ctx, args)
     return nil, err
   end
   local ok, why = freshen(ctx, target.bufnr, args.wait_ms)
-  redact.refresh(turns.of(ctx))
-  local list = findings.of(target.bufnr, args)
-  local state
-  state, why = checked(target.bufnr, ok, why)
+  local pause = turns.of(ctx)
+  redact.refresh(pause)
+  local list, steady, state, reason
+  for _ = 1, TRIES do
+    -- First, as what comes between pauses is not in the list.
+    state, reason = checked(target.bufnr, ok, why)
+    list, steady = findings.of(target.bufnr, args, pause)
+    if steady then
+      break
+    end
+    ok = false -- the servers have answered for another text
+  end
+  if not steady then
+    return nil, errors.new('busy', ('%s changes while it is looked at; try again'):format(target.shown))
+  end
   if not args.severity and not args.min_severity and not args.source then
     session_of(ctx).seen[name_of(target.bufnr)] = list
   end
@@ -166,12 +181,12 @@ function M.list(ctx, args)
       return each.item
     end, part)
   elseif args.offset > 0 and args.offset >= #list then
-    why = BEYOND:format(args.offset, #list) .. (why and '; ' .. why or '')
+    reason = BEYOND:format(args.offset, #list) .. (reason and '; ' .. reason or '')
   end
   return {
     path = target.shown,
     checked = state,
-    why = why,
+    why = reason,
     total = #list,
     counts = findings.counts(list),
     diagnostics = findings.rows(part),
@@ -188,7 +203,7 @@ end
 function M.wait(ctx, args)
   heard.ensure()
   local begun = vim.uv.hrtime()
-  local session, before = session_of(ctx), before_call(args)
+  local session, before = session_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
   if not target then
     return nil, err
@@ -206,10 +221,14 @@ function M.wait(ctx, args)
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
   redact.refresh(turns.of(ctx))
-  local now = findings.of(bufnr, { min_severity = args.min_severity })
+  local all, steady = findings.of(bufnr, {}, turns.of(ctx))
+  if not steady then
+    ok, why = false, 'the text changed while it was looked at'
+  end
+  local now = findings.at_least(all, args.min_severity)
   local new, fixed = findings.difference(before, now)
   if ok then
-    session.seen[name_of(bufnr)] = findings.of(bufnr, {})
+    session.seen[name_of(bufnr)] = all
   end
   local old, is_new = {}, {}
   for _, each in ipairs(new) do

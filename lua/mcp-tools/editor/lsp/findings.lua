@@ -19,6 +19,8 @@ local NUMBERS = { error = 1, warn = 2, warning = 2, info = 3, hint = 4 }
 M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
 --- Of one message, in characters.
 local MAX_MESSAGE = 500
+--- Findings between two looks at the clock.
+local STEP = 100
 
 ---@class mcp-tools.lsp.Finding
 ---@field key string the same wherever it moves
@@ -72,17 +74,32 @@ local function finding(diagnostic)
   }
 end
 
+---@param all vim.Diagnostic[]
+local function sort(all)
+  local function before(a, b)
+    return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
+  end
+  for i = 2, #all do
+    if before(all[i], all[i - 1]) then
+      return table.sort(all, before)
+    end
+  end
+end
+
 --- What is found in a buffer right now, by line.
 ---@param bufnr integer
 ---@param filter mcp-tools.lsp.FindingFilter
----@return mcp-tools.lsp.Finding[]
-function M.of(bufnr, filter)
+---@param pause fun() called between pieces of work, when there are many
+---@return mcp-tools.lsp.Finding[] as they were when this was called
+---@return boolean steady false: the text has changed meanwhile
+function M.of(bufnr, filter, pause)
+  if not vim.api.nvim_buf_is_valid(bufnr) then
+    return {}, false
+  end
   local list, seen = {}, {}
-  local all = vim.diagnostic.get(bufnr)
-  table.sort(all, function(a, b)
-    return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
-  end)
-  for _, diagnostic in ipairs(all) do
+  local all, tick = vim.diagnostic.get(bufnr), vim.api.nvim_buf_get_changedtick(bufnr)
+  sort(all)
+  for i, diagnostic in ipairs(all) do
     if wanted(diagnostic, filter) then
       local each = finding(diagnostic)
       local id = each.key .. each.row
@@ -91,8 +108,21 @@ function M.of(bufnr, filter)
         table.insert(list, each)
       end
     end
+    if i % STEP == 0 then
+      pause()
+    end
   end
-  return list
+  return list, vim.api.nvim_buf_is_valid(bufnr) and vim.api.nvim_buf_get_changedtick(bufnr) == tick
+end
+
+--- Those of a list that are no milder.
+---@param list mcp-tools.lsp.Finding[]
+---@param min_severity string?
+---@return mcp-tools.lsp.Finding[]
+function M.at_least(list, min_severity)
+  return vim.tbl_filter(function(each)
+    return not min_severity or each.severity <= NUMBERS[min_severity:lower()]
+  end, list)
 end
 
 ---@param list mcp-tools.lsp.Finding[]
@@ -162,7 +192,7 @@ function M.everywhere(ctx, filter, pause)
       if err then
         table.insert(withheld, { path = path, count = count, why = why })
       else
-        local list = M.of(bufnr, filter)
+        local list = M.of(bufnr, filter, pause)
         if #list > 0 then
           table.insert(files, { bufnr = bufnr, path = path, list = list })
         end

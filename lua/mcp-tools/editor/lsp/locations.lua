@@ -144,6 +144,7 @@ end
 ---@return { path: string, why: string }[]? withheld
 function M.find(ctx, items, without_text)
   local wanted, files, allowed, withheld = {}, {}, {}, {}
+  local pause = turns.of(ctx)
   for _, item in ipairs(items) do
     local file = files[item.uri]
     if file == nil then
@@ -162,8 +163,9 @@ function M.find(ctx, items, without_text)
       wanted[file][item.range.start.line] = true
       wanted[file][item.range['end'].line] = true
     end
+    pause()
   end
-  local lines, pause = M.lines(ctx, wanted), turns.of(ctx)
+  local lines = M.lines(ctx, wanted)
   if not without_text then
     redact.refresh(pause)
   end

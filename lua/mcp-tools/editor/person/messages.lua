@@ -10,11 +10,23 @@ local M = {}
 
 --- The end of a longer history is given.
 local MAX_BYTES = 64 * 1024
+--- Messages that are asked for at first, and at most.
+local FIRST, MOST = 10, 100000
 
---- The history, without showing anything: output that is caught never stops at a "more" prompt.
+--- As many of the last ones as are needed: thousands of long ones take long to be put together. Nothing is shown:
+--- output that is caught never stops at a "more" prompt.
+---@param pause? fun() called between pieces of work
 ---@return string
-function M.history()
-  return vim.api.nvim_exec2('messages', { output = true }).output
+function M.newest(pause)
+  local count, text, before = FIRST
+  repeat
+    text, before = vim.api.nvim_exec2(('%dmessages'):format(count), { output = true }).output, text
+    count = 2 * count
+    if pause then
+      pause()
+    end
+  until #text > MAX_BYTES or text == before or count > MOST
+  return text
 end
 
 --- The end of the history, as it may be given.
@@ -22,7 +34,7 @@ end
 ---@return string text
 ---@return boolean cut the beginning is left out
 function M.text(pause)
-  local text = M.history()
+  local text = M.newest(pause)
   local cut = #text > MAX_BYTES
   if cut then
     text = text:sub(-MAX_BYTES):gsub('^[^\n]*\n', '', 1)

@@ -6,6 +6,7 @@
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local syntax = require('mcp-tools.editor.syntax')
+local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -143,7 +144,9 @@ function M.ask(lines, cb, now)
     first = last + 1
     return first <= #lines
   end, function()
-    cb(nodes.nest(list))
+    turns.run(function(pause)
+      cb(nodes.nest(list, pause))
+    end, now)
   end, now)
 end
 

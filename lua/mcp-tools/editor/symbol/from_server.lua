@@ -7,6 +7,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local timer = require('mcp-tools.util.timer')
+local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -55,14 +56,16 @@ end
 
 ---@param items table[]
 ---@param encoding mcp-tools.lsp.Encoding
+---@param pause fun()
 ---@return mcp-tools.SymbolNode[]
-local function tree_of(items, encoding)
+local function tree_of(items, encoding, pause)
   local list, flat = {}, true
   for _, item in ipairs(items) do
     table.insert(list, node_of(item, encoding))
     flat = flat and item.location ~= nil
+    pause()
   end
-  return flat and nodes.nest(list) or list
+  return flat and nodes.nest(list, pause) or list
 end
 
 --- Waits until the servers that are about to be there have started.
@@ -142,7 +145,9 @@ function M.ask(bufnr, fresh, cb, within)
         return finish(nil, client.name, ('%s: %s'):format(client.name, tostring(err.message)))
       end
       answered[client.id] = true
-      finish(tree_of(type(result) == 'table' and result or {}, client.offset_encoding), client.name)
+      turns.run(function(pause)
+        finish(tree_of(type(result) == 'table' and result or {}, client.offset_encoding, pause), client.name)
+      end)
     end)
     if not id then
       finish(nil, client.name, client.name .. ' has stopped')

@@ -9,6 +9,7 @@
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local syntax = require('mcp-tools.editor.syntax')
+local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -248,7 +249,9 @@ function M.ask(source, filetype, cb, now)
         end)
         spread(list, last)
       end
-      cb(nodes.nest(list), lang)
+      turns.run(function(pause)
+        cb(nodes.nest(list, pause), lang)
+      end, now)
     end, now)
   end, now)
 end

@@ -16,6 +16,7 @@ local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
 local syntax = require('mcp-tools.editor.syntax')
+local turns = require('mcp-tools.util.turns')
 
 local api = vim.api
 
@@ -118,13 +119,17 @@ local function by_text(source, filetype, cb, now)
   local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
   from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
     if tree then
-      return cb({ tree = nodes.prune(tree), by = 'treesitter', name = lang })
+      return turns.run(function(pause)
+        cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
+      end, now)
     elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
       return cb({ tree = {}, by = 'lines', why = why })
     end
     local lines, cut = some_lines(source)
     from_lines.ask(lines, function(found)
-      cb({ tree = nodes.prune(found), by = 'lines', why = why, first = cut and #lines or nil })
+      turns.run(function(pause)
+        cb({ tree = nodes.prune(found, pause), by = 'lines', why = why, first = cut and #lines or nil })
+      end, now)
     end, now)
   end, now)
 end
@@ -190,7 +195,9 @@ function M.of_buffer(bufnr, cb, opts, try)
     if not api.nvim_buf_is_loaded(bufnr) then
       return finish()
     elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then
-      return finish({ tree = nodes.prune(tree), by = 'server', name = server })
+      return turns.run(function(pause)
+        finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
+      end)
     end
     by_text(bufnr, vim.bo[bufnr].filetype, function(found)
       if tree and #found.tree == 0 then

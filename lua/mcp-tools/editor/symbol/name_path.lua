@@ -66,7 +66,7 @@ local function has_name(node, part, substring)
   if substring then
     return node.name:lower():find(part.name:lower(), 1, true) ~= nil
   end
-  return node.name == part.name or plain(node.name) == part.name
+  return node.name == part.name or node.name:find(part.name, 1, true) ~= nil and plain(node.name) == part.name
 end
 
 --- Which of its name is it, where it stands?

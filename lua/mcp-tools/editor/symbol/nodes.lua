@@ -47,6 +47,9 @@ M.KINDS = {
   'type_parameter',
 }
 
+--- Symbols between two looks at the clock.
+local STEP = 100
+
 ---@param list string[]
 ---@return table<string, true>
 local function set(list)
@@ -85,13 +88,48 @@ local function before(a, b)
   return false
 end
 
+--- Sorts as the text is; most lists are in order already, and `table.sort` cannot pause.
+---@param list mcp-tools.SymbolNode[]
+---@param pause fun()
+---@return mcp-tools.SymbolNode[]
+local function in_order(list, pause)
+  local sorted = true
+  for i = 2, #list do
+    sorted = sorted and not before(list[i], list[i - 1])
+  end
+  local width = sorted and #list or 1
+  while width < #list do
+    local merged = {}
+    for first = 1, #list, 2 * width do
+      local a, b = first, math.min(first + width, #list + 1)
+      local a_end, b_end = b, math.min(first + 2 * width, #list + 1)
+      for at = first, b_end - 1 do
+        if b >= b_end or a < a_end and not before(list[b], list[a]) then
+          merged[at], a = list[a], a + 1
+        else
+          merged[at], b = list[b], b + 1
+        end
+        if at % STEP == 0 then
+          pause()
+        end
+      end
+    end
+    list, width = merged, 2 * width
+  end
+  return list
+end
+
+local function no_pause() end
+
 --- Leaves out parameters, locals and what has no name; tells methods from functions.
 ---@param list mcp-tools.SymbolNode[]
+---@param pause? fun() called between pieces of work
 ---@param parent? mcp-tools.SymbolNode
 ---@return mcp-tools.SymbolNode[]
-function M.prune(list, parent)
+function M.prune(list, pause, parent)
   local out = {}
-  table.sort(list, before) -- some servers sort by name
+  pause = pause or no_pause
+  list = in_order(list, pause) -- some servers sort by name
   for _, node in ipairs(list) do
     local inner = parent and CODE[parent.kind]
     if node.kind ~= 'type_parameter' and not is_made_up(node.name) and not (inner and not KEPT_IN_CODE[node.kind]) then
@@ -99,9 +137,10 @@ function M.prune(list, parent)
       if node.kind == 'function' and parent and TYPES[parent.kind] then
         node.kind = 'method'
       end
-      node.children = M.prune(node.children, node)
+      node.children = M.prune(node.children, pause, node)
       table.insert(out, node)
     end
+    pause()
   end
   return out
 end
@@ -115,9 +154,11 @@ end
 
 --- A tree of what is in a list, by what stands in what.
 ---@param list mcp-tools.SymbolNode[] without children
+---@param pause? fun() called between pieces of work
 ---@return mcp-tools.SymbolNode[]
-function M.nest(list)
-  table.sort(list, before)
+function M.nest(list, pause)
+  pause = pause or no_pause
+  list = in_order(list, pause)
   local top, open = {}, {}
   for _, node in ipairs(list) do
     while #open > 0 and not holds(open[#open], node) do
@@ -125,6 +166,7 @@ function M.nest(list)
     end
     table.insert(#open > 0 and open[#open].children or top, node)
     table.insert(open, node)
+    pause()
   end
   return top
 end

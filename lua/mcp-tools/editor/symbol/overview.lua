@@ -23,22 +23,30 @@ local M = {}
 ---@field count integer
 ---@field rows fun(opts: { depth: integer?, small: boolean?, signatures: boolean? }): string[]
 
+local KINDS = {
+  full = {},
+  plain = { small = false },
+  top = { depth = 1, small = false, signatures = false },
+}
+
 ---@param each mcp-tools.SymbolSource
+---@param pause fun() called between pieces of work
 ---@return mcp-tools.Overview
-local function overview_of(each)
-  local count, filetype = 0, vim.bo[each.bufnr].filetype
+local function overview_of(each, pause)
+  local bufnr, count = each.bufnr, 0
+  local filetype, tick = vim.bo[bufnr].filetype, vim.api.nvim_buf_get_changedtick(bufnr)
   nodes.each(each.file.tree, function()
     count = count + 1
   end)
   local made = {}
   -- As the text is now: what was loaded for this goes before the answer is put together.
-  for key, opts in pairs({
-    full = {},
-    plain = { small = false },
-    top = { depth = 1, small = false, signatures = false },
-  }) do
-    opts.filetype = filetype
-    made[key] = outline.rows(each.file.tree, source.lines_of(each.bufnr), opts)
+  for key, opts in pairs(KINDS) do
+    opts = vim.tbl_extend('error', opts, { filetype = filetype })
+    made[key] = outline.rows(each.file.tree, source.lines_of(bufnr), opts)
+    pause()
+    if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
+      return { shown = each.shown, why = 'it changes while it is looked at', count = 0, rows = {} }
+    end
   end
   return {
     shown = each.shown,
@@ -58,7 +66,7 @@ local function of_path(ctx, path, serverless)
     local why = err and err.message or 'it cannot be read'
     return { shown = access.shown(path, ctx.root), why = why, count = 0, rows = {} }
   end
-  local made = overview_of(each)
+  local made = overview_of(each, turns.of(ctx))
   source.drop(each)
   return made
 end
@@ -143,7 +151,10 @@ function M.of_one(ctx, args)
   if not each then
     return nil, err
   end
-  local one = overview_of(each)
+  local one = overview_of(each, turns.of(ctx))
+  if one.why then
+    return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
+  end
   local head = ('%s, %d lines'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr))
   local function rung(kind, without)
     return {

@@ -74,19 +74,23 @@ local function ask_servers(ctx, word)
 end
 
 --- What they say.
+---@param ctx mcp-tools.Ctx
 ---@param asked mcp-tools.AskedServer[]
 ---@param word string
 ---@return table<string, true> found resolved paths
 ---@return table<string, true> filetypes that a server has answered for
-local function named_by(asked, word)
+local function named_by(ctx, asked, word)
   local found, filetypes, wanted = {}, {}, word:lower()
+  local seen, pause = {}, turns.of(ctx)
   for _, each in ipairs(asked) do
     local result = each.answer()
     for _, item in ipairs(type(result) == 'table' and result or {}) do
       local uri = type(item.location) == 'table' and item.location.uri
-      if uri and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+      if uri and not seen[uri] and uri:find('^file:') and item.name:lower():find(wanted, 1, true) then
+        seen[uri] = true
         found[paths.resolve(vim.uri_to_fname(uri))] = true
       end
+      pause()
     end
     if result then
       for bufnr in pairs(each.client.attached_buffers) do
@@ -178,9 +182,10 @@ function M.find(ctx, path, place, opts)
   if not text then
     return nil, err
   end
-  local named, filetypes = named_by(asked, word)
-  local holding, texts = {}, {}
+  local named, filetypes = named_by(ctx, asked, word)
+  local holding, texts, pause, serverless = {}, {}, turns.of(ctx), {}
   for _, file in ipairs(text.files) do
+    pause()
     if holds_all(file.text, path) then
       table.insert(holding, file)
     else
@@ -196,6 +201,7 @@ function M.find(ctx, path, place, opts)
   end
   local judge, list = search_files.judge(ctx, place), {}
   for each in pairs(named) do
+    pause()
     if is_below(place, each) and judge(each) then
       table.insert(list, each)
     end
@@ -208,7 +214,6 @@ function M.find(ctx, path, place, opts)
     end
   end
   local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
-  local pause, serverless = turns.of(ctx), {}
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits

@@ -181,8 +181,9 @@ function M.find(ctx, picked)
   end
   local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
   made.incomplete = info and info.incomplete
-  local readable = {}
+  local readable, pause = {}, turns.of(ctx)
   for path, list in pairs(found) do
+    pause()
     local refused, why = target.path_refusal(ctx, path)
     local file = { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = why }
     table.insert(made.files, file)
@@ -199,7 +200,6 @@ function M.find(ctx, picked)
     local part = texts.of(ctx, vim.list_slice(readable, first, first + texts.AT_ONCE - 1))
     read = vim.tbl_extend('force', read, part)
   end
-  local pause = turns.of(ctx)
   for _, file in ipairs(made.files) do
     fill(ctx, file, found[file.path], not file.why and read[file.path] or nil)
     pause()

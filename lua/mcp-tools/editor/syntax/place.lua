@@ -27,6 +27,12 @@ local MAX_REPEATED = 1
 --- Captures that are counted; beyond it there are "more".
 local MAX_COUNTED = 100000
 
+---@param bufnr integer
+---@param tick integer
+local function changed(bufnr, tick)
+  return not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick
+end
+
 --- The file that arguments name, with its tree.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
@@ -123,30 +129,39 @@ function M.outline(ctx, args)
   if not file then
     return nil, err
   end
-  local filetype = vim.bo[file.bufnr].filetype
+  local filetype, tick = vim.bo[file.bufnr].filetype, api.nvim_buf_get_changedtick(file.bufnr)
   local tree, _, why = ctx:await(function(done)
     from_syntax.ask(file.bufnr, filetype, done)
   end)
   if not tree or not api.nvim_buf_is_loaded(file.bufnr) then
     return nil, errors.new('not_found', ('%s: %s; symbol_overview works without one'):format(file.shown, why or 'gone'))
   end
-  tree = nodes.prune(tree)
+  local pause = turns.of(ctx)
+  tree = nodes.prune(tree, pause)
   local function rung(opts, without)
     opts.filetype = filetype
     return {
       without = without,
       text = function()
+        pause()
+        if changed(file.bufnr, tick) then
+          return ''
+        end
         local rows = outline.rows(tree, source.lines_of(file.bufnr), opts)
         local head = ('%s, %d lines'):format(file.shown, api.nvim_buf_line_count(file.bufnr))
         return head .. '\n' .. (#rows > 0 and table.concat(rows, '\n') or 'no symbols')
       end,
     }
   end
-  return ladder.fit({
+  local text = ladder.fit({
     rung({}),
     rung({ small = false }, 'variables and fields'),
     rung({ small = false, depth = 1, signatures = false }, 'more than the top level'),
   }, 'find single ones with symbol_find')
+  if changed(file.bufnr, tick) then
+    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+  end
+  return text
 end
 
 --- What a query captures.
@@ -200,7 +215,7 @@ function M.query(ctx, args)
   end)
   if not fine then
     return nil, errors.new('tool_error', ('query: it failed: %s'):format(tostring(thrown)))
-  elseif not api.nvim_buf_is_loaded(file.bufnr) or api.nvim_buf_get_changedtick(file.bufnr) ~= tick then
+  elseif changed(file.bufnr, tick) then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
   end
   local head = ('%s: %d%s captures'):format(file.shown, count, count >= MAX_COUNTED and ' or more' or '')

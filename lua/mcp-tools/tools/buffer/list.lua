@@ -23,12 +23,13 @@ return {
   execute = function(ctx, args)
     local current = buffers.current()
     local list, total, lossy = {}, 0, false
-    for _, info in ipairs(vim.fn.getbufinfo()) do
-      local options = vim.bo[info.bufnr]
+    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+      local options = vim.bo[bufnr]
       local wanted = (options.buflisted or args.include_unlisted) and (options.modified or not args.modified_only)
       if wanted then
         total = total + 1
         if total > args.offset and #list < args.limit then
+          local info = vim.fn.getbufinfo(bufnr)[1]
           local path, repaired = utf8.repair(access.shown(info.name, ctx.root))
           lossy = lossy or repaired
           table.insert(list, {

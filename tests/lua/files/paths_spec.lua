@@ -94,10 +94,18 @@ describe('paths without number', function()
     for i = 1, 300000 do
       many[i] = ('/p/%d'):format(i)
     end
+    require('mcp-tools').register({
+      name = 'many',
+      description = 'takes anything',
+      execute = function(ctx)
+        ctx('')
+      end,
+      annotations = { read_only = true },
+    })
     for label, case in pairs({
-      strings = { 'buffer_list', { paths = many } },
-      nested = { 'buffer_list', { edits = { { files = many } } } },
-      uris = { 'buffer_list', { uris = vim.list_slice(many, 1, 100000) } },
+      strings = { 'many', { paths = many } },
+      nested = { 'many', { edits = { { files = many } } } },
+      uris = { 'many', { uris = vim.list_slice(many, 1, 100000) } },
     }) do
       t.matches('more than 128, too many to judge', (call(case[1], case[2])))
       local begun = os.clock()
@@ -105,7 +113,7 @@ describe('paths without number', function()
       local ms = (os.clock() - begun) * 1e3
       t.ok(ms < 500, ('%s took %d ms'):format(label, ms))
     end
-    t.eq('', (call('buffer_list', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
+    t.eq('', (call('many', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
   end)
 end)
 

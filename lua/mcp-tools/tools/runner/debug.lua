@@ -70,7 +70,10 @@ return {
   needs_approval = 'it runs a test, and with it code of the project, under the debugger',
   preview = function(args)
     local what, err = plan_of(args, project.root())
-    return what and 'under the debugger ' .. command.preview(what.command) or 'nothing will be run: ' .. err.message
+    if not what then
+      return nil, err
+    end
+    return 'under the debugger ' .. command.preview(what.command)
   end,
   run = function(ctx, args)
     local what, err = plan_of(args, ctx.root)

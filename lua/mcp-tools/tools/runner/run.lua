@@ -77,7 +77,10 @@ return {
     return not args.cancel and 'it runs tests, and with them code of the project' or false
   end,
   preview = function(args)
-    return args.cancel and 'ends ' .. args.cancel or plan.preview(args, project.root())
+    if args.cancel then
+      return 'ends ' .. args.cancel
+    end
+    return plan.preview(args, project.root())
   end,
   run = function(ctx, args)
     if args.cancel then

@@ -116,7 +116,10 @@ return {
     return args.action == 'start' and 'it runs a command that goes on until it is stopped' or false
   end,
   preview = function(args)
-    return args.action == 'start' and command.preview_of(args, project.root()) or args.action
+    if args.action == 'start' then
+      return command.preview_of(args, project.root())
+    end
+    return args.action
   end,
   run = function(ctx, args)
     local owner, job = ctx.session or 'without a session, by ' .. ctx.host, nil

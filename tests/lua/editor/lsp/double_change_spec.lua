@@ -136,7 +136,7 @@ describe('files that others change', function()
   --- Asks until a server has been told that of a file.
   local function await(s, name, kind, since)
     t.wait(function()
-      t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+      t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
       return vim.list_contains(told(s, name, since), kind)
     end, 8000, ('%s was told of %s'):format(kind, name))
   end
@@ -144,7 +144,7 @@ describe('files that others change', function()
   local function watching()
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+    t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
     return s
   end
 
@@ -176,7 +176,7 @@ describe('files that others change', function()
     for _ = 1, 3 do -- the new folder often has the number of the old one
       vim.fn.delete(project.root, 'rf')
       project.write('text.txt', 'one\n')
-      t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+      t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
       local since = #s.told
       project.write('later.txt', 'text\n')
       await(s, 'later.txt', MADE, since)

@@ -74,7 +74,7 @@ describe('a server at work', function()
     s:publish(bufnr, 0, {})
     s:progress('begin', { title = 'Indexing' })
     local result, err
-    require('mcp-tools').call('lsp_references', { path = path, line = 1, col = 1 }, { timeout = 1500 }, function(...)
+    require('mcp-tools').call('lsp_references', { path = path, line = 1, column = 1 }, { timeout = 1500 }, function(...)
       result, err = ...
     end)
     t.wait(function()
@@ -251,7 +251,7 @@ describe('a rename', function()
         return asked == 1 and list or double.SILENT
       end,
     })
-    local call = project.start('lsp_rename', { path = path, line = 1, col = 1, new_name = 'new' })
+    local call = project.start('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
     t.wait(function()
       return asked == 2
     end, 8000)

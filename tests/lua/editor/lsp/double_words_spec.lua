@@ -37,11 +37,11 @@ describe('hover', function()
     local s = server({ hoverProvider = true })
     for _, contents in ipairs({ vim.NIL, {}, { kind = 'markdown', value = vim.NIL }, { { language = 'lua' } } }) do
       s.answers['textDocument/hover'] = { contents = contents }
-      local result, err = project.call('lsp_hover', { path = path, line = 1, col = 1 })
+      local result, err = project.call('lsp_hover', { path = path, line = 1, column = 1 })
       t.eq('not_found', not result and err.code or result.hover:match('^```') and 'not_found')
     end
     s.answers['textDocument/hover'] = vim.empty_dict()
-    t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, col = 1 })).code)
+    t.eq('not_found', select(2, project.call('lsp_hover', { path = path, line = 1, column = 1 })).code)
   end)
 
   it('and the definition are asked for at the same time', function()
@@ -58,7 +58,7 @@ describe('hover', function()
         }
       end,
     })
-    local result = t.ok(project.call('lsp_hover', { path = path, line = 1, col = 1 }))
+    local result = t.ok(project.call('lsp_hover', { path = path, line = 1, column = 1 }))
     t.eq({ 'text', 'text.txt:1' }, { result.hover, result.defined })
     t.eq('textDocument/definition', asked)
   end)
@@ -85,7 +85,7 @@ describe('secrets in what a server says', function()
         { position = { line = 0, character = 0 }, label = { { value = '= "' }, { value = TOKEN .. '"' } } },
       },
     })
-    without_token('lsp_signature', { line = 1, col = 1 })
+    without_token('lsp_signature', { line = 1, column = 1 })
     if vim.fn.has('nvim-0.10') == 1 then
       without_token('lsp_inlay_hints')
     end
@@ -117,8 +117,8 @@ describe('secrets in what a server says', function()
       },
       ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
     })
-    without_token('lsp_code_actions', { line = 1, col = 1 })
-    without_token('lsp_hover', { line = 1, col = 1 })
+    without_token('lsp_code_actions', { line = 1, column = 1 })
+    without_token('lsp_hover', { line = 1, column = 1 })
     s:progress('begin', { title = 'Indexing', message = TOKEN })
     without_token('lsp_status')
   end)

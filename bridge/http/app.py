@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import RawHeaders
 
 from .. import jsonrpc
 from .endpoints import Front
@@ -18,6 +20,7 @@ from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
+from .guards.types import TypesGuard
 from .legacy_sse import MESSAGES_PATH
 from .listener import head_is_complete, note_token_shown, request_is_done
 from .parts import Parts
@@ -28,6 +31,15 @@ HEALTH_PATH = "/health"
 """Answered without the token; a little."""
 
 logger = logging.getLogger(__name__)
+
+
+class Head(NamedTuple):
+    """All of a request that guards look at, and the token of the moment."""
+
+    method: str
+    target: str
+    headers: RawHeaders
+    token: str
 
 
 class App:
@@ -50,6 +62,9 @@ class App:
             MESSAGES_PATH: {"POST": front.messages},
             HEALTH_PATH: {"GET": front.health},
         }
+        types = TypesGuard()
+        self._by_handler: dict[Handler, Guard] = {front.post: types}
+        self._token = parts.token
         self.body_limit = settings.limits.request_body
 
     async def start(self) -> None:
@@ -64,11 +79,17 @@ class App:
         """Answers one request, whatever happens."""
         connection = head_is_complete(request)
         try:
+            # Most requests have the head of the one before them; what was said of that is true of them.
+            head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
+            if connection is not None and connection.admitted == head:
+                return await self._routes[request.path][request.method](request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused
             if request.path != HEALTH_PATH:
                 note_token_shown(connection)
+                if connection is not None and self._is_plain(request):
+                    connection.admitted = head
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
             return await self._routes[request.path][request.method](request)
@@ -94,7 +115,13 @@ class App:
         for guard in self._open if path == HEALTH_PATH else self._private:
             if refused := guard.refuse(request):
                 return refused
-        return None
+        own = self._by_handler.get(methods[request.method])
+        return None if own is None else own.refuse(request)
+
+    def _is_plain(self, request: web.Request) -> bool:
+        """Whether nothing but its head decided: a larger body may come from a client that was asked for it."""
+        length = request.content_length
+        return length is not None and length <= self.body_limit and hdrs.EXPECT not in request.headers
 
 
 async def _continue(request: web.Request) -> None:

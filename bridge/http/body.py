@@ -1,4 +1,4 @@
-"""What a request carries: its types, as its head declares them, and its body, within size and time.
+"""The body of a request, within size and time.
 
 Receives: requests; whether their client was asked for something. Sends: bodies, or refusals.
 Does not know about: sessions, what the body says.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -76,49 +75,3 @@ class Bodies:
         if session is not None:
             session.lose_answer(limit)
         return too_large(limit)
-
-
-def wrong_content_type(request: web.Request) -> web.Response | None:
-    """415, unless the body is declared as JSON, as it is: what is packed may be a thousand times as large."""
-    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        response = refusal(415, "Content-Encoding is not supported; send the body as it is")
-        response.force_close()
-        return response
-    if request.content_type.lower() == "application/json":
-        return None
-    return refusal(415, "Content-Type must be application/json")
-
-
-def not_acceptable(request: web.Request, *wanted: str) -> web.Response | None:
-    """406, unless the client accepts each of the wanted types."""
-    if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), wanted):
-        return None
-    return refusal(406, f"Accept must include {' and '.join(wanted)}")
-
-
-@lru_cache(maxsize=64)
-def _accepts(header: str, wanted: tuple[str, ...]) -> bool:
-    accepted = _accepted(header)
-    for media_type in wanted:
-        ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
-        # The most specific range decides.
-        if not next((accepted[range_] for range_ in ranges if range_ in accepted), False):
-            return False
-    return True
-
-
-def _accepted(header: str) -> dict[str, bool]:
-    ranges: dict[str, bool] = {}
-    for part in header.split(","):
-        media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        if media_type:
-            ranges[media_type] = not any(_is_zero_quality(parameter) for parameter in parameters)
-    return ranges
-
-
-def _is_zero_quality(parameter: str) -> bool:
-    name, _, value = parameter.partition("=")
-    try:
-        return name.strip() == "q" and float(value) == 0
-    except ValueError:
-        return False

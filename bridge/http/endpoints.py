@@ -18,7 +18,7 @@ from ..sessions.ids import SessionIds
 from ..sessions.outbox import EventIds
 from ..sessions.registry import Sessions
 from ..sessions.tombstones import Tombstones
-from .body import Bodies, not_acceptable, wrong_content_type
+from .body import Bodies
 from .guards import refusal
 from .guards.token import TokenGuard
 from .legacy_sse import SESSION_QUERY, Sse
@@ -91,9 +91,6 @@ class Front:
 
     async def post(self, http: web.Request) -> web.StreamResponse:
         """`POST /mcp`: both eras, chosen by the version that the request names."""
-        refused = wrong_content_type(http) or not_acceptable(http, "application/json", "text/event-stream")
-        if refused is not None:
-            return refused
         data = await self.bodies.read(http)
         if not isinstance(data, bytes):
             return data

@@ -12,9 +12,10 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
-from .body import Bodies, not_acceptable, wrong_content_type
+from .body import Bodies
 from .events import attach, serve
 from .guards import refusal
+from .guards.types import not_acceptable, wrong_content_type
 from .listener import is_connected
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import check_batch, fault_response, full

@@ -1,0 +1,63 @@
+"""Types, as the head of a request declares them: what its body is, and what its client takes for an answer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from aiohttp import web
+
+from . import refusal
+
+
+class TypesGuard:
+    """Refuses a POST whose body is no JSON, or whose client does not take what it may be answered with."""
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """415 for the body's type, 406 for the answer's."""
+        return wrong_content_type(request) or not_acceptable(request, "application/json", "text/event-stream")
+
+
+def wrong_content_type(request: web.Request) -> web.Response | None:
+    """415, unless the body is declared as JSON, as it is: what is packed may be a thousand times as large."""
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        response = refusal(415, "Content-Encoding is not supported; send the body as it is")
+        response.force_close()
+        return response
+    if request.content_type.lower() == "application/json":
+        return None
+    return refusal(415, "Content-Type must be application/json")
+
+
+def not_acceptable(request: web.Request, *wanted: str) -> web.Response | None:
+    """406, unless the client accepts each of the wanted types."""
+    if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), wanted):
+        return None
+    return refusal(406, f"Accept must include {' and '.join(wanted)}")
+
+
+@lru_cache(maxsize=64)
+def _accepts(header: str, wanted: tuple[str, ...]) -> bool:
+    accepted = _accepted(header)
+    for media_type in wanted:
+        ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
+        # The most specific range decides.
+        if not next((accepted[range_] for range_ in ranges if range_ in accepted), False):
+            return False
+    return True
+
+
+def _accepted(header: str) -> dict[str, bool]:
+    ranges: dict[str, bool] = {}
+    for part in header.split(","):
+        media_type, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if media_type:
+            ranges[media_type] = not any(_is_zero_quality(parameter) for parameter in parameters)
+    return ranges
+
+
+def _is_zero_quality(parameter: str) -> bool:
+    name, _, value = parameter.partition("=")
+    try:
+        return name.strip() == "q" and float(value) == 0
+    except ValueError:
+        return False

@@ -119,7 +119,7 @@ class App:
         return None if own is None else own.refuse(request)
 
     def _is_plain(self, request: web.Request) -> bool:
-        """Whether nothing but its head decided: a larger body may come from a client that was asked for it."""
+        """Whether its head alone decided: a larger body may come from a client that was asked for it."""
         length = request.content_length
         return length is not None and length <= self.body_limit and hdrs.EXPECT not in request.headers
 

@@ -1,4 +1,4 @@
-"""Types, as the head of a request declares them: what its body is, and what its client takes for an answer."""
+"""Types, as the head of a request declares them: of its body, and of what its client takes for an answer."""
 
 from __future__ import annotations
 

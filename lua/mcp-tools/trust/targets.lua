@@ -231,17 +231,19 @@ local function add_all(places, kind, list)
   end
 end
 
---- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One without
---- a folder may be any name; it counts when the file would be sensitive.
+--- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One that may
+--- be any name counts when there is such a file, or when it would be sensitive.
 ---@param key any
 ---@return 'uri'?
 local function kind_of_key(key)
-  if type(key) ~= 'string' or key:find('^[%a_][%w_-]*$') and #key <= MAX_KEY and not paths.sensitive(key) then
+  if type(key) ~= 'string' then
     return nil
-  elseif key:find('[/\\]') or key:find('^[~.]') or key:find('^%a[%w+.-]*:') or #key > MAX_KEY then
+  elseif key:find('^/[^/]+/') or key:find('^~[^/]*/') or key:find('%.%./') or key:lower():find('^file:') then
     return 'uri'
+  elseif key:find('/', 1, true) and key:find('[^/.]') and #key <= paths.MAX_PATH and uv.fs_lstat(key) then
+    return 'uri' -- a folder on the way may be a link
   end
-  local path = paths.resolve(key)
+  local path = #key <= paths.MAX_PATH and paths.sensitive(key) and paths.resolve(key)
   return path and paths.sensitive(path) and 'uri' or nil
 end
 

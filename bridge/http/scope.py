@@ -24,7 +24,7 @@ _HEADERS = "x-mcp-"
 _MEANT = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Names that ask for less, without case and punctuation: such a name in another spelling is not overlooked."""
+"""Names that ask for less, without case and punctuation: in another spelling they are not overlooked."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})

@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local regex = require('mcp-tools.editor.search.regex')
+local substring = require('mcp-tools.util.substring')
 
 local M = {}
 
@@ -32,6 +33,7 @@ local MAX_WORK = 1000000
 ---@field query mcp-tools.search.Query
 ---@field compiled mcp-tools.search.Compiled? nil: found as it stands
 ---@field folded string?
+---@field find? fun(text: string, from: integer): integer?, integer?
 ---@field passed integer lines that the regular expression was not tried on
 local Matcher = {}
 Matcher.__index = Matcher
@@ -62,6 +64,7 @@ function M.new(query)
     made.compiled = compiled
   else
     made.folded = query.ignore_case and query.query:lower() or query.query
+    made.find = substring.finder(made.folded)
   end
   return made
 end
@@ -78,7 +81,7 @@ function Matcher:plain(text, found, pause)
   local tail = #needle:match('[^\n]*$')
   local at, count = 1, 0
   while true do
-    local first, last = haystack:find(needle, at, true)
+    local first, last = self.find(haystack, at)
     if not first then
       return
     end

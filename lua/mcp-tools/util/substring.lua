@@ -39,6 +39,9 @@ function M.finder(needle)
   end
   return function(text, from)
     local done = 0
+    if #text - from + 1 < size then
+      return nil
+    end
     for i = from, #text do
       local b = byte(text, i)
       while done > 0 and byte(needle, done + 1) ~= b do

@@ -6,6 +6,8 @@ Does not know about: tools, groups, what is on; names are the editor's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from aiohttp import web
 
 from .. import jsonrpc
@@ -17,6 +19,12 @@ TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools
 
 MAX_NAMES_CHARS = 1024
 """All names together: they are kept in the session's id, which is a header."""
+
+_HEADERS = "x-mcp-"
+_MEANT = frozenset(
+    {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
+)
+"""Names that ask for less, without case and punctuation: in another spelling they are not overlooked."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
@@ -33,13 +41,20 @@ def read_scope(http: web.Request) -> Scope | None:
     Names of the URL and of both headers count together.
 
     Raises:
-        ScopeError: a value is malformed.
+        ScopeError: a value is malformed, or a name is one of these in another spelling.
     """
     headers = http.headers
     asks = "?" in http.raw_path
-    if not asks and not any(name in headers for name in (TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER)):
+    named = [name for name in headers if name[: len(_HEADERS)].lower() == _HEADERS]
+    if not asks and not named:
         return None
     query = http.query
+    _refuse_misspelled(query, (TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY), "")
+    _refuse_misspelled(
+        (name.lower() for name in named),
+        tuple(name.lower() for name in (TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER)),
+        _HEADERS,
+    )
     lists = [(TOOLS_QUERY, text) for text in query.getall(TOOLS_QUERY, ())]
     lists += [(name, text) for name in (TOOLSETS_HEADER, TOOLS_HEADER) for text in headers.getall(name, ())]
     flags = [(READ_ONLY_QUERY, text or "true") for text in query.getall(READ_ONLY_QUERY, ())]
@@ -52,6 +67,13 @@ def read_scope(http: web.Request) -> Scope | None:
 def refuse_scope(failure: ScopeError, request: jsonrpc.RequestId | None = None) -> web.Response:
     """The answer to a malformed one; it names the `request` that it answers."""
     return refusal(400, str(failure), request)
+
+
+def _refuse_misspelled(given: Iterable[str], known: tuple[str, ...], prefix: str) -> None:
+    for name in given:
+        meant = "".join(filter(str.isalnum, name.removeprefix(prefix))).lower()
+        if name not in known and meant in _MEANT:
+            raise ScopeError(f"{name!a} is not known; it is spelled as one of {', '.join(known)}")
 
 
 def _names(lists: list[tuple[str, str]]) -> tuple[str, ...] | None:

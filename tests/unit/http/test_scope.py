@@ -64,7 +64,7 @@ SCOPES = [
     ("?tools=all", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
     ("?tools=nothing", {}, []),
     ("/?tools=dap", {}, ["dap_status"]),
-    ("?other=1", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?other=1", {"X_MCP_Other": "1"}, ["dap_status", "lsp_hover", "lsp_rename"]),
     ("", {"X_MCP_Toolsets": "lsp"}, ["lsp_hover", "lsp_rename"]),
     ("", {"x_mcp_tools": "lsp_hover,dap_status"}, ["dap_status", "lsp_hover"]),
     ("", {"X_MCP_Toolsets": "dap", "X_MCP_Tools": "lsp_rename"}, ["dap_status", "lsp_rename"]),
@@ -106,6 +106,15 @@ async def test_each_request_of_the_stateless_era_has_its_own(
 
 
 MALFORMED = [
+    ("?Tools=lsp", {}, "'Tools' is not known"),
+    ("?tool=lsp", {}, "'tool' is not known"),
+    ("?tools%5B%5D=lsp", {}, "'tools[]' is not known"),
+    ("?READONLY", {}, "'READONLY' is not known"),
+    ("?tools=lsp&read-only", {}, "'read-only' is not known"),
+    ("?Catalogue=search", {}, "'Catalogue' is not known"),
+    ("", {"X_MCP_Read_Only": "true"}, "'x-mcp-read-only' is not known"),
+    ("", {"X_MCP_Tool": "lsp"}, "'x-mcp-tool' is not known"),
+    ("", {"X_MCP_Exclude_Tools": "lsp_rename"}, "'x-mcp-exclude-tools' is not known"),
     ("?tools=", {}, "tools must be names"),
     ("?tools", {}, "tools must be names"),
     ("?tools=lsp,,dap", {}, "tools must be names"),

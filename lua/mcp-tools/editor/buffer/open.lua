@@ -21,6 +21,29 @@ local M = {}
 --- Bytes. Neovim reads a file in one go, and the person waits meanwhile.
 M.MAX_BYTES = 32 * 1024 * 1024
 
+-- Neovim's plugins for packed files: a program unpacks them, to any size, while the editor waits.
+local UNPACKING = { 'gzip', 'tar', 'zip' }
+
+--- Would a program be run to show it?
+---@param path string
+---@return boolean
+local function is_packed(path)
+  local names = { path, vim.fs.basename(path), vim.fn.fnamemodify(path, ':.') }
+  local case = vim.o.fileignorecase and '\\c' or '\\C'
+  for _, group in ipairs(UNPACKING) do
+    local there, found = pcall(api.nvim_get_autocmds, { group = group, event = { 'BufReadCmd', 'BufReadPost' } })
+    for _, each in ipairs(there and found or {}) do
+      local regex = vim.regex(case .. vim.fn.glob2regpat(each.pattern))
+      for _, name in ipairs(names) do
+        if regex:match_str(name) then
+          return true
+        end
+      end
+    end
+  end
+  return false
+end
+
 --- Why a file cannot be loaded.
 ---@param path string
 ---@param problem string? libuv's "CODE: text"
@@ -46,7 +69,11 @@ end
 local function load_quietly(bufnr)
   api.nvim_set_option_value('swapfile', false, { buf = bufnr })
   -- What it throws is an autocommand's; whether the text is there is looked at.
+  -- A modeline may name a language to spell in: nobody is asked now whether its words are to be downloaded.
+  local ignored = vim.o.eventignore
+  vim.o.eventignore = ignored == '' and 'SpellFileMissing' or ignored .. ',SpellFileMissing'
   pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
+  vim.o.eventignore = ignored
   api.nvim_create_autocmd('BufWinEnter', {
     buffer = bufnr,
     once = true,
@@ -71,6 +98,10 @@ local function load(path, problem, stat)
   local err = refusal(path, problem, stat)
   if err then
     return nil, err
+  end
+  if is_packed(path) then
+    local text = '%s is a packed file, which a program would have to unpack; the person can open it'
+    return nil, errors.new('tool_error', text:format(access.shown(path, project.root())))
   end
   local known = buffer.showing(path)[1]
   local bufnr = known or vim.fn.bufadd(path)

@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local nearest = require('mcp-tools.editor.edit.nearest')
+local substring = require('mcp-tools.util.substring')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -63,8 +64,9 @@ local function places(text, search)
   if search:find('\r\n', 1, true) and not text:find('\r\n', 1, true) then
     search = search:gsub('\r\n', '\n')
   end
+  local find = substring.finder(search)
   while #found <= MAX_PLACES do
-    local at = text:find(search, from, true)
+    local at = find(text, from)
     if not at then
       break
     end

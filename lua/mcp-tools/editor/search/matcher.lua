@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local regex = require('mcp-tools.editor.search.regex')
+local substring = require('mcp-tools.util.substring')
 
 local M = {}
 
@@ -32,6 +33,9 @@ local MAX_WORK = 1000000
 ---@field query mcp-tools.search.Query
 ---@field compiled mcp-tools.search.Compiled? nil: found as it stands
 ---@field folded string?
+---@field breaks integer? lines that end in it
+---@field tail integer? bytes of its last line
+---@field find? fun(text: string, from: integer): integer?, integer?
 ---@field passed integer lines that the regular expression was not tried on
 local Matcher = {}
 Matcher.__index = Matcher
@@ -62,6 +66,9 @@ function M.new(query)
     made.compiled = compiled
   else
     made.folded = query.ignore_case and query.query:lower() or query.query
+    made.find = substring.finder(made.folded)
+    made.breaks = select(2, made.folded:gsub('\n', ''))
+    made.tail = #made.folded - (made.folded:match('^.*()\n') or 0)
   end
   return made
 end
@@ -74,11 +81,10 @@ function Matcher:plain(text, found, pause)
   local haystack = self.query.ignore_case and text:lower() or text
   local needle = self.folded --[[@as string]]
   local row, line_at, scanned = 0, 1, 1
-  local breaks = select(2, needle:gsub('\n', ''))
-  local tail = #needle:match('[^\n]*$')
+  local breaks, tail = self.breaks, self.tail
   local at, count = 1, 0
   while true do
-    local first, last = haystack:find(needle, at, true)
+    local first, last = self.find(haystack, at)
     if not first then
       return
     end

@@ -33,6 +33,39 @@ describe('a file that is loaded', function()
     t.eq({ bufnr, nil, nil }, { load(path) })
   end)
 
+  it('runs no program that unpacks it', function()
+    vim.cmd('runtime! plugin/gzip.vim plugin/tarPlugin.vim plugin/zipPlugin.vim')
+    local path = vim.env.PATH
+    local marker = project.base .. '/ran'
+    for _, program in ipairs({ 'gzip', 'tar', 'unzip', 'xz' }) do
+      local file = project.write('bin/' .. program, ('#!/bin/sh\necho "$0" >> "%s"\n'):format(marker))
+      vim.uv.fs_chmod(file, 493)
+      vim.env.PATH = vim.fs.dirname(file) .. ':' .. path
+    end
+    for _, name in ipairs({ 'a.gz', 'a.tar', 'a.tgz', 'a.zip', 'a.xz', 'zipfile:b' }) do
+      local bufnr, err = load(project.write(name, 'PK\3\4'))
+      t.eq({ nil, 'tool_error' }, { bufnr, err.code })
+      t.ok(err.message:find('packed file', 1, true))
+      t.eq(-1, vim.fn.bufnr(name))
+    end
+    t.eq(nil, vim.uv.fs_stat(marker))
+    t.ok(load(project.write('zip.txt', 'text\n')))
+    vim.env.PATH = path
+  end)
+
+  it('asks nothing about words to spell that are missing', function()
+    local asked = false
+    vim.go.modeline = true
+    local id = vim.api.nvim_create_autocmd('SpellFileMissing', {
+      callback = function()
+        asked = true
+      end,
+    })
+    local bufnr = load(project.write('a.txt', 'text\n# vim: set spell spelllang=xy:\n'))
+    t.eq({ false, '', 2 }, { asked, vim.o.eventignore, vim.api.nvim_buf_line_count(bufnr) })
+    vim.api.nvim_del_autocmd(id)
+  end)
+
   it('asks nothing about the swap file of another editor, and has its own once it is seen', function()
     local path = project.write('a.txt', 'text\n')
     vim.o.updatecount = 200

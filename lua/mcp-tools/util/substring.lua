@@ -1,0 +1,60 @@
+--- Finding text in text (Knuth, Morris and Pratt), in time that grows with both and never with their product.
+---
+--- Receives: what is looked for; a text.
+--- Sends: where it stands.
+--- Does not know about: what they mean.
+---
+--- `string.find` begins anew at every byte: some 400 kB of one letter in 3 MB of it hold the editor for minutes.
+
+local ffi = require('ffi')
+
+local M = {}
+
+--- Bytes up to which `string.find` is quick whatever the text is.
+local SHORT = 64
+
+--- What finds `needle`: called with a text and the byte from which on, it returns the first and last byte, or nil.
+---@param needle string not empty
+---@return fun(text: string, from: integer): integer?, integer?
+function M.finder(needle)
+  local size = #needle
+  if size <= SHORT then
+    return function(text, from)
+      return text:find(needle, from, true)
+    end
+  end
+  local byte = string.byte
+  -- Of each beginning of the needle: how much of its end is a beginning, too.
+  local ends = ffi.new('int32_t[?]', size + 1)
+  local matched = 0
+  for i = 2, size do
+    local b = byte(needle, i)
+    while matched > 0 and byte(needle, matched + 1) ~= b do
+      matched = ends[matched]
+    end
+    if byte(needle, matched + 1) == b then
+      matched = matched + 1
+    end
+    ends[i] = matched
+  end
+  return function(text, from)
+    local done = 0
+    if #text - from + 1 < size then
+      return nil
+    end
+    for i = from, #text do
+      local b = byte(text, i)
+      while done > 0 and byte(needle, done + 1) ~= b do
+        done = ends[done]
+      end
+      if byte(needle, done + 1) == b then
+        done = done + 1
+        if done == size then
+          return i - size + 1, i
+        end
+      end
+    end
+  end
+end
+
+return M

@@ -43,6 +43,7 @@ local FORGOTTEN = 60e9
 ---@field pace table<string, { bursts: integer, gap: number }> by file URI: how often it spoke after it was told of a
 ---text, and the longest that it paused (ms) before it said more of the same
 ---@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
+---@field asked table<integer, 'waiting'|'cancelled'> questions of ours (request.lua) by the number of the request
 ---@field versioned boolean it says of which version of a text it speaks
 ---@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
@@ -163,6 +164,7 @@ function M.of(client, late)
     published = {},
     sent = {},
     numbers = {},
+    asked = {},
     pace = {},
     spoke = false,
     versioned = false,
@@ -246,6 +248,17 @@ function M.listen()
       if of and params and SENDS[args.data.method] then
         local document = params.textDocument
         M.note_sent(of, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd('LspRequest', {
+    group = group,
+    desc = 'mcp-tools: questions to language servers that somebody cancels',
+    callback = function(args)
+      local id = client_of(args)
+      local of, number = id and heard[id], id and args.data.request_id
+      if of and of.asked[number] and args.data.request.type == 'cancel' then
+        of.asked[number] = 'cancelled'
       end
     end,
   })

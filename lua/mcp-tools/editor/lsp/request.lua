@@ -43,7 +43,8 @@ end
 ---@field timeout integer ms
 
 --- Sends a question. Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a
---- server may answer what was cancelled with a list that is empty: that is no answer. `cb` is called on the main loop, once, perhaps before this returns.
+--- server may answer what was cancelled with a list that is empty: that is no answer. `cb` is called on the main loop,
+--- once, perhaps before this returns.
 ---@param ctx mcp-tools.Ctx
 ---@param question mcp-tools.lsp.Question
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)

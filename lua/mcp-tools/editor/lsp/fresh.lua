@@ -192,6 +192,33 @@ local function pull(ctx, client, bufnr, over)
   of.published[uri] = { version = version, count = 1, at = vim.uv.hrtime() }
 end
 
+--- Has a server that tells versions said all of the text? When it runs out of time between two files it says what it
+--- has so far, by the version of the new text, and goes on: it begins work (which it announces at once), or says more.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param uri string its own, also when it has been closed
+---@param left fun(): number ms
+---@param fresh fun(): boolean
+---@return boolean
+local function is_over(ctx, client, bufnr, uri, left, fresh)
+  local of = heard.of(client)
+  while left() > 0 and vim.api.nvim_buf_is_loaded(bufnr) and not clients.is_stopped(client) do
+    local before, sent = of.published[uri], of.sent[uri]
+    local since = sent and sent.at or 0
+    barrier(ctx, client, bufnr, left())
+    local idle = wait.until_(ctx, left(), function()
+      return not heard.works_since(client, since) or clients.is_stopped(client)
+    end)
+    if not idle or not wait.until_(ctx, left(), fresh) then
+      return false
+    elseif of.published[uri] == before then
+      return true
+    end
+  end
+  return false
+end
+
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -224,6 +251,7 @@ local function push(ctx, client, bufnr, over)
     tell_again(ctx, client, bufnr, left())
   end
   wait.until_(ctx, left(), fresh)
+  local working = of.versioned and not is_over(ctx, client, bufnr, uri, left, fresh)
   if clients.is_stopped(client) then
     return ('%s has stopped'):format(client.name)
   elseif not vim.api.nvim_buf_is_loaded(bufnr) then
@@ -233,6 +261,8 @@ local function push(ctx, client, bufnr, over)
     local said = of.published[uri] and '%s has not yet spoken about the text as it is now'
       or '%s has not spoken about this file'
     return state.state == 'indexing' and ready.text(client, state) or said:format(client.name)
+  elseif working then
+    return ready.text(client, ready.state(client))
   end
 end
 

@@ -16,6 +16,8 @@ local OURS = 'mcp-tools:'
 local SLOW_MS = 3000
 --- What was thought of a text may follow for so long, ns.
 local REMEMBERED = 30e9
+--- Progress that is announced begins by then, or never, ns.
+local BEGINS = 1e9
 --- What has said nothing for so long has been forgotten by its server, ns.
 local FORGOTTEN = 60e9
 
@@ -24,6 +26,7 @@ local FORGOTTEN = 60e9
 ---@field message string?
 ---@field percentage number?
 ---@field at integer ns, when it was last heard of
+---@field begun integer ns
 
 ---@class mcp-tools.lsp.Published
 ---@field version integer? of the text; few servers leave it out
@@ -43,11 +46,13 @@ local FORGOTTEN = 60e9
 ---@field pace table<string, { bursts: integer, gap: number }> by file URI: how often it spoke after it was told of a
 ---text, and the longest that it paused (ms) before it said more of the same
 ---@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
+---@field asked table<integer, 'waiting'|'cancelled'> questions of ours (request.lua) by the number of the request
 ---@field versioned boolean it says of which version of a text it speaks
 ---@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
 ---@field late boolean the client was there before anybody listened
 ---@field progress table<any, mcp-tools.lsp.Progress>
+---@field announced table<any, integer> token → ns, of progress that is to begin
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
@@ -94,16 +99,22 @@ local TAKE = {
       return
     end
     local now = vim.uv.hrtime()
+    of.announced[token] = nil
     if value.kind == 'end' then
       if of.progress[token] then
         of.progress[token], of.ended_at = nil, now
       end
     elseif value.kind == 'begin' or of.progress[token] then
-      local entry = of.progress[token] or { title = value.title }
+      local entry = of.progress[token] or { title = value.title, begun = now }
       entry.message = value.message or entry.message
       entry.percentage = value.percentage or entry.percentage
       entry.at = now
       of.progress[token] = entry
+    end
+  end,
+  ['window/workDoneProgress/create'] = function(of, params)
+    if params.token ~= nil then
+      of.announced[params.token] = vim.uv.hrtime()
     end
   end,
   ['textDocument/publishDiagnostics'] = function(of, params)
@@ -159,10 +170,12 @@ function M.of(client, late)
     since = now,
     late = late ~= false,
     progress = {},
+    announced = {},
     ended_at = 0,
     published = {},
     sent = {},
     numbers = {},
+    asked = {},
     pace = {},
     spoke = false,
     versioned = false,
@@ -170,7 +183,7 @@ function M.of(client, late)
     ready = false,
   }
   for token, title in pairs(client.progress.pending) do
-    of.progress[token] = { title = title, at = now }
+    of.progress[token] = { title = title, at = now, begun = now }
   end
   heard[client.id] = of
   client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the table may be one of the configuration
@@ -249,6 +262,17 @@ function M.listen()
       end
     end,
   })
+  vim.api.nvim_create_autocmd('LspRequest', {
+    group = group,
+    desc = 'mcp-tools: questions to language servers that somebody cancels',
+    callback = function(args)
+      local id = client_of(args)
+      local of, number = id and heard[id], id and args.data.request_id
+      if of and of.asked[number] and args.data.request.type == 'cancel' then
+        of.asked[number] = 'cancelled'
+      end
+    end,
+  })
   vim.api.nvim_create_autocmd('LspDetach', {
     group = group,
     desc = 'mcp-tools: what language servers say',
@@ -287,6 +311,30 @@ function M.busy(client)
     end
   end
   return found
+end
+
+--- Has it begun some work since then that it has not ended? It may be about what it was told then.
+---@param client vim.lsp.Client
+---@param since integer ns
+---@return boolean
+function M.works_since(client, since)
+  if not M.busy(client) and not next(M.of(client).announced) then
+    return false
+  end
+  local of, now = M.of(client), vim.uv.hrtime()
+  for token, at in pairs(of.announced) do
+    if now - at > BEGINS then
+      of.announced[token] = nil
+    elseif at > since then
+      return true
+    end
+  end
+  for _, entry in pairs(of.progress) do
+    if entry.begun > since then
+      return true
+    end
+  end
+  return false
 end
 
 local count = 0

@@ -17,9 +17,11 @@ local M = {}
 M.TIMEOUT_MS = 20000
 --- Between looks whether the server still lives; nobody says when it died.
 local LOOK_MS = 500
+--- `RequestCancelled`.
+local CANCELLED = -32800
 
---- ContentModified, and the server's own cancel: it changed its mind, and may be asked again.
-local AGAIN = { [-32801] = true, [-32802] = true }
+--- ContentModified, the server's own cancel, or somebody else's: it may be asked again.
+local AGAIN = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
 local TRIES = 5
 
 ---@param ctx mcp-tools.Ctx
@@ -40,33 +42,48 @@ end
 ---@field bufnr integer? whose changes the server has to know
 ---@field timeout integer ms
 
---- Sends a question. `cb` is called on the main loop, once, perhaps before this returns.
+--- Sends a question. Neovim itself cancels every question for diagnostics of a buffer before it asks its own, and a
+--- server may answer what was cancelled with a list that is empty: that is no answer. `cb` is called on the main loop,
+--- once, perhaps before this returns.
 ---@param ctx mcp-tools.Ctx
 ---@param question mcp-tools.lsp.Question
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
 local function send(ctx, question, cb)
   local client, method = question.client, question.method
   local id, look, over
+  local asked = heard.of(client).asked
   local function finish(err, result, why)
     if over then
       return
     end
     over = true
+    if id then
+      asked[id] = nil
+    end
     if look then
       look:stop()
     end
     cb(err, result, why)
   end
-  id = clients.request(client, method, question.params, question.bufnr, finish)
+  local function is_cancelled()
+    return id ~= nil and asked[id] == 'cancelled'
+  end
+  local cancelled = { code = CANCELLED, message = 'the question was cancelled by another' }
+  id = clients.request(client, method, question.params, question.bufnr, function(err, result)
+    finish(is_cancelled() and cancelled or err, result)
+  end)
   if over then
     return -- by a server inside of the editor
   elseif not id then
     return finish(nil, nil, errors.new('tool_error', ('%s has stopped'):format(client.name)))
   end
+  asked[id] = 'waiting'
   local limit = vim.uv.hrtime() + deadline.bound(ctx, question.timeout) * 1e6
   look = timer.every(LOOK_MS, function()
     if clients.is_stopped(client) then
       finish(nil, nil, errors.new('tool_error', ('%s stopped before it answered %s'):format(client.name, method)))
+    elseif is_cancelled() then
+      finish(cancelled) -- of an answer that says so nobody hears
     elseif vim.uv.hrtime() > limit then
       clients.cancel(client, id)
       local text = '%s did not answer %s within %g s; lsp_status says what it is at'

@@ -1,3 +1,4 @@
+local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
 local project = require('lsp_project')
 local t = require('helpers')
@@ -95,6 +96,28 @@ describe('diagnostics', function()
           return { kind = 'full', items = {} }
         end
         return { kind = 'full', items = { item } }
+      end,
+    })
+    local result = project.call('diagnostics_wait', { path = path })
+    t.eq({ true, { '1:1 error: wrong' } }, { result.settled, result.new })
+  end)
+
+  it('whose question somebody else cancelled are asked for again', function()
+    local asked, s = 0, nil
+    local item = { range = { start = { line = 0, character = 0 }, ['end'] = { line = 0, character = 1 } } }
+    item.message, item.severity = 'wrong', 1
+    s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
+      ['textDocument/diagnostic'] = function()
+        asked = asked + 1
+        for id, request in pairs(asked <= 2 and s.client.requests or {}) do
+          if request.method == 'textDocument/diagnostic' then
+            clients.cancel(s.client, id)
+          end
+        end
+        if asked == 1 then
+          return double.SILENT -- Neovim tells nobody of an answer that says that it was cancelled
+        end
+        return { kind = 'full', items = asked > 2 and { item } or {} } -- as basedpyright answers what was cancelled
       end,
     })
     local result = project.call('diagnostics_wait', { path = path })

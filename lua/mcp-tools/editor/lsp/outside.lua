@@ -167,20 +167,48 @@ function M.lacks(ctx, name, uris)
   return false
 end
 
+--- Resolved paths of files that servers know from the editor: their text there is what counts.
+---@return table<string, true>
+local function open_files()
+  local set = {}
+  for _, client in ipairs(clients.of(nil)) do
+    for bufnr in pairs(client.attached_buffers) do
+      local name = vim.api.nvim_buf_is_loaded(bufnr) and vim.api.nvim_buf_get_name(bufnr) or ''
+      if name ~= '' then
+        set[paths.resolve(name)] = true
+      end
+    end
+  end
+  return set
+end
+
+local function no_pause() end
+
+--- What is told of changes; what is not open is in doubt from now on.
 ---@param changes table<string, integer> path → type
----@param root string
-local function tell(changes, root)
-  local list, looks = {}, 0
+---@param pause? fun()
+---@return table[] list
+---@return integer looks ns that a server takes to look at them
+local function message(changes, pause)
+  pause = pause or no_pause
+  local list, looks, known = {}, 0, open_files()
   for path, kind in vim.spairs(changes) do
-    local bufnr = kind == CHANGED and buffers.of_path(path)
-    if not bufnr or #clients.of(bufnr) == 0 then -- of what is open, servers know the text from the editor
+    if kind ~= CHANGED or not known[path] then
       looks = math.max(looks, kind == CHANGED and LOOKS_CHANGED or LOOKS_NEW)
       recent[path] = { kind = kind, at = uv.hrtime() }
     end
     if #list < MAX_CHANGES then
       table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
     end
+    pause()
   end
+  return list, looks
+end
+
+---@param root string
+---@param list table[]
+---@param looks integer
+local function tell(root, list, looks)
   if #list == 0 then
     return
   end
@@ -224,11 +252,12 @@ local function begin(ctx, root, identity)
       changes[path] = CHANGED
     end
   end)
+  local list, looks = message(changes, pause)
   of.ready = true
   if watched[root] ~= of then -- its last server has gone meanwhile
     return release(root, of)
   end
-  tell(changes, root)
+  tell(root, list, looks)
 end
 
 --- Ends the watches of a folder and of those below it. A folder that was moved says nothing of what is in it.
@@ -336,12 +365,16 @@ local told = setmetatable({}, { __mode = 'k' })
 ---@return table<string, integer> changes
 local function catch_up(ctx, root, of)
   local left, changes, pause, over = of.changed, {}, turns.of(ctx), false
+  local list, looks
   of.changed = {}
   local function finish()
     if not over then
       over = true
       of.changed = vim.tbl_extend('force', of.changed, left)
-      tell(changes, root)
+      if not list then
+        list, looks = message(changes)
+      end
+      tell(root, list, looks)
     end
   end
   ctx:on_cancel(finish)
@@ -350,6 +383,7 @@ local function catch_up(ctx, root, of)
     left[path] = nil
     pause()
   end
+  list, looks = message(changes, pause)
   finish()
   return changes
 end

@@ -126,7 +126,7 @@ end
 local function has_diagnostics(client)
   for _, pull in ipairs({ false, true }) do
     local namespace = vim.lsp.diagnostic.get_namespace(client.id, pull)
-    if #vim.diagnostic.get(nil, { namespace = namespace }) > 0 then
+    if next(vim.diagnostic.count(nil, { namespace = namespace })) then -- `get` copies them
       return true
     end
   end

@@ -5,7 +5,6 @@
 --- Does not know about: how they are shown.
 
 local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
@@ -103,11 +102,13 @@ local function named_by(ctx, asked, word)
   return found, filetypes
 end
 
----@param path string
+---@param file mcp-tools.search.File
 ---@return string
-local function filetype_of(path)
-  local bufnr = buffers.of_path(path)
-  return bufnr and vim.bo[bufnr].filetype or vim.filetype.match({ filename = path }) or ''
+local function filetype_of(file)
+  if file.bufnr and vim.api.nvim_buf_is_loaded(file.bufnr) then
+    return vim.bo[file.bufnr].filetype
+  end
+  return vim.filetype.match({ filename = file.path }) or ''
 end
 
 --- The symbols of a file that is not loaded, by its text.
@@ -195,7 +196,8 @@ function M.find(ctx, path, place, opts)
   -- Servers look for the beginnings of words, each in its way.
   local all = opts.substring or next(named) == nil
   for _, file in ipairs(holding) do
-    if all or not filetypes[filetype_of(file.path)] then
+    pause()
+    if all or not filetypes[filetype_of(file)] then
       texts[file.path] = file
     end
   end
@@ -218,7 +220,7 @@ function M.find(ctx, path, place, opts)
     local file = texts[list[i]]
     local hits
     if file and not few and not file.bufnr then
-      hits = of_text(ctx, file, filetype_of(file.path))
+      hits = of_text(ctx, file, filetype_of(file))
     else
       hits = of_path(ctx, list[i], serverless)
     end

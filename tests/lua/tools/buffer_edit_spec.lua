@@ -161,8 +161,7 @@ describe('buffer_edit', function()
   it('shows the difference to whoever is asked', function()
     local preview = require('mcp-tools.tools.buffer.edit').preview
     local edits = { { search = 'return a + b', replace = 'return a' } }
-    local expected =
-      '--- a/a.lua\n+++ b/a.lua\n@@ -1,4 +1,4 @@\n local a = 1\n local b = 2\n \n-return a + b\n+return a\n'
+    local expected = '--- a/a.lua\n+++ b/a.lua\n@@ -3,2 +3,2 @@\n \n-return a + b\n+return a\n'
     t.eq(expected, preview({ bufnr = 0, edits = edits }))
     vim.cmd('silent bwipeout!')
     t.eq(expected, preview({ path = path, edits = edits }))

@@ -96,6 +96,16 @@ describe('a file that is moved', function()
     t.eq({ 'one and theirs' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   end)
 
+  it('does not name or open files that a server names and leaves as they are', function()
+    every.write('a.txt', 'one\n')
+    every.write('other.txt', 'two\n')
+    vim.cmd('silent edit a.txt')
+    local untouched = { textDocument = { uri = vim.uri_from_fname(root .. '/other.txt') }, edits = {} }
+    server(0, 0, { documentChanges = { untouched } })
+    t.eq('a.txt is now b.txt\nno language server changed anything elsewhere', move('a.txt', 'b.txt'))
+    t.eq(-1, vim.fn.bufnr('other.txt'))
+  end)
+
   it('is told to the servers that have it open under its new name', function()
     every.write('a.txt', 'one\n')
     vim.cmd('silent edit a.txt')

@@ -196,7 +196,7 @@ describe('a change of a symbol', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }
     t.matches(
-      '^Found by treesitter; .-\n%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n',
+      '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n.*\nFound by treesitter; .-\n$',
       definition.preview(args)
     )
     vim.cmd.edit('lua/m.lua')

@@ -19,6 +19,10 @@ local api = vim.api
 
 local M = {}
 
+--- Lines around each change. One tells where it is; with more, less of what changes is on the first screen.
+M.CONTEXT = 1
+local CONTEXT = M.CONTEXT
+
 --- ENOENT is certain; other reasons may be gone by the time that the call runs.
 ---@param path string
 ---@param fault string?
@@ -71,14 +75,15 @@ function M.of(args, edits_of)
   edits, err = edits_of(lines)
   local text
   if edits and found.bufnr then
-    text, err = edit.preview(found.bufnr, edits, { changedtick = args.changedtick, root = root })
+    text, err = edit.preview(found.bufnr, edits, { changedtick = args.changedtick, root = root, context = CONTEXT })
   elseif edits then
     local list
     list, err = text_edits.ordered(edits, #lines, function(row)
       return lines[row + 1]
     end)
     local name = access.shown(found.path, root)
-    text = list and unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
+    local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
+    text = list and unified.of(lines, text_edits.applied(lines, list), names)
   end
   if not text then
     return nil, err
@@ -104,7 +109,7 @@ function M.of_write(args)
   end
   local name = access.shown(found.path, project.root())
   local old = before and 'a/' .. name or '/dev/null'
-  local text = unified.of(before or {}, now, { old = old, new = 'b/' .. name })
+  local text = unified.of(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'
 end
 

@@ -331,7 +331,10 @@ end
 ---@return string
 function M.told(ctx, from, to, moved)
   local rows = { ('%s is now %s'):format(access.shown(from, ctx.root), access.shown(to, ctx.root)) }
-  for _, each in ipairs(moved.plans) do
+  local plans = vim.tbl_filter(function(each)
+    return #each.plan.files > 0
+  end, moved.plans)
+  for _, each in ipairs(plans) do
     local files = #each.plan.files
     table.insert(rows, ('%d places in %d files changed (by %s)'):format(each.plan.count, files, each.name))
     for i, file in ipairs(each.plan.files) do
@@ -339,7 +342,7 @@ function M.told(ctx, from, to, moved)
       table.insert(rows, ('%s: %d%s'):format(file.path, #file.edits, state))
     end
   end
-  if #moved.plans == 0 then
+  if #plans == 0 then
     table.insert(rows, 'no language server changed anything elsewhere')
   end
   vim.list_extend(rows, moved.problems)

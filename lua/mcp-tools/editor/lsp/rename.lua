@@ -333,14 +333,33 @@ local function kept(args)
   return plan.diff
 end
 
+--- The word at a place of an open file, for a person to whom line and column say little.
+---@param args table
+---@return string?
+local function word_at(args)
+  local found = args.line and args.column and buffers.find(args, { current = true })
+  if not found or not found.bufnr or not vim.api.nvim_buf_is_loaded(found.bufnr) then
+    return nil
+  end
+  local line = vim.api.nvim_buf_get_lines(found.bufnr, args.line - 1, args.line, false)[1]
+  local byte = line and vim.fn.byteidx(line, args.column - 1) or -1
+  if byte < 0 then
+    return nil
+  end
+  local word = line:sub(1, byte):match('[%w_\128-\255]*$') .. line:sub(byte + 1):match('^[%w_\128-\255]*')
+  return word ~= '' and word or nil
+end
+
 --- What is said of a call before it runs: the diff, when it was looked at before.
 ---@param args table
 ---@return string
 function M.preview(args)
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
-  local text = 'renames what stands at %s, line %s, %s, to %s in all of the project'
-  return kept(args) or text:format(where, args.line or 'of the cursor', at, args.new_name)
+  local word = word_at(args)
+  local what = word and ('"%s"'):format(word) or 'what stands'
+  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
+  return kept(args) or text:format(what, where, args.line or 'of the cursor', at, args.new_name)
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine

@@ -56,6 +56,11 @@ local function by_uri(change)
       found[uri] = { edits = edits }
     end
   end
+  for uri, each in pairs(found) do
+    if #each.edits == 0 then -- some servers name every file that they looked at
+      found[uri] = nil
+    end
+  end
   return found
 end
 

@@ -279,7 +279,7 @@ function M.preview(args)
     local list = text_edits.ordered(edits_of(each), #lines, function(row)
       return lines[row + 1]
     end)
-    local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown }
+    local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
     table.insert(parts, list and (unified.of(lines, text_edits.applied(lines, list), names)) or '')
   end
   return edit_preview.shown(table.concat(parts))

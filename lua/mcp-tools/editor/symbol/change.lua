@@ -191,10 +191,11 @@ function M.preview(args, make)
   if not list then
     return nil, err
   end
-  local diff = unified.of(lines, text_edits.applied(lines, list), { old = 'a/' .. name, new = 'b/' .. name })
+  local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
+  local diff = unified.of(lines, text_edits.applied(lines, list), names)
   local shown
   shown, err = edit_preview.shown(diff)
-  return shown and note .. shown, err
+  return shown and shown .. note, err
 end
 
 return M

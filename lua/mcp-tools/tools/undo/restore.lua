@@ -29,7 +29,8 @@ return {
     if not texts then
       return nil, err or errors.new('not_found', 'the file is not open, so it has no undo tree')
     end
-    local text = unified.of(texts[1], texts[2], { old = 'now', new = ('state %d'):format(args.seq) })
+    local text =
+      unified.of(texts[1], texts[2], { old = 'now', new = ('state %d'):format(args.seq), context = preview.CONTEXT })
     return preview.shown(text)
   end,
   run = function(ctx, args)

@@ -11,6 +11,8 @@ local M = {}
 
 -- Of all: more is not read by anyone, and costs time to lay out.
 M.MAX_BYTES = 64 * 1024
+--- Stands above arguments that are all whole.
+M.HEADING = 'arguments'
 --- Stands below an argument that is not whole.
 M.CUT = '    … CUT'
 -- Each argument has its share, so that a long one hides no other; this is the least.
@@ -181,7 +183,7 @@ function M.read(args, known, width)
     end
   end
   table.sort(list, by_length(known))
-  local heading = 'arguments'
+  local heading = M.HEADING
   if cut > 0 then
     heading = ('arguments, CUT: %d of %d are too long to be shown whole'):format(cut, #keys)
   end

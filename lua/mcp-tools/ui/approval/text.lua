@@ -6,6 +6,7 @@
 --- Does not know about: windows and keys.
 
 local Page = require('mcp-tools.ui.float.page')
+local access = require('mcp-tools.files.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local changes = require('mcp-tools.ui.approval.changes')
 local paths = require('mcp-tools.files.paths')
@@ -22,8 +23,8 @@ local MAX_NAME, MAX_CLIENT, MAX_VERSION = 40, 40, 16
 local REASON_ROWS = 2
 --- Files in the head; those outside the project come first. And at the end, where all should be.
 local HEAD_FILES, END_FILES = 2, 200
---- Arguments that stand before the changes.
-local FIRST_ARGUMENTS = 3
+--- Rows of arguments that stand before the changes.
+local FIRST_ROWS = 2
 --- Of a part that was cut, at the end.
 local MAX_PART = 4096
 
@@ -117,11 +118,16 @@ local function add_head(page, question, files)
   local call = question.call
   local definition = call.definition
   local title = vim.split(definition.title or definition.description, '\n', { plain = true })[1]
-  add_part(page, 'tool', Page.clip(arguments.label(call.name), MAX_NAME) .. '  ' .. sanitize.line(title))
-  local origin = sanitize.line(source.describe(definition, question.root))
-  local room = page.width - MARGIN
-  local short, source_cut = Page.clip_middle(origin, room)
-  add_part(page, 'source', short)
+  -- A name with a space is quoted, so no other tool can call itself bundled.
+  local bundled = (definition.source or {}).origin == 'bundled'
+  local name = Page.clip(arguments.label(call.name), MAX_NAME) .. (bundled and ' (bundled)' or '')
+  add_part(page, 'tool', name .. '  ' .. sanitize.line(title))
+  local room, source_cut = page.width - MARGIN, false
+  if not bundled then
+    local short
+    short, source_cut = Page.clip_middle(sanitize.line(source.describe(definition, question.root)), room)
+    add_part(page, 'source', short)
+  end
   add_part(page, 'client', M.client(call))
   local reason_cells = room + (REASON_ROWS - 1) * (page.width - MARGIN)
   local reason_cut = add_part(page, 'reason', sanitize.line(question.reason), reason_cells)
@@ -140,23 +146,45 @@ local function add_arguments(page, list, from)
   end
 end
 
-local BELOW = ' (below)'
+local BELOW = ' … (below)'
 
---- The first arguments, a row each; what is longer than a row stands below the changes.
+--- The first arguments, as many in a row as there is room for; what is longer than a row stands below the changes.
 ---@param page mcp-tools.Page
 ---@param list mcp-tools.ApprovalArgument[]
 ---@return integer first that is yet to be shown whole
 local function add_first(page, list)
-  local first
-  for i = 1, math.min(FIRST_ARGUMENTS, #list) do
-    local line = list[i].lines[1]
-    if not list[i].is_row then
-      first = first or i
-      line = Page.clip(line, page.width - #BELOW) .. BELOW
-    end
-    page:add(line, { { 1, list[i].label_bytes, 'Label' } })
+  local first, row, spans
+  local rows = 0
+  local function flush()
+    page:add(row, spans)
+    rows = rows + 1
   end
-  return first or FIRST_ARGUMENTS + 1
+  for i, argument in ipairs(list) do
+    local text, label = argument.lines[1]:sub(3), argument.label_bytes - 2
+    if not argument.is_row then
+      first = first or i
+      text = Page.clip(text:sub(1, label):gsub(' $', ''), page.width - MARGIN - #BELOW) .. BELOW
+    end
+    local lead = row and row .. ', ' or nil
+    if not lead or vim.api.nvim_strwidth(lead .. text) > page.width then
+      if row then
+        flush()
+      end
+      if rows == FIRST_ROWS then
+        return math.min(first or i, i)
+      end
+      lead, spans = ('%-' .. MARGIN .. 's'):format(rows == 0 and 'args' or ''), {}
+      if rows == 0 then
+        table.insert(spans, { 1, 4, 'Label' })
+      end
+    end
+    table.insert(spans, { #lead + 1, #lead + math.min(label, #text), 'Label' })
+    row = lead .. text
+  end
+  if row then
+    flush()
+  end
+  return first or #list + 1
 end
 
 ---@param page mcp-tools.Page
@@ -169,19 +197,59 @@ end
 local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
 local BAR = #'  │ '
 
+local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
+
+--- A diff of the one file that the head names needs neither its name again nor a row for where it begins.
+---@param text string
+---@param file string? as a diff calls it
+---@return string heading, string text
+local function headed(text, file)
+  if not file then
+    return 'changes', text
+  end
+  for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
+    local lead = ('--- %s\n+++ b/%s\n'):format(before, file)
+    local hunk, rest = nil, nil
+    if vim.startswith(text, lead) then
+      hunk, rest = text:sub(#lead + 1):match(HUNK)
+    end
+    if hunk then
+      return heading .. '  ' .. hunk, rest
+    end
+  end
+  return 'changes', text
+end
+
 ---@param page mcp-tools.Page
 ---@param text string? what would change
 ---@param fault string?
-local function add_changes(page, text, fault)
+---@param file string? the only one, as a diff calls it
+local function add_changes(page, text, fault, file)
   if fault then
     return page:add(fault, { { 1, #fault, 'Cut' } })
   end
-  local lines, cut = arguments.block(text or '', arguments.MAX_BYTES)
-  add_heading(page, cut and 'changes, CUT' or 'changes')
+  local heading, body = headed(text or '', file)
+  local lines, cut = arguments.block(body, arguments.MAX_BYTES)
+  add_heading(page, cut and heading .. ', CUT' or heading)
   for _, line in ipairs(lines) do
     local name = DIFF[line:sub(BAR + 1, BAR + 1)]
     page:add(line, name and { { BAR + 1, #line, name } })
   end
+end
+
+--- The only file of a question, as a diff calls it; none where the head does not show it whole.
+---@param question mcp-tools.Question
+---@param files mcp-tools.ApprovalFile[]
+---@param cuts mcp-tools.ApprovalCuts
+---@return string?
+local function only_file(question, files, cuts)
+  if #files ~= 1 or cuts.files then
+    return nil
+  end
+  local place = vim.iter(question.places):find(function(each)
+    return each.path ~= nil
+  end)
+  return access.shown(place.path, question.root)
 end
 
 ---@param page mcp-tools.Page
@@ -230,14 +298,15 @@ local function page_of(question, width, with_changes)
   local schema = question.call.definition.input_schema
   local known = type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
   local list, heading, left = arguments.read(question.args, known, width)
+  local changed = text ~= nil or fault ~= nil
   if #list == 0 then
     page:add('without arguments')
-  else
+  elseif not changed or heading ~= arguments.HEADING then
     add_heading(page, heading)
   end
-  if text or fault then
+  if changed then
     local first = add_first(page, list)
-    add_changes(page, text, fault)
+    add_changes(page, text, fault, only_file(question, files, cuts))
     if first <= #list then
       add_heading(page, 'arguments, continued')
       add_arguments(page, list, first)

@@ -144,13 +144,54 @@ describe('on the first screen', function()
     }
     local args = { path = 'x', body = long, a = 1, b = 2, c = 3 }
     local page = page_of(args, { call = { definition = definition } })
-    for _, part in ipairs({ 'a: 1', 'b: 2', '│ -old', '│ +new' }) do
+    for _, part in ipairs({ 'args    a: 1, b: 2, c: 3, ', 'body: … (below)', '│ -old', '│ +new' }) do
       t.ok(row_of(page, part) <= FIRST_SCREEN, part)
     end
     t.ok(row_of(page, 'body: "a b') > row_of(page, '+new'))
+    t.ok(#vim.tbl_filter(function(row)
+      return row:find('a: 1', 1, true) ~= nil
+    end, page.rows) == 1)
     page = page_of({ body = long }, { call = { definition = definition } })
-    t.matches('^  body: "a ba b.*… %(below%)$', page.rows[row_of(page, 'body: ')])
+    t.eq('args    body: … (below)', page.rows[row_of(page, 'body: ')])
     t.ok(row_of(page, 'body: ') < row_of(page, '-old'))
+  end)
+
+  it('eight rows of a diff stand, whose file is not named again', function()
+    local function edit_of(head)
+      local definition = {
+        name = 'buffer_edit',
+        description = ('Edits. '):rep(30),
+        source = { origin = 'bundled' },
+        preview = function()
+          return head .. '@@ -1,2 +1,8 @@\n same\n-old\n+1\n+2\n+3\n+4\n+5\n'
+        end,
+      }
+      local args = { path = 'lua/x.lua', write = false, edits = { { search = 'old', replace = 'new\n2' } } }
+      return page_of(args, {
+        places = { { path = '/p/lua/x.lua' } },
+        call = { name = 'buffer_edit', definition = definition },
+      })
+    end
+    local page = edit_of('--- a/lua/x.lua\n+++ b/lua/x.lua\n')
+    t.matches('^tool    buffer_edit %(bundled%)  Edits%.', page.rows[1])
+    t.eq({
+      'file    /p/lua/x.lua',
+      'args    path: "lua/x.lua", write: false, edits: … (below)',
+      'changes  @@ -1,2 +1,8 @@',
+      '  │  same',
+      '  │ -old',
+    }, vim.list_slice(page.rows, 4, 8))
+    t.ok(row_of(page, '│ +5') <= FIRST_SCREEN)
+    t.matches('^changes, a new file  @@ ', edit_of('--- /dev/null\n+++ b/lua/x.lua\n').rows[6])
+    for _, other in ipairs({ '--- a/lua/y.lua\n+++ b/lua/x.lua\n', '--- a/lua/x.lua\n+++ b/lua/y.lua\n', '' }) do
+      t.eq('changes', edit_of(other).rows[6])
+      t.eq('  │ ' .. vim.split(other .. '@@ -1,2 +1,8 @@', '\n')[1], edit_of(other).rows[7])
+    end
+  end)
+
+  it('only what is bundled says so', function()
+    t.matches('^tool    "x %(bundled%)"  x$', page_of({}, { call = { name = 'x (bundled)' } }).rows[1])
+    t.matches('^source  registered', page_of({}).rows[2])
   end)
 end)
 
@@ -191,7 +232,7 @@ describe('colours', function()
     t.eq({ '+new' }, coloured(page, 'Added'))
     t.eq({ '@@ -1 +1 @@' }, coloured(page, 'Changed'))
     t.eq({ '  OUTSIDE the project' }, coloured(page, 'Outside'))
-    t.eq({ 'tool', 'source', 'client', 'reason', 'file', '  path: ' }, coloured(page, 'Label'))
+    t.eq({ 'tool', 'source', 'client', 'reason', 'file', 'args', 'path: ' }, coloured(page, 'Label'))
   end)
 
   it('go on in the next row', function()

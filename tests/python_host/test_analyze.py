@@ -108,7 +108,7 @@ def test_what_is_no_python_says_where(source: str) -> None:
 
 @pytest.mark.slow
 async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """Files, and buffers with unsaved text, inside the project; nothing else."""
+    """Files, and buffers with unsaved text, inside the project; others when the person has allowed it."""
     bridge: Bridge = await start(spawn_nvim, setup="{ tools = { 'analyze_python' } }")
     cwd = bridge.nvim.home.path / "cwd"
     (cwd / ".git").mkdir()
@@ -146,6 +146,5 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
             "require('mcp-tools.config').setup({ approval = { default = 'allow',"
             " tools = { analyze_python = 'allow' } } })"
         )
-        error = (await tools.call("analyze_python", path=str(outside))).error
-        assert error is not None
-        assert "outside the project" in error["message"]
+        allowed = (await tools.call("analyze_python", path=str(outside))).value
+        assert [f["name"] for f in allowed["functions"]] == ["outside"]

@@ -5,9 +5,10 @@
 --- Does not know about: what the diagnostics are.
 ---
 --- A server that can be asked for diagnostics is asked. Of the others most say for which version they speak. The rest
---- must have spoken after they were told of the text, and then be quiet; one that has nothing new may stay silent, so
---- it is told of the text as of one just opened, about which each must speak.
+--- must have spoken after they were told of the text, and then be quiet and at rest (busy.lua); one that has nothing new
+--- may stay silent, so it is told of the text as of one just opened, about which each must speak.
 
+local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')
 local heard = require('mcp-tools.editor.lsp.heard')
 local ready = require('mcp-tools.editor.lsp.ready')
@@ -233,7 +234,9 @@ local function push(ctx, client, bufnr, over)
   -- What it has just been told of files that came or went may change what it thinks of this one.
   wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)
   local function fresh()
-    return not vim.api.nvim_buf_is_loaded(bufnr) or clients.is_stopped(client) or is_fresh(client, bufnr)
+    return not vim.api.nvim_buf_is_loaded(bufnr)
+      or clients.is_stopped(client)
+      or is_fresh(client, bufnr) and (of.versioned or not busy.is(client))
   end
   local sent = of.sent[uri]
   if sent and begun - sent.at < RECENT then
@@ -244,8 +247,8 @@ local function push(ctx, client, bufnr, over)
     sent = of.sent[uri]
   end
   local silent = (sent and sent.at or begun) + math.max(SILENT_MS, 2 * of.slowest) * 1e6
-  wait.until_(ctx, math.min(left(), (silent - vim.uv.hrtime()) / 1e6), function()
-    return fresh() or has_spoken(client, uri)
+  wait.until_(ctx, left(), function()
+    return fresh() or has_spoken(client, uri) or vim.uv.hrtime() > silent and not busy.is(client)
   end)
   if not fresh() and not has_spoken(client, uri) and not heard.busy(client) and left() > 0 then
     tell_again(ctx, client, bufnr, left())
@@ -263,6 +266,8 @@ local function push(ctx, client, bufnr, over)
     return state.state == 'indexing' and ready.text(client, state) or said:format(client.name)
   elseif working then
     return ready.text(client, ready.state(client))
+  elseif not of.versioned and busy.is(client) then
+    return ('%s is still at work'):format(client.name)
   end
 end
 

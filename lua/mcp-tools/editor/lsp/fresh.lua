@@ -5,8 +5,8 @@
 --- Does not know about: what the diagnostics are.
 ---
 --- A server that can be asked for diagnostics is asked. Of the others most say for which version they speak. The rest
---- must have spoken after they were told of the text, and then be quiet and at rest (busy.lua); one that has nothing new
---- may stay silent, so it is told of the text as of one just opened, about which each must speak.
+--- must have spoken after they were told of the text, and then be quiet and at rest (busy.lua); one that has nothing
+--- new may stay silent, so it is told of the text as of one just opened, about which each must speak.
 
 local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')

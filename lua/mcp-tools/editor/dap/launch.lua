@@ -124,6 +124,10 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, root)
+  local _, missing_client = client.get()
+  if missing_client then
+    return nil, missing_client
+  end
   local config, err = M.configuration(args, root)
   return config and vim.inspect(config), err
 end

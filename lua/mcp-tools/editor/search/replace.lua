@@ -265,7 +265,8 @@ function M.preview(args)
   if err then
     return nil, err
   elseif not last or last.key ~= key_of(args) then
-    return 'What would change is not known: no dry run of this has been made, or another since.'
+    local text = 'dry_run: make a dry run with these arguments first, so that the person sees what would change'
+    return nil, errors.new('validation_error', text)
   end
   local plan
   plan, err = M.chosen(last.plan, args.ids)

@@ -1,6 +1,7 @@
 --- Sets a breakpoint, in a buffer that nobody has to look at.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
+local client = require('mcp-tools.editor.dap.client')
 
 return {
   name = 'dap_set_breakpoint',
@@ -20,6 +21,10 @@ return {
     return 'it sets a breakpoint'
   end,
   preview = function(args)
+    local _, err = client.get()
+    if err then
+      return nil, err
+    end
     local lines = { ('Breakpoint in line %d'):format(args.line) }
     for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
       if args[name] then

@@ -39,7 +39,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = function(args)
-    return args.dry_run == false
+    return args.dry_run == false and 'it changes files'
   end,
   preview = replace.preview,
   run = function(ctx, args)

@@ -32,6 +32,7 @@ from ..model import (
 )
 from . import EditorListener, decode
 from .clock import EditorClock
+from .peers import Peers
 from .rpc import Channel, connect
 from .start_note import Marker
 from .start_note import make as make_marker
@@ -73,10 +74,12 @@ class NvimEditor:
         self._changed: list[Callable[[str, int], None]] = []
         self._updated: list[Callable[[str], None]] = []
         self._clock = EditorClock()
+        self._peers = Peers()
         self._channel: Channel
         self._channel_id = 0
         self._marker: Marker | None = None
         self._knows_scopes = False
+        self._knows_peers = False
         self.closed: asyncio.Future[None]
 
     @classmethod
@@ -143,6 +146,7 @@ class NvimEditor:
             self._sample(raw, sent)
             self._marker = marker if raw.get("marker") else None
             self._knows_scopes = raw.get("scopes") is True
+            self._knows_peers = raw.get("peers") is True
             return decode.hello(raw)
 
         try:
@@ -171,33 +175,35 @@ class NvimEditor:
     ) -> asyncio.Future[Reply]:
         if request.scope is not None and not self._knows_scopes:
             return self._no_scopes()
-        client = request.client
         options: dict[str, Any] = {
             "channel": self._channel_id,
             "call_id": call_id,
             "start_by": self._clock.to_editor(start_by),
-            "timeout": timeout_ms if request.timeout is None else request.timeout,
-            "client": {"name": client.name, "version": client.version},
-            "host": request.host,
-            "most": LARGE,
         }
         if request.timeout:
             options["limit"] = request.timeout
-        if request.scope is not None:
-            options["scope"] = _scope(request.scope)
         if request.kind != "tool":
             options["kind"] = request.kind
-        if request.session is not None:
-            options["session"] = request.session
-        if request.capabilities is not None:
-            options["capabilities"] = _packable(request.capabilities)
         if ack:
             options["ack"] = ack
-        return self._reply(
+        timeout = timeout_ms if request.timeout is None else request.timeout
+        key = self._peers.key(request, timeout)
+        number = self._peers.find(key, request)
+        if number is not None:
+            options["peer"] = number
+        elif self._knows_peers:
+            options["peer"] = self._peers.number(key)
+            options["who"] = _who(request, timeout)
+        else:
+            options |= _who(request, timeout)
+        reply = self._reply(
             _EXECUTE,
             (request.name, _packable(request.arguments), options),
             start_by + 0.1 if give_up is None else give_up,
         )
+        if "who" in options:
+            self._peers.told(key, options["peer"], request)
+        return reply
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
         args = (task_id, since) if whole else (task_id, since, LARGE)
@@ -322,6 +328,24 @@ class NvimEditor:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
             logger.warning("event %s is unknown or has other arguments than expected", name)
+
+
+def _who(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
+    """All that stays the same in the calls of one caller."""
+    client = request.client
+    who: dict[str, Any] = {
+        "client": {"name": client.name, "version": client.version},
+        "host": request.host,
+        "timeout": timeout_ms,
+        "most": LARGE,
+    }
+    if request.session is not None:
+        who["session"] = request.session
+    if request.scope is not None:
+        who["scope"] = _scope(request.scope)
+    if request.capabilities is not None:
+        who["capabilities"] = _packable(request.capabilities)
+    return who
 
 
 def _packable(value: dict[str, Any]) -> dict[str, Any] | str:

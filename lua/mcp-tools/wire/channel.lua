@@ -25,6 +25,7 @@ local CUT = '… (cut: %d of %d bytes)'
 ---@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
 ---@field started_file mcp-tools.StartedFile?
 ---@field role 'bridge'|'client'|nil
+---@field peers table<integer, table> clients that it has introduced, by their numbers
 ---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> how much progress a call may show
 local Channel = {}
 Channel.__index = Channel
@@ -35,7 +36,7 @@ Channel.__index = Channel
 ---@return mcp-tools.Channel
 function M.new(id, started_path)
   return setmetatable(
-    { id = id, answering = {}, buckets = {}, started_file = started_file.open(started_path) },
+    { id = id, answering = {}, buckets = {}, peers = {}, started_file = started_file.open(started_path) },
     Channel
   )
 end
@@ -43,7 +44,7 @@ end
 --- Goes on for another one on the same channel, whose calls it is given.
 ---@param before mcp-tools.Channel
 function Channel:take_over(before)
-  self.answering, self.buckets = before.answering, before.buckets
+  self.answering, self.buckets, self.peers = before.answering, before.buckets, before.peers
   before:close()
 end
 

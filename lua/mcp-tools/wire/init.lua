@@ -27,6 +27,11 @@ local uv = vim.uv
 
 local M = {}
 
+--- After so many calls garbage is collected a little further: else it is in bursts of milliseconds, which other calls
+--- wait for.
+local COLLECT = 2
+local executed = 0
+
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
 
@@ -72,6 +77,7 @@ function M.hello(id, info)
     token = token,
     marker = channel.started_file ~= nil,
     scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
+    peers = true, -- what stays the same from call to call may be left out after the first
     settings = settings.get(),
   }
 end
@@ -116,15 +122,34 @@ local function unpacked(value)
   return value
 end
 
+--- What stays the same in the calls of one client comes with the first of them.
+---@param channel mcp-tools.Channel
+---@param opts table of `execute`
+local function introduce(channel, opts)
+  local peer, who = opts.peer, opts.who
+  if not peer then
+    return
+  elseif who then
+    who.capabilities = unpacked(who.capabilities)
+    channel.peers[peer], opts.who = who, nil
+  else
+    who = channel.peers[peer] or error(('nobody was introduced as %s'):format(tostring(peer)))
+  end
+  opts.client, opts.host, opts.session, opts.scope = who.client, who.host, who.session, who.scope
+  opts.capabilities, opts.timeout, opts.most = who.capabilities, who.timeout, who.most
+end
+
 --- Runs a tool; a result that is there at once comes in the reply.
 ---@param name string
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
----  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
+---  peer: integer?, who: table?, client: table?, session: string?, capabilities: (table|string)?, host: string?,
+---  kind: string?,
 ---  ack: string[]?, scope: mcp-tools.Scope?, most: integer? } `most`: see `get_result`
 ---@return table reply
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
+  introduce(channel, opts)
   check('opts.host', opts.host, 'string', true)
   check('opts.session', opts.session, 'string', true)
   args = unpacked(args)
@@ -143,7 +168,12 @@ function M.execute(name, args, opts)
   if not call:ended() then
     channels.keep_watch()
   end
-  return Channel.reply_of(call, opts.most)
+  local reply = Channel.reply_of(call, opts.most)
+  executed = executed + 1
+  if executed % COLLECT == 0 then
+    collectgarbage('step', 1)
+  end
+  return reply
 end
 
 --- What a call has come to. Repeated until acknowledged.

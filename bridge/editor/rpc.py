@@ -93,7 +93,7 @@ class Channel(asyncio.Protocol):
         self._fault = "Neovim is gone"
         # surrogateescape: buffers may hold bytes that are not UTF-8, and must come back as they went.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
-        self._unpacker, self._fed = _unpacker(), 0
+        self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
 
     # For the client
 
@@ -166,10 +166,11 @@ class Channel(asyncio.Protocol):
             self._unpacker.feed(data)
             self._fed += len(data)
             for message in self._unpacker:
+                self._whole = self._unpacker.tell()  # of a message that is not whole it counts a part
                 self._dispatch(message)
-            if self._fed > RENEWED and self._unpacker.tell() == self._fed:
+            if self._fed > RENEWED and self._whole == self._fed:
                 # Its buffer never shrinks: after a large message it is twice as large as that.
-                self._unpacker, self._fed = _unpacker(), 0
+                self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             # TypeError: a map key that cannot be one. All of them mean that the peer is no Neovim.
             self._fault = f"the peer does not speak msgpack-RPC ({type(error).__name__}: {error})"

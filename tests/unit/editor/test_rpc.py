@@ -203,6 +203,19 @@ async def test_messages_may_arrive_in_any_pieces(line: Line) -> None:
         assert [(await line.events.get())[1][0] for _ in range(1000)] == list(range(1000))
 
 
+async def test_a_message_may_arrive_in_pieces_after_a_large_one(line: Line) -> None:
+    """The parser, which is renewed after large messages, is not renewed in the middle of one."""
+    large, small = msgpack.packb([2, "large", ["x" * (2 << 20)]]), msgpack.packb([2, "small", [{"clock": 1}]])
+    for cut in range(1, len(small)):
+        line.channel.data_received(large[:-1])
+        line.channel.data_received(large[-1:] + small[:cut])
+        line.channel.data_received(small[cut:])
+    for _ in range(1, len(small)):
+        assert line.events.get_nowait()[0] == "large"
+        assert line.events.get_nowait() == ("small", [{"clock": 1}])
+    assert not line.channel.closed.done()
+
+
 async def test_arguments_that_do_not_fit_fail_their_request(line: Line) -> None:
     """What msgpack cannot carry fails that request; the next one goes through whole."""
     for value in (2**70, "\ud800", object()):

@@ -76,6 +76,7 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
+@pytest.mark.slow
 def test_the_language_server_alone_answers_rightly() -> None:
     """What the comparison with other servers holds for right is what a real language server says."""
     done = processes.run(

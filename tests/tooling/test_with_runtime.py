@@ -79,6 +79,7 @@ def test_takes_what_development_has(checkout: Path, lock: Path, path: str) -> No
     assert current.stdout.startswith(str(development))
 
 
+@pytest.mark.slow
 def test_says_why_it_failed(checkout: Path, path: str) -> None:
     """What cannot be fetched is named, and the program is not run."""
     (checkout / "requirements.lock").write_text("--no-index\nno-such-package==1.0 --hash=sha256:00\n")

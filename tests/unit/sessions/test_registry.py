@@ -115,6 +115,7 @@ async def test_the_session_a_tool_sees_is_the_same_after_revival() -> None:
     assert seen[0] not in ids[0]
 
 
+@pytest.mark.slow
 async def test_clients_that_left_are_not_shown() -> None:
     """One that is silent for long is told as gone; its session stays, and heard again it is shown."""
     async with table() as made:
@@ -132,6 +133,7 @@ async def test_clients_that_left_are_not_shown() -> None:
         await eventually(lambda: made.reports[-1] == ["quiet", "other"])
 
 
+@pytest.mark.slow
 async def test_a_client_that_closed_its_stream_is_gone() -> None:
     """It is gone within seconds: it has no stream any more, and has not come back for one."""
     async with served() as bridge:

@@ -135,7 +135,9 @@ local function introduce(channel, opts)
   else
     who = channel.peers[peer] or error(('nobody was introduced as %s'):format(tostring(peer)))
   end
-  opts.client, opts.host, opts.session, opts.scope = who.client, who.host, who.session, who.scope
+  -- A table of its own: a tool may write into what it is given.
+  opts.client = { name = who.client.name, version = who.client.version }
+  opts.host, opts.session, opts.scope = who.host, who.session, who.scope
   opts.capabilities, opts.timeout, opts.most = who.capabilities, who.timeout, who.most
 end
 

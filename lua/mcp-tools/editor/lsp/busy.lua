@@ -84,7 +84,7 @@ local function used(pid)
   return ticks, running
 end
 
---- Is a server at work, or was a moment ago? A first look cannot tell, and says so by a yes.
+--- Is a server at work, or was a moment ago? A first look sees only whether it runs; those that follow compare.
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.is(client)
@@ -97,7 +97,8 @@ function M.is(client)
     return false
   elseif now - load.looked_at >= EVERY then
     local ticks, running = used(load.pid)
-    if running or ticks ~= load.ticks or now - load.looked_at > IDLE then
+    local is_known = now - load.looked_at <= 2 * IDLE -- else nobody has looked for a while
+    if running or is_known and ticks ~= load.ticks then
       load.busy_at = now
     end
     load.ticks, load.looked_at = ticks, now

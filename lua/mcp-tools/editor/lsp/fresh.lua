@@ -230,6 +230,7 @@ local function push(ctx, client, bufnr, over)
     return (over - vim.uv.hrtime()) / 1e6
   end
   local of, begun, uri = heard.of(client), vim.uv.hrtime(), uri_of(bufnr)
+  busy.is(client) -- a first look, with which later ones are compared
   barrier(ctx, client, bufnr, left())
   -- What it has just been told of files that came or went may change what it thinks of this one.
   wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)

@@ -33,6 +33,13 @@ HEALTH_PATH = "/health"
 logger = logging.getLogger(__name__)
 
 
+class Route(NamedTuple):
+    """Who serves a path by a method, and who is asked before, in this order."""
+
+    handler: Handler
+    guards: list[Guard]
+
+
 class Head(NamedTuple):
     """All of a request that guards look at, and the token of the moment."""
 
@@ -51,19 +58,19 @@ class App:
         # In this order, on the head of a request; `public` also before a path is known to exist or not.
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
-        self._private: list[Guard] = [TokenGuard(parts.token), size]
-        # Served without the token.
-        self._open: list[Guard] = [size]
-        mcp: dict[str, Handler] = {"POST": front.post, "GET": front.get, "DELETE": front.delete}
-        self._routes: dict[str, dict[str, Handler]] = {
+        private: list[Guard] = [TokenGuard(parts.token), size]
+        mcp = {
+            "POST": Route(front.post, [*private, TypesGuard()]),
+            "GET": Route(front.get, private),
+            "DELETE": Route(front.delete, private),
+        }
+        self._routes: dict[str, dict[str, Route]] = {
             "/mcp": mcp,
             "/": mcp,
-            "/sse": {"GET": front.sse},
-            MESSAGES_PATH: {"POST": front.messages},
-            HEALTH_PATH: {"GET": front.health},
+            "/sse": {"GET": Route(front.sse, private)},
+            MESSAGES_PATH: {"POST": Route(front.messages, private)},
+            HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
         }
-        types = TypesGuard()
-        self._by_handler: dict[Handler, Guard] = {front.post: types}
         self._token = parts.token
         self.body_limit = settings.limits.request_body
 
@@ -82,7 +89,7 @@ class App:
             # Most requests have the head of the one before them; what was said of that is true of them.
             head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
             if connection is not None and connection.admitted == head:
-                return await self._routes[request.path][request.method](request)
+                return await self._routes[request.path][request.method].handler(request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused
@@ -92,7 +99,7 @@ class App:
                     connection.admitted = head
             if hdrs.EXPECT in request.headers:
                 await _continue(request)
-            return await self._routes[request.path][request.method](request)
+            return await self._routes[request.path][request.method].handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
         except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
@@ -112,11 +119,10 @@ class App:
             return web.Response(status=404, text="Not Found")
         if request.method not in methods:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
-        for guard in self._open if path == HEALTH_PATH else self._private:
+        for guard in methods[request.method].guards:
             if refused := guard.refuse(request):
                 return refused
-        own = self._by_handler.get(methods[request.method])
-        return None if own is None else own.refuse(request)
+        return None
 
     def _is_plain(self, request: web.Request) -> bool:
         """Whether its head alone decided: a larger body may come from a client that was asked for it."""

@@ -371,3 +371,52 @@ async def test_get_and_delete_need_a_session(bridge: Served) -> None:
     assert await status(bridge, "GET", "/mcp", accept) == 406
     async with await bridge.post(json.loads(padded(100)), "x") as response:
         assert response.status == 404
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 200),
+        ({"Authorization": "Bearer " + "x" * len(TOKEN)}, 401),
+        ({"Authorization": None}, 401),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Host": "evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Encoding": "gzip"}, 415),
+        ({"Accept": "text/plain"}, 406),
+    ],
+)
+async def test_each_request_of_a_connection_is_judged(
+    bridge: Served, changes: dict[str, str | None], expected: int
+) -> None:
+    """What was said of one head is true of that alone: the next one on the connection may be another."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+    session = await bridge.initialize()
+    usual: dict[str, str | None] = {
+        "Host": "127.0.0.1",
+        "Authorization": f"Bearer {TOKEN}",
+        "Content-Type": "application/json",
+        "Accept": JSON_AND_SSE,
+        "Mcp-Session-Id": session,
+        "Content-Length": str(len(body)),
+    }
+
+    def request(headers: dict[str, str | None]) -> bytes:
+        lines = [f"{name}: {value}" for name, value in headers.items() if value is not None]
+        return "\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + body
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
+
+    async def answer(text: bytes) -> int:
+        writer.write(text)
+        async with asyncio.timeout(5):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            length = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
+            await reader.readexactly(length)
+        return int(head.split()[1])
+
+    try:
+        assert [await answer(request(usual)) for _ in range(3)] == [200, 200, 200]
+        assert await answer(request(usual | changes)) == expected
+    finally:
+        writer.close()

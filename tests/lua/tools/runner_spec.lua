@@ -111,7 +111,7 @@ describe('a script of package.json', function()
     t.eq(true, other.ok)
     t.matches('\nother\n$', other.output)
     p.write('package.json', PACKAGE .. '\n')
-    p.fails('access_denied', 'not trusted', 'runner_run', {})
+    p.fails('access_denied', 'not trusted: a person has to open it', 'runner_run', {}) -- both read it
   end)
 
   it('says what is wrong', function()

@@ -114,22 +114,23 @@ function M.list(module)
   return list
 end
 
---- A public function. Its module is loaded for that.
 ---@param module string
+---@param name string
+---@return mcp-tools.Error?
+local function unreachable(module, name)
+  local err = M.refusal(module)
+  if not err and is_private(name) then
+    err = errors.new('access_denied', ('function: %s is private'):format(name))
+  end
+  return err
+end
+
+---@param module string
+---@param value any what the module is
 ---@param name string with dots
 ---@return function?
 ---@return mcp-tools.Error? err
-function M.find(module, name)
-  local err = M.refusal(module)
-  if err then
-    return nil, err
-  elseif is_private(name) then
-    return nil, errors.new('access_denied', ('function: %s is private'):format(name))
-  end
-  local ok, value = pcall(require, module)
-  if not ok then
-    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
-  end
+local function within(module, value, name)
   for _, key in ipairs(vim.split(name, '.', { plain = true })) do
     local reached, item = pcall(function()
       return value[key]
@@ -141,6 +142,35 @@ function M.find(module, name)
     return nil, errors.new('not_found', text:format(module, name))
   end
   return value
+end
+
+--- Why there is certainly no such function; what is not loaded may have it.
+---@param module string
+---@param name string with dots
+---@return mcp-tools.Error?
+function M.missing(module, name)
+  local err, value = unreachable(module, name), package.loaded[module]
+  if err or value == nil then
+    return err
+  end
+  return select(2, within(module, value, name))
+end
+
+--- A public function. Its module is loaded for that.
+---@param module string
+---@param name string with dots
+---@return function?
+---@return mcp-tools.Error? err
+function M.find(module, name)
+  local err = unreachable(module, name)
+  if err then
+    return nil, err
+  end
+  local ok, value = pcall(require, module)
+  if not ok then
+    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
+  end
+  return within(module, value, name)
 end
 
 return M

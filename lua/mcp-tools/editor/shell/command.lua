@@ -54,6 +54,24 @@ local function shell(line)
   return { 'sh', '-c', line }
 end
 
+--- What no program can be given.
+---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
+---@return string? fault
+local function unusable(args)
+  for name, value in pairs(args.env or {}) do
+    if name == '' or name:find('[=%z]') then
+      return ('env: %q is no name of a variable'):format(name)
+    elseif value:find('%z') then
+      return ('env: %s has a NUL byte'):format(name)
+    end
+  end
+  for name, value in pairs({ command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }) do
+    if value:find('%z') then
+      return name .. ': has a NUL byte'
+    end
+  end
+end
+
 --- What is to be run.
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@param root string
@@ -65,6 +83,10 @@ function M.of(args, root)
   elseif args.command and not args.command:find('%S') then
     return nil, errors.new('validation_error', 'command: is empty')
   end
+  local fault = unusable(args)
+  if fault then
+    return nil, errors.new('validation_error', fault)
+  end
   local cwd, bad = root, nil
   if args.cwd then
     cwd, bad = paths.resolve(args.cwd)
@@ -72,6 +94,13 @@ function M.of(args, root)
   local stat = not bad and vim.uv.fs_stat(cwd)
   if not stat or stat.type ~= 'directory' then
     return nil, errors.new('not_found', ('cwd: there is no folder %s'):format(cwd))
+  end
+  local program = args.argv and args.argv[1]
+  if program and not (args.env or {}).PATH then
+    local found = program:find('/', 1, true) and vim.fs.joinpath(program:sub(1, 1) == '/' and '' or cwd, program)
+    if vim.fn.executable(found or program) ~= 1 then
+      return nil, errors.new('not_found', ('argv: there is no program %s'):format(program))
+    end
   end
   return {
     argv = args.argv or shell(args.command),

@@ -28,10 +28,19 @@ M.ARGS = {
 ---@field env table<string, string>?
 ---@field shown string the line, or the arguments quoted as a shell would need them
 
---- An argument as a person reads it.
+local ESCAPES = { ['\n'] = '\\n', ['\t'] = '\\t', ['\r'] = '\\r', ['\\'] = '\\\\', ["'"] = "\\'" }
+
+--- An argument as a person reads it: in one line, so that none looks like two, or like a line of ours.
 ---@param text string
 ---@return string
 function M.quoted(text)
+  if text:find('%c') then
+    return "$'"
+      .. text:gsub("[%c\\']", function(char)
+        return ESCAPES[char] or ('\\x%02x'):format(char:byte())
+      end)
+      .. "'"
+  end
   if text:find('^[%w_%-./:=@%%+,]+$') then
     return text
   end
@@ -114,11 +123,11 @@ end
 ---@param command mcp-tools.shell.Command
 ---@return string
 function M.preview(command)
-  local lines = { 'in ' .. command.cwd }
+  local lines = { 'in ' .. (command.cwd:find('%c') and M.quoted(command.cwd) or command.cwd) }
   local names = vim.tbl_keys(command.env or {})
   table.sort(names)
   for _, name in ipairs(names) do
-    table.insert(lines, ('%s=%s'):format(name, command.env[name]))
+    table.insert(lines, ('%s=%s'):format(name:find('^[%w_]+$') and name or M.quoted(name), M.quoted(command.env[name])))
   end
   table.insert(lines, '$ ' .. command.shown)
   return table.concat(lines, '\n')

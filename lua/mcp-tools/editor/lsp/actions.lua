@@ -327,6 +327,7 @@ function M.format(ctx, args)
     end
   end
   local edits, info
+  local asked = vim.api.nvim_buf_get_changedtick(bufnr)
   edits, err, info = lsp.request(ctx, bufnr, method, function(client)
     return lsp.document(bufnr, { options = options, range = range and range(client) })
   end)
@@ -336,7 +337,7 @@ function M.format(ctx, args)
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
     if args.dry_run then
-      trial.keep(FORMAT, args, '', { bufnr })
+      trial.keep(FORMAT, args, '', { [bufnr] = asked })
     end
     return answer
   end
@@ -347,7 +348,7 @@ function M.format(ctx, args)
     return nil, err
   end
   if args.dry_run then
-    trial.keep(FORMAT, args, answer.diff or '', { bufnr })
+    trial.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end
   answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved

@@ -341,15 +341,12 @@ function M.run(ctx, args)
   }
   if args.dry_run then
     answer.diff = workspace_edit.preview(plan, ctx.root)
-    local bufnrs = vim.tbl_map(function(file)
-      return file.bufnr
-    end, plan.files)
-    trial.keep(
-      METHOD,
-      { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = of.new },
-      answer.diff,
-      vim.list_extend({ spot.bufnr }, bufnrs)
-    )
+    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = of.new }
+    local ticks = {}
+    for _, file in ipairs(plan.files) do
+      ticks[file.bufnr] = file.changedtick
+    end
+    trial.keep(METHOD, what, answer.diff, ticks)
     return answer
   end
   local files

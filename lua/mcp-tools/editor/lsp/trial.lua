@@ -47,17 +47,13 @@ end
 ---@param what string
 ---@param args table
 ---@param diff string
----@param bufnrs integer[] of the texts that it is of
-function M.keep(what, args, diff, bufnrs)
+---@param ticks table<integer, integer> buffer → changedtick of the texts that it is of
+function M.keep(what, args, diff, ticks)
   local key = key_of(what, args)
   if not key then
     return
   elseif count >= MAX_KEPT then
     kept, count = {}, 0
-  end
-  local ticks = {}
-  for _, bufnr in ipairs(bufnrs) do
-    ticks[bufnr] = api.nvim_buf_get_changedtick(bufnr)
   end
   count = count + (kept[key] and 0 or 1)
   kept[key] = { diff = diff, ticks = ticks }

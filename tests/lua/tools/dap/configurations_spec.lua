@@ -225,7 +225,10 @@ describe('approval', function()
         reason = type(reason) == 'function' and reason(args) or reason
         t.eq('string', type(reason))
         local text, err = def.preview(args)
-        t.eq(needs_session[def.name] and 'no active debug session' or nil, err and err.message:match('^no active debug session'))
+        t.eq(
+          needs_session[def.name] and 'no active debug session' or nil,
+          err and err.message:match('^no active debug session')
+        )
         t.eq(needs_session[def.name] and 'nil' or 'string', type(text))
       end
       t.ok(not def or #def.description <= 300, file.name)

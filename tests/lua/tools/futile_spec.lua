@@ -159,6 +159,22 @@ describe('nobody is asked for', function()
     answered('access_denied', 'needs approval', 'quickfix_set', set)
     require('mcp-tools.config').setup({ tools = { 'all', 'plugin_call', 'editor_eval_lua' } })
     answered('not_found', 'no plugin on the runtimepath', 'plugin_call', { module = 'none', ['function'] = 'x' })
+    vim.opt.runtimepath:prepend(root)
+    project.write('lua/shop.lua', 'return { sell = function() end, stock = { count = function() end } }')
+    project.write(
+      'lua/lazy.lua',
+      '_G.looked = 0 return setmetatable({}, { __index = function() looked = looked + 1 end })'
+    )
+    require('shop')
+    require('lazy')
+    answered('not_found', 'shop has no function buy', 'plugin_call', { module = 'shop', ['function'] = 'buy' })
+    answered('not_found', 'no function stock.x', 'plugin_call', { module = 'shop', ['function'] = 'stock.x' })
+    answered('not_found', 'no function none.x', 'plugin_call', { module = 'shop', ['function'] = 'none.x' })
+    answered('access_denied', 'is private', 'plugin_call', { module = 'shop', ['function'] = '_x' })
+    answered('access_denied', 'needs approval', 'plugin_call', { module = 'shop', ['function'] = 'stock.count' })
+    answered('access_denied', 'needs approval', 'plugin_call', { module = 'lazy', ['function'] = 'x' })
+    t.eq(0, rawget(_G, 'looked')) -- nothing of it runs before
+    answered('validation_error', 'wrong mode', 'editor_eval_lua', { code = string.dump(function() end) })
     answered('validation_error', 'code: ', 'editor_eval_lua', { code = 'return +' })
     answered('access_denied', 'needs approval', 'editor_eval_lua', { code = 'return 1' })
     answered('not_found', 'no program none%-such', 'shell_run', { argv = { 'none-such' } })

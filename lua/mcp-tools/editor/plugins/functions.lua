@@ -126,6 +126,14 @@ local function unreachable(module, name)
 end
 
 ---@param module string
+---@param name string
+---@return mcp-tools.Error
+local function no_function(module, name)
+  local text = 'function: %s has no function %s; plugin_functions lists them'
+  return errors.new('not_found', text:format(module, name))
+end
+
+---@param module string
 ---@param value any what the module is
 ---@param name string with dots
 ---@return function?
@@ -138,13 +146,13 @@ local function within(module, value, name)
     value = reached and item or nil
   end
   if not vim.is_callable(value) then
-    local text = 'function: %s has no function %s; plugin_functions lists them'
-    return nil, errors.new('not_found', text:format(module, name))
+    return nil, no_function(module, name)
   end
   return value
 end
 
---- Why there is certainly no such function; what is not loaded may have it.
+--- Why there is certainly no such function. Nothing of the plugin runs for that: what is not loaded may have it, and so
+--- may a table that looks it up by a function of its own.
 ---@param module string
 ---@param name string with dots
 ---@return mcp-tools.Error?
@@ -153,7 +161,16 @@ function M.missing(module, name)
   if err or value == nil then
     return err
   end
-  return select(2, within(module, value, name))
+  for _, key in ipairs(vim.split(name, '.', { plain = true })) do
+    if debug.getmetatable(value) then
+      return nil
+    end
+    value = type(value) == 'table' and rawget(value, key) or nil
+    if value == nil then
+      break
+    end
+  end
+  return not vim.is_callable(value) and no_function(module, name) or nil
 end
 
 --- A public function. Its module is loaded for that.

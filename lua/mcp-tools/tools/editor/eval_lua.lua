@@ -8,7 +8,7 @@ local turns = require('mcp-tools.util.turns')
 ---@return function?
 ---@return mcp-tools.Error? err
 local function chunk(code)
-  local fn, fault = loadstring(code, '=code')
+  local fn, fault = load(code, '=code', 't') -- no bytecode, which nobody can read
   return fn, not fn and errors.new('validation_error', 'code: ' .. fault) or nil
 end
 

@@ -486,7 +486,7 @@ async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> Non
 
 
 async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge) -> None:
-    """A preview that calls `again` is shown anew and is to be read; with an error it ends the question and the call."""
+    """A preview that calls `again` is shown anew, and is to be read; an error ends question and call."""
     await screen.nvim.lua("""
       mcp_tools.register({ name = 'edits', description = 'edits', needs_approval = true,
         preview = function(_, again)

@@ -150,7 +150,7 @@ describe('a target of make', function()
     t.eq('error: no good', vim.fn.getqflist()[1].text)
     p.fails('not_found', 'no target "none"', 'runner_run', { runner = 'make:none' })
     p.fails('validation_error', 'whole targets', 'runner_run', { runner = 'make:test', path = 'src/a.c' })
-    for _, argument in ipairs({ '-f', '-kf', '--file=x', '--mak', '-C', '--directory=x', '-Ix', '--eval=x' }) do
+    for _, argument in ipairs({ '-kf', '--file=x', '--mak', '-C', '--directory=x', '-Ix', '--eval=x' }) do
       p.fails(
         'validation_error',
         'args: .* something else',
@@ -249,7 +249,8 @@ describe('what a link leads to outside of the project', function()
     p.write(p.base .. '/outside/Makefile', 'test: ## hidden\n\ttrue\n')
     p.write(p.base .. '/outside/package.json', '{"scripts": {"test": "hidden"}}')
     vim.fn.mkdir(p.root .. '/.claude', 'p')
-    for name, target in pairs({ Makefile = 'Makefile', ['package.json'] = 'package.json', ['.claude/commands'] = '' }) do
+    local links = { Makefile = 'Makefile', ['package.json'] = 'package.json', ['.claude/commands'] = '' }
+    for name, target in pairs(links) do
       vim.uv.fs_symlink(p.base .. '/outside/' .. target, p.root .. '/' .. name)
     end
     local found = p.ok('workflow_list')

@@ -13,7 +13,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local outside = require('mcp-tools.editor.lsp.outside')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local said = require('mcp-tools.editor.lsp.said')
@@ -76,7 +76,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end

@@ -7,7 +7,7 @@
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local redact = require('mcp-tools.files.redact')
 local clients = require('mcp-tools.editor.lsp.clients')
@@ -76,7 +76,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.at(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -105,13 +105,13 @@ function M.at(ctx, args)
   end
   if not first then
     local text = 'No hover information available at %s; line and column must be on a name'
-    return nil, errors.new('not_found', text:format(places.name(spot)))
+    return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   return {
     hover = quoted(ctx, table.concat(texts, '\n\n---\n\n')),
     kind = vim.list_contains(kinds, 'markdown') and 'markdown' or 'plaintext',
     defined = defined(ctx, first, definitions[first.id]),
-    incomplete = places.incomplete(answers),
+    incomplete = navigation.incomplete(answers),
   }
 end
 
@@ -154,7 +154,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.signature(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -165,7 +165,7 @@ function M.signature(ctx, args)
     return nil, err
   elseif not result or #(result.signatures or {}) == 0 then
     local text = 'there is no call at %s; the place must be between its parentheses'
-    return nil, errors.new('not_found', text:format(places.name(spot)))
+    return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   local active = (tonumber(result.activeSignature) or 0) + 1
   local signature = result.signatures[active] or result.signatures[1]

@@ -22,7 +22,7 @@ local lsp = require('mcp-tools.editor.lsp')
 local open = require('mcp-tools.editor.buffer.open')
 local outside = require('mcp-tools.editor.lsp.outside')
 local paths = require('mcp-tools.files.paths')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local text_search = require('mcp-tools.editor.lsp.text_search')
@@ -64,7 +64,7 @@ end
 ---@return string? name
 ---@return mcp-tools.Error? err
 local function name_of(of)
-  local word = places.word(of.spot)
+  local word = navigation.word(of.spot)
   local provider = of.client.server_capabilities.renameProvider
   if type(provider) ~= 'table' or not provider.prepareProvider then
     return word
@@ -81,7 +81,7 @@ local function name_of(of)
   if not result then
     local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
     local why = err and (' (%s)'):format(err.message) or ''
-    return nil, errors.new('not_found', text:format(places.name(of.spot), why))
+    return nil, errors.new('not_found', text:format(navigation.name(of.spot), why))
   end
   local range = result.range or result.start and result
   if not range or range.start.line ~= range['end'].line then
@@ -206,7 +206,7 @@ local function ask(of)
   local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
   local change, err = request.ask(of.ctx, of.client, METHOD, params, of.spot.bufnr)
   if not change then
-    local text = ('%s does not rename what stands at %s'):format(of.client.name, places.name(of.spot))
+    local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
     return nil, err or errors.new('not_found', text)
   end
   return workspace_edit.plan(of.ctx, change, of.client)
@@ -305,7 +305,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end

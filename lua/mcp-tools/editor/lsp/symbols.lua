@@ -9,7 +9,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local said = require('mcp-tools.editor.lsp.said')
 local turns = require('mcp-tools.util.turns')
@@ -202,7 +202,7 @@ function M.of_project(ctx, args)
     offset = args.offset,
     narrow = 'a longer query, kinds, or limit and offset give fewer',
   })
-  answer.incomplete = places.incomplete(unready)
+  answer.incomplete = navigation.incomplete(unready)
   return answer
 end
 

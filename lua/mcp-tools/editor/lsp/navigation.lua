@@ -1,4 +1,4 @@
---- Questions about a place whose answer is other places: definitions, references, hierarchies.
+--- Navigation: definitions, references, hierarchies; questions about a place whose answer is other places.
 ---
 --- Receives: the arguments of a tool, a method of the protocol.
 --- Sends: the answer of the tool, or an error value.

@@ -1,4 +1,4 @@
---- Where a floating window that nobody called for stands, so that the person sees what they are doing.
+--- Placement of a floating window that nobody called for, so that the person sees what they are doing.
 ---
 --- Receives: how many rows it wants; the window in which something was opened while it was there.
 --- Sends: its row and height, away from the cursor and from that window.

@@ -1,4 +1,4 @@
---- Places in source files, with the lines around them.
+--- Source lines: a place in a source file, as adapters name it, with the lines around it.
 ---
 --- Receives: paths and lines from 1, as adapters have them.
 --- Sends: paths as they are shown; lines with their numbers, of files whose text may be given.

@@ -1,4 +1,4 @@
---- Problem matcher: places that any program names in its output, `path:line: text`, `path:line:column`, `File "path", line 3`.
+--- Problem matcher: places that programs name in their output, as `path:line: text` or `File "path", line 3`.
 ---
 --- Receives: what a program printed.
 --- Sends: failures, as far as their files exist.

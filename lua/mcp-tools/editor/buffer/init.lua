@@ -7,7 +7,7 @@
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
@@ -31,7 +31,7 @@ end
 ---@return integer? bufnr
 function M.current()
   for _, bufnr in ipairs(visited()) do
-    if bufnr > 0 and buffer.is_text(bufnr) then
+    if bufnr > 0 and buffer_kind.is_text(bufnr) then
       return bufnr
     end
   end
@@ -40,7 +40,7 @@ function M.current()
     return a.lastused > b.lastused
   end)
   for _, info in ipairs(infos) do
-    if buffer.is_text(info.bufnr) then
+    if buffer_kind.is_text(info.bufnr) then
       return info.bufnr
     end
   end
@@ -50,7 +50,7 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  for _, bufnr in ipairs(buffer.showing(path)) do
+  for _, bufnr in ipairs(buffer_kind.showing(path)) do
     if vim.api.nvim_buf_is_loaded(bufnr) then
       return bufnr
     end

@@ -5,7 +5,7 @@
 --- Does not know about: approval, what clients call the places.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -43,7 +43,7 @@ local function buffers_of(from)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     local name = api.nvim_buf_get_name(bufnr)
-    if name ~= '' and buffer.kind(bufnr) == 'file' then
+    if name ~= '' and buffer_kind.kind(bufnr) == 'file' then
       local path = paths.resolve(name)
       if is_at_or_below(path, from) then
         table.insert(list, { bufnr = bufnr, path = path })
@@ -68,7 +68,7 @@ function M.refusal(from, to)
     return errors.new('tool_error', text:format(to))
   elseif is_at_or_below(to, from) then
     return errors.new('validation_error', 'new_path: it lies in what is to be moved')
-  elseif #buffer.showing(to) > 0 then
+  elseif #buffer_kind.showing(to) > 0 then
     return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
   end
   for _, each in ipairs(buffers_of(from)) do

@@ -5,7 +5,7 @@
 --- Does not know about: how it is shown, what is done with it.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local candidates = require('mcp-tools.editor.search.candidates')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
@@ -44,7 +44,7 @@ M.MAX_MATCHES = 100000
 local function unsaved(place, takes)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer.is_text(bufnr) then
+    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer_kind.is_text(bufnr) then
       local name = api.nvim_buf_get_name(bufnr)
       local path = name ~= '' and paths.resolve(name)
       local below = path and vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2))

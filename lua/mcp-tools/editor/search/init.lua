@@ -10,7 +10,7 @@ local candidates = require('mcp-tools.editor.search.candidates')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
-local texts = require('mcp-tools.editor.buffer.texts')
+local contents = require('mcp-tools.editor.buffer.contents')
 local turns = require('mcp-tools.util.turns')
 
 local api = vim.api
@@ -118,9 +118,9 @@ function M.find(ctx, query, opts)
   local found = { files = {}, total = 0, passed = 0, cut = err == true, place = place, matcher = made }
   list = judged(ctx, found, list, takes)
   local pause = turns.of(ctx)
-  for first = 1, #list, texts.AT_ONCE do
-    local chunk = vim.list_slice(list, first, first + texts.AT_ONCE - 1)
-    local read = texts.of(ctx, chunk)
+  for first = 1, #list, contents.AT_ONCE do
+    local chunk = vim.list_slice(list, first, first + contents.AT_ONCE - 1)
+    local read = contents.of(ctx, chunk)
     for _, path in ipairs(chunk) do
       local text = read[path]
       if text and not found.cut then
@@ -140,7 +140,7 @@ function M.find(ctx, query, opts)
     if found.cut then
       break
     end
-    ctx:progress(math.min(first + texts.AT_ONCE - 1, #list), #list)
+    ctx:progress(math.min(first + contents.AT_ONCE - 1, #list), #list)
   end
   return found
 end

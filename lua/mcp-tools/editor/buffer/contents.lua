@@ -1,4 +1,4 @@
---- Texts of files as the editor has them: of a buffer that is open, else of the disk, several at a time.
+--- Contents of files as the editor has them: of a buffer that is open, else of the disk, several at a time.
 ---
 --- Receives: resolved paths that have been judged; the ctx of a `run` tool.
 --- Sends: text, and the buffer that it is of.

@@ -8,7 +8,7 @@
 
 local Call = require('mcp-tools.call.call')
 local Sweeper = require('mcp-tools.call.sweeper')
-local States = require('mcp-tools.call.session_state')
+local SessionStates = require('mcp-tools.call.session_state')
 local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
@@ -40,7 +40,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
----@field private states mcp-tools.States
+---@field private states mcp-tools.SessionStates
 ---@field sweeper mcp-tools.Sweeper
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
@@ -63,7 +63,7 @@ function M.new(opts)
     root = opts.root or project.root,
     calls = {},
     active = 0,
-    states = States.new(),
+    states = SessionStates.new(),
     cancelled = UsedIds.new(CANCELLED),
     used = UsedIds.new(USED),
     counter = 0,

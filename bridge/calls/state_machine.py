@@ -1,4 +1,4 @@
-"""The states of a call on this side of the wire, and what may follow what.
+"""The state machine of a call on this side of the wire: its states, and what may follow what.
 
 Does not know about: why an event came, or what to do about it.
 """

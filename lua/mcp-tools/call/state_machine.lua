@@ -1,4 +1,4 @@
---- States of a call: what may follow what, and why a call was told to stop, in words.
+--- State machine of a call: what may follow what, and why a call was told to stop, in words.
 ---
 --- Receives: a state and an event. Sends: the state that follows, if any.
 --- Does not know about: calls, what a move brings about.

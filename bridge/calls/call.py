@@ -134,7 +134,7 @@ class Call:
 
     @property
     def state(self) -> State:
-        """Where the call is; see states.py."""
+        """Where the call is; see state_machine.py."""
         return self._live if self.outcome is None else step(self._live, _END_EVENTS[self.outcome.state])
 
     @property

@@ -12,7 +12,7 @@ local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
@@ -264,7 +264,7 @@ function M.apply(ctx, id, dry_run)
     return nil, err
   end
   said.refresh(ctx)
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local action
   action, err = resolved(ctx, offer)
   if not action then

@@ -14,7 +14,7 @@ local findings = require('mcp-tools.editor.lsp.findings')
 local fresh = require('mcp-tools.editor.lsp.fresh')
 local heard = require('mcp-tools.editor.lsp.heard')
 local lsp = require('mcp-tools.editor.lsp')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local redact = require('mcp-tools.files.redact')
 local turns = require('mcp-tools.util.turns')
 
@@ -139,7 +139,7 @@ local function freshen(ctx, bufnr, ms)
   if not list then
     return false, err and err.message
   end
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   return fresh.wait(ctx, bufnr, list, ms)
 end
 
@@ -215,7 +215,7 @@ function M.wait(ctx, args)
   if not list then
     return nil, err
   end
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local ok, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
@@ -274,7 +274,7 @@ end
 ---@return string[] unsettled paths of open files that no server has looked at
 local function freshen_all(ctx, ms)
   local over, unsettled, waited = vim.uv.hrtime() + ms * 1e6, {}, 0
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
     if #served > 0 then

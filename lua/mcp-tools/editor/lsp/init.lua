@@ -11,7 +11,7 @@
 local attached = require('mcp-tools.editor.lsp.attached')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
@@ -122,7 +122,7 @@ end
 ---@param opts mcp-tools.lsp.Opts
 ---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? answer
 local function begin(ctx, client, bufnr, method, params, opts)
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
   local given = type(params) == 'function' and params(client) or params
   local answer = request.begin(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)

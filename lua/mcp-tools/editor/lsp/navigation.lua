@@ -9,7 +9,7 @@ local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local position = require('mcp-tools.editor.lsp.position')
 local said = require('mcp-tools.editor.lsp.said')
 local request = require('mcp-tools.editor.lsp.request')
@@ -158,7 +158,7 @@ function M.references(ctx, args)
       return nil, err
     end
     items = locations.items(answers)
-    local doubt = vim.uv.hrtime() < over and outside.lacks(ctx, M.word(spot), uris_of(items))
+    local doubt = vim.uv.hrtime() < over and watched_files.lacks(ctx, M.word(spot), uris_of(items))
     if doubt then
       wait.pause(ctx, 200)
     end

@@ -20,7 +20,7 @@ local locations = require('mcp-tools.editor.lsp.locations')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local open = require('mcp-tools.editor.buffer.open')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local paths = require('mcp-tools.files.paths')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
@@ -271,7 +271,7 @@ end
 ---@param before integer
 ---@return integer references in the end
 local function count_after(of, plan, before)
-  outside.tell(of.ctx, true)
+  watched_files.tell(of.ctx, true)
   local over = vim.uv.hrtime() + CHECK_MS * 1e6
   local params = moved(of, plan)
   while true do
@@ -315,7 +315,7 @@ function M.run(ctx, args)
     return nil, err
   end
   local of = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local incomplete = lsp.settle(ctx, of.client, spot.bufnr, METHOD, args.wait_ms)
   if incomplete then
     local text =

@@ -1,4 +1,4 @@
---- Files that others change on the disk: noticed, and told to language servers before they are asked.
+--- Watched files: what others change on the disk, noticed, and told to language servers before they are asked.
 ---
 --- Receives: the folders that servers work in; file events of the system.
 --- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.

@@ -11,7 +11,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local heard = require('mcp-tools.editor.lsp.heard')
 local request = require('mcp-tools.editor.lsp.request')
-local said = require('mcp-tools.editor.lsp.said')
+local quote = require('mcp-tools.editor.lsp.quote')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -54,7 +54,7 @@ end
 function M.doing(readiness)
   local parts = {}
   for _, each in ipairs({ 'title', 'message' }) do
-    table.insert(parts, said.some(readiness[each]))
+    table.insert(parts, quote.some(readiness[each]))
   end
   return #parts > 0 and table.concat(parts, ': ') or nil
 end

@@ -8,7 +8,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local heard = require('mcp-tools.editor.lsp.heard')
-local said = require('mcp-tools.editor.lsp.said')
+local quote = require('mcp-tools.editor.lsp.quote')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -30,8 +30,8 @@ local TRIES = 5
 ---@param err lsp.ResponseError
 ---@return mcp-tools.Error
 local function fault(ctx, client, method, err)
-  said.refresh(ctx)
-  local message = said.text(tostring(err.message))
+  quote.refresh(ctx)
+  local message = quote.text(tostring(err.message))
   return errors.new('tool_error', ('%s answered %s with an error: %s'):format(client.name, method, message))
 end
 

@@ -1,4 +1,4 @@
---- Words of language servers, as answers may quote them: labels, details, titles, messages.
+--- Quotes of language servers, as answers may have them: labels, details, titles, messages.
 ---
 --- Receives: texts as a server gave them; some give none where there should be one.
 --- Sends: UTF-8 without secrets.

@@ -1,6 +1,6 @@
 --- What has become worse or better since a mark, in all open files.
 
-local checks = require('mcp-tools.editor.lsp.checks')
+local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
 
 return {
   name = 'diagnostics_delta',
@@ -27,7 +27,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = checks.delta(ctx, given)
+    local answer, err = diagnostics.delta(ctx, given)
     if err then
       return ctx(nil, err)
     end

@@ -12,7 +12,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.lsp.findings')
 local fresh = require('mcp-tools.editor.lsp.fresh')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local lsp = require('mcp-tools.editor.lsp')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local redact = require('mcp-tools.files.redact')
@@ -148,7 +148,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   if args.project then
     return project(ctx, args)
   end
@@ -201,7 +201,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.wait(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   local begun = vim.uv.hrtime()
   local session, before = session_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
@@ -312,7 +312,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.delta(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   local session = session_of(ctx)
   local before = args.since and session.marks[args.since]
   if args.since and not before then

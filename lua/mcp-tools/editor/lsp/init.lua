@@ -10,7 +10,7 @@
 
 local attached = require('mcp-tools.editor.lsp.attached')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
@@ -46,7 +46,7 @@ M.state = ready.state
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
 function M.target(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   return target.await(ctx, args, { load = true, current = true })
 end
 

@@ -7,7 +7,7 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local quote = require('mcp-tools.editor.lsp.quote')
 local timer = require('mcp-tools.util.timer')
 
@@ -51,7 +51,7 @@ end
 local function send(ctx, question, cb)
   local client, method = question.client, question.method
   local id, look, over
-  local asked = heard.of(client).asked
+  local asked = notifications.of(client).asked
   local function finish(err, result, why)
     if over then
       return
@@ -105,7 +105,7 @@ local function with_token(method, params)
   if params == nil or not vim.startswith(method, 'textDocument/') and method ~= 'workspace/symbol' then
     return params
   end
-  return vim.tbl_extend('keep', params, { workDoneToken = heard.token() })
+  return vim.tbl_extend('keep', params, { workDoneToken = notifications.token() })
 end
 
 --- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.

@@ -11,7 +11,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local turns = require('mcp-tools.util.turns')
@@ -54,7 +54,7 @@ local function started(root)
   local first = os.time()
   for _, client in ipairs(clients.of(nil)) do
     if vim.list_contains(clients.roots(client), root) then
-      local of = heard.of(client)
+      local of = notifications.of(client)
       local ago = math.ceil((uv.hrtime() - of.since) / 1e9)
       first = math.min(first, of.late and stat and stat.mtime.sec or os.time() - ago)
     end
@@ -216,7 +216,7 @@ local function tell(root, list, looks)
     if vim.list_contains(clients.roots(client), root) then
       clients.notify(client, 'workspace/didChangeWatchedFiles', { changes = list })
       if looks > 0 then
-        heard.of(client).unsettled = uv.hrtime() + looks
+        notifications.of(client).unsettled = uv.hrtime() + looks
       end
     end
   end

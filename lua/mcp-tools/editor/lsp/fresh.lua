@@ -12,6 +12,7 @@ local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local ready = require('mcp-tools.editor.lsp.ready')
+local progress = require('mcp-tools.editor.lsp.progress')
 local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
 
@@ -209,7 +210,7 @@ local function is_over(ctx, client, bufnr, uri, left, fresh)
     local since = sent and sent.at or 0
     barrier(ctx, client, bufnr, left())
     local idle = wait.until_(ctx, left(), function()
-      return not notifications.works_since(client, since) or clients.is_stopped(client)
+      return not progress.works_since(of, since) or clients.is_stopped(client)
     end)
     if not idle or not wait.until_(ctx, left(), fresh) then
       return false
@@ -251,7 +252,7 @@ local function push(ctx, client, bufnr, over)
   wait.until_(ctx, left(), function()
     return fresh() or has_spoken(client, uri) or vim.uv.hrtime() > silent and not busy.is(client)
   end)
-  if not fresh() and not has_spoken(client, uri) and not notifications.busy(client) and left() > 0 then
+  if not fresh() and not has_spoken(client, uri) and not progress.busy(of) and left() > 0 then
     tell_again(ctx, client, bufnr, left())
   end
   wait.until_(ctx, left(), fresh)

@@ -1,33 +1,21 @@
---- What language servers say by themselves: work in progress, and diagnostics with the version that they are of.
+--- Notifications of language servers: what they say by themselves, and what they are told of texts.
 ---
---- Receives: `$/progress` and `textDocument/publishDiagnostics` of every client; they go on to who had them before.
---- Sends: what is under way in a server, and when it last spoke about a file; a word to whoever waits for news.
---- Does not know about: what follows from it (ready.lua, fresh.lua).
+--- Receives: `textDocument/publishDiagnostics` and `$/progress` of every client, which go on to who had them before;
+--- word of what the editor sends.
+--- Sends: when a server last spoke about a file, and of which version; a word to whoever waits for news.
+--- Does not know about: what follows from it (ready.lua, fresh.lua), what progress says (progress.lua).
 ---
---- Neovim's own record of progress has no percentages, and its diagnostics no versions.
+--- Neovim's own record has no versions of diagnostics.
 
 local log = require('mcp-tools.log')
+local progress = require('mcp-tools.editor.lsp.progress')
 
 local M = {}
 
---- Progress of our own requests is marked so; it says nothing about the server.
-local OURS = 'mcp-tools:'
 --- A server that takes longer was at something else, ms.
 local SLOW_MS = 3000
 --- What was thought of a text may follow for so long, ns.
 local REMEMBERED = 30e9
---- Progress that is announced begins by then, or never, ns.
-local BEGINS = 1e9
---- What has said nothing for so long has been forgotten by its server, ns.
-local FORGOTTEN = 60e9
-
----@class mcp-tools.lsp.Progress
----@field title string?
----@field message string?
----@field percentage number?
----@field at integer ns, when it was last heard of
----@field begun integer ns
-
 ---@class mcp-tools.lsp.Published
 ---@field version integer? of the text; few servers leave it out
 ---@field count integer how many times the server has spoken about the file
@@ -93,30 +81,8 @@ end
 
 ---@type table<string, fun(of: mcp-tools.lsp.Heard, params: table)>
 local TAKE = {
-  ['$/progress'] = function(of, params)
-    local token, value = params.token, params.value
-    if type(value) ~= 'table' or vim.startswith(tostring(token), OURS) then
-      return
-    end
-    local now = vim.uv.hrtime()
-    of.announced[token] = nil
-    if value.kind == 'end' then
-      if of.progress[token] then
-        of.progress[token], of.ended_at = nil, now
-      end
-    elseif value.kind == 'begin' or of.progress[token] then
-      local entry = of.progress[token] or { title = value.title, begun = now }
-      entry.message = value.message or entry.message
-      entry.percentage = value.percentage or entry.percentage
-      entry.at = now
-      of.progress[token] = entry
-    end
-  end,
-  ['window/workDoneProgress/create'] = function(of, params)
-    if params.token ~= nil then
-      of.announced[params.token] = vim.uv.hrtime()
-    end
-  end,
+  ['$/progress'] = progress.take,
+  ['window/workDoneProgress/create'] = progress.announce,
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
     local before, sent, now = of.published[uri], of.sent[uri], vim.uv.hrtime()
@@ -169,7 +135,7 @@ function M.of(client, late)
   of = {
     since = now,
     late = late ~= false,
-    progress = {},
+    progress = progress.pending(client, now),
     announced = {},
     ended_at = 0,
     published = {},
@@ -182,9 +148,6 @@ function M.of(client, late)
     slowest = 0,
     ready = false,
   }
-  for token, title in pairs(client.progress.pending) do
-    of.progress[token] = { title = title, at = now, begun = now }
-  end
   heard[client.id] = of
   client.handlers = vim.tbl_extend('force', {}, client.handlers or {}) -- the table may be one of the configuration
   for method in pairs(TAKE) do
@@ -296,54 +259,6 @@ function M.ensure()
     listening = true
     M.listen()
   end
-end
-
---- What the server is at, the slowest first to name: nil when it is at nothing.
----@param client vim.lsp.Client
----@return mcp-tools.lsp.Progress?
-function M.busy(client)
-  local of, now, found = M.of(client), vim.uv.hrtime(), nil
-  for token, entry in pairs(of.progress) do
-    if now - entry.at > FORGOTTEN then
-      of.progress[token] = nil
-    elseif not found or (entry.percentage or 101) < (found.percentage or 101) then
-      found = entry
-    end
-  end
-  return found
-end
-
---- Has it begun some work since then that it has not ended? It may be about what it was told then.
----@param client vim.lsp.Client
----@param since integer ns
----@return boolean
-function M.works_since(client, since)
-  if not M.busy(client) and not next(M.of(client).announced) then
-    return false
-  end
-  local of, now = M.of(client), vim.uv.hrtime()
-  for token, at in pairs(of.announced) do
-    if now - at > BEGINS then
-      of.announced[token] = nil
-    elseif at > since then
-      return true
-    end
-  end
-  for _, entry in pairs(of.progress) do
-    if entry.begun > since then
-      return true
-    end
-  end
-  return false
-end
-
-local count = 0
-
---- A token for the progress of a request of ours.
----@return string
-function M.token()
-  count = count + 1
-  return OURS .. count
 end
 
 return M

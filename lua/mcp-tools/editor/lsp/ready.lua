@@ -10,6 +10,7 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local notifications = require('mcp-tools.editor.lsp.notifications')
+local progress = require('mcp-tools.editor.lsp.progress')
 local request = require('mcp-tools.editor.lsp.request')
 local quote = require('mcp-tools.editor.lsp.quote')
 local wait = require('mcp-tools.editor.lsp.wait')
@@ -40,7 +41,7 @@ function M.state(client)
   elseif not client.initialized then
     return { state = 'starting' }
   end
-  local busy = notifications.busy(client)
+  local busy = progress.busy(notifications.of(client))
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
@@ -106,7 +107,11 @@ end
 local function is_stable(ctx, client, bufnr, over)
   local last, same = nil, 0
   while vim.uv.hrtime() < over do
-    if notifications.busy(client) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr) then
+    if
+      progress.busy(notifications.of(client))
+      or clients.is_stopped(client)
+      or not vim.api.nvim_buf_is_loaded(bufnr)
+    then
       return false
     end
     local answer = probe(ctx, client, bufnr)
@@ -144,7 +149,7 @@ end
 ---@return boolean
 local function is_quiet(client)
   local of, now = notifications.of(client), vim.uv.hrtime()
-  return notifications.busy(client) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
+  return progress.busy(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
 end
 
 --- Waits until a server is ready.
@@ -165,7 +170,7 @@ function M.wait(ctx, client, bufnr, ms)
   end)
   local of = notifications.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not notifications.busy(client) and vim.uv.hrtime() > (of.unsettled or 0) then
+    if of.ready and not progress.busy(of) and vim.uv.hrtime() > (of.unsettled or 0) then
       return true, { state = 'ready' }
     end
     local quiet = wait.until_(ctx, left(), function()

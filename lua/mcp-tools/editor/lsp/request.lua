@@ -8,6 +8,7 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local notifications = require('mcp-tools.editor.lsp.notifications')
+local progress = require('mcp-tools.editor.lsp.progress')
 local quote = require('mcp-tools.editor.lsp.quote')
 local timer = require('mcp-tools.util.timer')
 
@@ -105,7 +106,7 @@ local function with_token(method, params)
   if params == nil or not vim.startswith(method, 'textDocument/') and method ~= 'workspace/symbol' then
     return params
   end
-  return vim.tbl_extend('keep', params, { workDoneToken = notifications.token() })
+  return vim.tbl_extend('keep', params, { workDoneToken = progress.token() })
 end
 
 --- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.

@@ -20,7 +20,7 @@ from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
-from .guards.types import TypesGuard
+from .guards.types import AcceptGuard, JsonGuard
 from .legacy_sse import MESSAGES_PATH
 from .listener import head_is_complete, note_token_shown, request_is_done
 from .parts import Parts
@@ -59,16 +59,17 @@ class App:
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
         private: list[Guard] = [TokenGuard(parts.token), size]
+        json, stream = JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {
-            "POST": Route(front.post, [*private, TypesGuard()]),
-            "GET": Route(front.get, private),
+            "POST": Route(front.post, [*private, json, AcceptGuard("application/json", "text/event-stream")]),
+            "GET": Route(front.get, [*private, stream]),
             "DELETE": Route(front.delete, private),
         }
         self._routes: dict[str, dict[str, Route]] = {
             "/mcp": mcp,
             "/": mcp,
-            "/sse": {"GET": Route(front.sse, private)},
-            MESSAGES_PATH: {"POST": Route(front.messages, private)},
+            "/sse": {"GET": Route(front.sse, [*private, stream])},
+            MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
             HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
         }
         self._token = parts.token

@@ -310,7 +310,7 @@ describe('a rename', function()
 
   it('is asked for with its diff, as long as that is what would happen', function()
     renamer({ 0, 1 })
-    local preview = require('mcp-tools.editor.lsp.rename').preview
+    local preview = require('mcp-tools.editor.lsp.rename_preview').preview
     local args = { line = 1, column = 1, new_name = 'new' }
     vim.api.nvim_win_set_buf(0, bufnr)
     t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))

@@ -3,11 +3,11 @@
 --- Receives: the folders that servers work in; file events of the system.
 --- Sends: `workspace/didChangeWatchedFiles` to each server that works there; open buffers are read again.
 --- Does not know about: what is asked.
---- Longer than others: what is watched, what has changed and what servers were told of it are one record.
 ---
 --- Neovim tells servers of files only where they ask for it, and on Linux not by default. Folders are watched from the
 --- first question on; what changed since the editor started is told then.
 
+local FolderWatch = require('mcp-tools.editor.lsp.folder_watch')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -20,31 +20,26 @@ local uv = vim.uv
 
 local M = {}
 
---- Each takes a handle of the system, of which a user has some ten thousand.
-local MAX_FOLDERS = 2000
 --- A larger one is no source. Bytes.
 local MAX_FILE = 4 * 1024 * 1024
 --- Told in one message.
 local MAX_CHANGES = 5000
 --- A server takes its time to look at what it was told of, and says nothing when it has; ns.
 local LOOKS_NEW, LOOKS_CHANGED = 1500e6, 400e6
---- Folders that no server reads for the project's own files; those that begin with a dot are left out as well.
-local LEFT_OUT = { ['node_modules'] = true, ['__pycache__'] = true, ['site-packages'] = true }
+local CHANGED, DELETED = FolderWatch.CHANGED, FolderWatch.DELETED
 
---- `FileChangeType` of the protocol.
-local MADE, CHANGED, DELETED = 1, 2, 3
-
----@class mcp-tools.lsp.Watched
----@field identity string of the root
----@field folders table<string, uv.uv_fs_event_t>
----@field count integer
----@field files table<string, true> known ones
----@field changed table<string, true> what events have named since the last question
----@field full boolean there are more folders than are watched
----@field ready boolean
-
----@type table<string, mcp-tools.lsp.Watched> by root
+---@type table<string, mcp-tools.lsp.FolderWatch> by root
 local watched = {}
+
+--- Ends the watch of a root.
+---@param root string
+---@param of mcp-tools.lsp.FolderWatch
+local function release(root, of)
+  of:close()
+  if watched[root] == of then
+    watched[root] = nil
+  end
+end
 
 --- When the first server of a root was started, or when the editor was, which is not later. Its socket tells that.
 ---@param root string
@@ -60,78 +55,6 @@ local function started(root)
     end
   end
   return first
-end
-
----@param of mcp-tools.lsp.Watched
----@param folder string
-local function watch(of, folder)
-  if of.folders[folder] then
-    return
-  elseif of.count >= MAX_FOLDERS then
-    of.full = true
-    return
-  end
-  local handle = assert(uv.new_fs_event())
-  local ok = handle:start(folder, {}, function(err, name)
-    if not err and name then
-      of.changed[folder .. '/' .. name] = true
-    end
-  end)
-  if not ok then
-    handle:close()
-    of.full = true
-    return
-  end
-  of.folders[folder], of.count = handle, of.count + 1
-end
-
----@param of mcp-tools.lsp.Watched
----@param folder string
-local function forget(of, folder)
-  local handle = of.folders[folder]
-  if handle then
-    handle:stop()
-    handle:close()
-    of.folders[folder], of.count = nil, of.count - 1
-  end
-end
-
---- Ends the watches of a root.
----@param root string
----@param of mcp-tools.lsp.Watched
-local function release(root, of)
-  for _, folder in ipairs(vim.tbl_keys(of.folders)) do
-    forget(of, folder)
-  end
-  if watched[root] == of then
-    watched[root] = nil
-  end
-end
-
---- Watches a folder with all below it.
----@param of mcp-tools.lsp.Watched
----@param top string
----@param pause fun()
----@param found fun(path: string) called for each file
-local function walk(of, top, pause, found)
-  local todo = { top }
-  while #todo > 0 do
-    local folder = table.remove(todo)
-    watch(of, folder)
-    local entries = uv.fs_scandir(folder)
-    while entries do
-      local name, kind = uv.fs_scandir_next(entries)
-      if not name then
-        break
-      elseif kind == 'directory' and name:sub(1, 1) ~= '.' and not LEFT_OUT[name] and not of.full then
-        table.insert(todo, folder .. '/' .. name)
-      elseif kind == 'file' then
-        found(folder .. '/' .. name)
-      end
-      pause()
-    end
-    pause()
-  end
 end
 
 --- Files that servers have just been told of.
@@ -237,7 +160,7 @@ end
 ---@param root string
 ---@param identity string
 local function begin(ctx, root, identity)
-  local of = { identity = identity, folders = {}, count = 0, files = {}, changed = {}, full = false, ready = false }
+  local of = FolderWatch.new(identity)
   watched[root] = of
   ctx:on_cancel(function()
     if not of.ready then
@@ -245,7 +168,7 @@ local function begin(ctx, root, identity)
     end
   end)
   local pause, since, changes = turns.of(ctx), started(root), {}
-  walk(of, root, pause, function(path)
+  of:walk(root, pause, function(path)
     of.files[path] = true
     local stat = uv.fs_stat(path)
     if stat and stat.mtime.sec >= since then
@@ -258,59 +181,6 @@ local function begin(ctx, root, identity)
     return release(root, of)
   end
   tell(root, list, looks)
-end
-
---- Ends the watches of a folder and of those below it. A folder that was moved says nothing of what is in it.
----@param of mcp-tools.lsp.Watched
----@param top string
----@param changes table<string, integer> the files that were known there are added
----@return table<string, integer> changes
-local function forget_below(of, top, changes)
-  forget(of, top)
-  for _, folder in ipairs(vim.tbl_keys(of.folders)) do
-    if vim.startswith(folder, top .. '/') then
-      forget(of, folder)
-    end
-  end
-  for _, file in ipairs(vim.tbl_keys(of.files)) do
-    if vim.startswith(file, top .. '/') then
-      of.files[file], changes[file] = nil, DELETED
-    end
-  end
-  return changes
-end
-
---- What an event has named, as it is now.
----@param of mcp-tools.lsp.Watched
----@param path string
----@param pause fun()
----@param changes table<string, integer>
-local function look(of, path, pause, changes)
-  local stat = uv.fs_stat(path)
-  if not stat then
-    forget_below(of, path, changes)
-    if of.files[path] then
-      of.files[path], changes[path] = nil, DELETED
-    end
-  elseif stat.type == 'directory' then
-    local name = vim.fs.basename(path)
-    if name:sub(1, 1) ~= '.' and not LEFT_OUT[name] then
-      local gone = forget_below(of, path, {}) -- it may be another folder than the one that was watched
-      walk(of, path, pause, function(file)
-        if gone[file] then
-          gone[file], of.files[file] = nil, true
-        elseif not of.files[file] then
-          of.files[file], changes[file] = true, MADE
-        end
-      end)
-      for file in pairs(gone) do
-        changes[file] = DELETED
-      end
-    end
-  elseif stat.type == 'file' then
-    changes[path] = of.files[path] and CHANGED or MADE
-    of.files[path] = true
-  end
 end
 
 --- Ends watches of folders that no server works in any more, or that are not the same as they were.
@@ -361,7 +231,7 @@ local told = setmetatable({}, { __mode = 'k' })
 --- at is told, the rest is left to the next one.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
----@param of mcp-tools.lsp.Watched
+---@param of mcp-tools.lsp.FolderWatch
 ---@return table<string, integer> changes
 local function catch_up(ctx, root, of)
   local left, changes, pause, over = of.changed, {}, turns.of(ctx), false
@@ -379,7 +249,7 @@ local function catch_up(ctx, root, of)
   end
   ctx:on_cancel(finish)
   for _, path in ipairs(vim.tbl_keys(left)) do
-    look(of, path, pause, changes)
+    of:look(path, pause, changes)
     left[path] = nil
     pause()
   end

@@ -1,20 +1,18 @@
---- Diagnostics for tools: a list of them, fresh ones after an edit, what has changed since a mark.
+--- Diagnostics for tools: a list of them, fresh ones after an edit.
 ---
 --- Receives: the arguments of a tool.
 --- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
---- Does not know about: what the tool is called.
---- Longer than others by its three answers, which share what each session was told.
+--- Does not know about: what the tool is called, marks (diagnostics_delta.lua).
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
-local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.lsp.findings')
 local fresh = require('mcp-tools.editor.lsp.fresh')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local lsp = require('mcp-tools.editor.lsp')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
+local per_session = require('mcp-tools.util.per_session')
 local redact = require('mcp-tools.files.redact')
 local turns = require('mcp-tools.util.turns')
 
@@ -23,41 +21,16 @@ local M = {}
 --- What is said of a page that there is not.
 local BEYOND = 'offset: %d is beyond the last of them (total %d)'
 
---- Marks and baselines of one session.
-local MAX_MARKS = 32
---- Sessions that are remembered.
-local MAX_SESSIONS = 64
---- Open files that a difference waits for.
-local MAX_WAITED = 50
 --- Rows of what is still there; the new ones are what matters.
 local MAX_REMAINING = 50
 --- Somebody types on while there is much to look at: looked at again so many times.
 local TRIES = 3
 
----@class mcp-tools.lsp.Session
----@field seen table<string, mcp-tools.lsp.Finding[]> path → what was told last
----@field marks table<string, table<string, mcp-tools.lsp.Finding[]>> mark → path → what was there
----@field order string[] marks, the oldest first
----@field count integer
-
----@type table<string, mcp-tools.lsp.Session>
-local sessions = {}
----@type string[]
-local session_order = {}
-
----@param ctx mcp-tools.Ctx
----@return mcp-tools.lsp.Session
-local function session_of(ctx)
-  local key = ctx.session or ctx.host
-  if not sessions[key] then
-    sessions[key] = { seen = {}, marks = {}, order = {}, count = 0 }
-    table.insert(session_order, key)
-    if #session_order > MAX_SESSIONS then
-      sessions[table.remove(session_order, 1)] = nil
-    end
-  end
-  return sessions[key]
-end
+--- Per file what was told last.
+---@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.lsp.Finding[]>
+local seen_of = per_session(function()
+  return {}
+end)
 
 ---@param bufnr integer
 ---@return string
@@ -173,7 +146,7 @@ function M.list(ctx, args)
     return nil, errors.new('busy', ('%s changes while it is looked at; try again'):format(target.shown))
   end
   if not args.severity and not args.min_severity and not args.source then
-    session_of(ctx).seen[name_of(target.bufnr)] = list
+    seen_of(ctx)[name_of(target.bufnr)] = list
   end
   local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
   if not args.path and state == 'yes' and #part > 0 then -- an empty list would not say that somebody has looked
@@ -203,13 +176,13 @@ end
 function M.wait(ctx, args)
   notifications.ensure()
   local begun = vim.uv.hrtime()
-  local session, before = session_of(ctx), before_call(ctx, args)
+  local seen, before = seen_of(ctx), before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
   if not target then
     return nil, err
   end
   local bufnr = target.bufnr
-  before = session.seen[name_of(bufnr)] or before or {}
+  before = seen[name_of(bufnr)] or before or {}
   local list
   list, err = lsp.clients(ctx, bufnr)
   if not list then
@@ -228,7 +201,7 @@ function M.wait(ctx, args)
   local now = findings.at_least(all, args.min_severity)
   local new, fixed = findings.difference(before, now)
   if ok then
-    session.seen[name_of(bufnr)] = all
+    seen[name_of(bufnr)] = all
   end
   local old, is_new = {}, {}
   for _, each in ipairs(new) do
@@ -252,104 +225,6 @@ function M.wait(ctx, args)
       (vim.uv.hrtime() - begun) / 1e9
     ) or 'no: what is told may be of an older text',
   }
-end
-
--- Since a mark -------------------------------------------------------------------------------------------------
-
---- What is there now, in all files that may be read.
----@param ctx mcp-tools.Ctx
----@return table<string, mcp-tools.lsp.Finding[]>
----@return table? withheld
-local function snapshot(ctx)
-  local files, withheld = findings.everywhere(ctx, {}, turns.of(ctx))
-  local now = {}
-  for _, file in ipairs(files) do
-    now[file.path] = file.list
-  end
-  return now, withheld
-end
-
----@param ctx mcp-tools.Ctx
----@param ms number
----@return string[] unsettled paths of open files that no server has looked at
-local function freshen_all(ctx, ms)
-  local over, unsettled, waited = vim.uv.hrtime() + ms * 1e6, {}, 0
-  watched_files.tell(ctx)
-  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
-    local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
-    if #served > 0 then
-      ctx:await(function(done)
-        disk.refresh(bufnr, done)
-      end)
-    end
-    if #served > 0 and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' then
-      waited = waited + 1
-      local left = (over - vim.uv.hrtime()) / 1e6
-      if waited > MAX_WAITED or not fresh.wait(ctx, bufnr, served, math.max(left, 1)) then
-        table.insert(unsettled, access.shown(name_of(bufnr), ctx.root))
-      end
-    end
-  end
-  return unsettled
-end
-
----@param session mcp-tools.lsp.Session
----@param now table<string, mcp-tools.lsp.Finding[]>
----@return string
-local function mark(session, now)
-  session.count = session.count + 1
-  local name = 'm' .. session.count
-  session.marks[name] = now
-  table.insert(session.order, name)
-  if #session.order > MAX_MARKS then
-    session.marks[table.remove(session.order, 1)] = nil
-  end
-  return name
-end
-
----@param ctx mcp-tools.Ctx in a coroutine
----@param args table
----@return table?
----@return mcp-tools.Error? err
-function M.delta(ctx, args)
-  notifications.ensure()
-  local session = session_of(ctx)
-  local before = args.since and session.marks[args.since]
-  if args.since and not before then
-    local text = 'since: there is no mark %s in this session; call without since to set one'
-    return nil, errors.new('not_found', text:format(args.since))
-  end
-  local unsettled = freshen_all(ctx, args.timeout_ms)
-  local now, withheld = snapshot(ctx)
-  local answer = {
-    mark = mark(session, now),
-    settled = #unsettled == 0,
-    unsettled = #unsettled > 0 and unsettled or nil,
-    withheld = withheld,
-  }
-  if not before then
-    local total = 0
-    for _, list in pairs(now) do
-      total = total + #list
-    end
-    answer.total = total
-    return answer
-  end
-  local paths = vim.tbl_extend('keep', now, before)
-  answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
-  for path in vim.spairs(paths) do
-    local new, fixed = findings.difference(before[path] or {}, now[path] or {})
-    answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
-    answer.remaining = answer.remaining + #(now[path] or {}) - #new
-    if #new + #fixed > 0 then
-      table.insert(answer.files, {
-        path = path,
-        new = findings.rows(new, args.limit),
-        fixed = findings.rows(fixed, args.limit),
-      })
-    end
-  end
-  return answer
 end
 
 return M

@@ -1,14 +1,12 @@
---- What servers offer to do to a text: code actions, formatting.
+--- Code actions: what servers offer to do to a text, listed and done by id.
 ---
 --- Receives: the arguments of a tool.
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: approval, what the tool is called.
---- Longer than others by formatting, which is applied the same way.
 ---
 --- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
 --- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
 
-local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
@@ -17,13 +15,10 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local quote = require('mcp-tools.editor.lsp.quote')
-local trial = require('mcp-tools.editor.lsp.trial')
 local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
-
-local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
 
 --- Actions that can still be applied.
 local MAX_KEPT = 300
@@ -192,37 +187,6 @@ local function execute(ctx, client, bufnr, command)
   return edits
 end
 
----@param ctx mcp-tools.Ctx
----@param offer mcp-tools.lsp.Offer
----@param change table WorkspaceEdit
----@param answer table its files and places are added
----@param dry_run boolean
----@param diff? string that was shown of it
----@return mcp-tools.Error? err
-local function apply(ctx, offer, change, answer, dry_run, diff)
-  local plan, err = workspace_edit.plan(ctx, change, offer.client)
-  if not plan then
-    return err
-  elseif diff and not dry_run and workspace_edit.preview(plan, ctx.root) ~= diff then
-    return errors.new(
-      'stale',
-      'apply: it changes something else by now than its diff has shown; list the actions again'
-    )
-  end
-  answer.places = answer.places + plan.count
-  if dry_run then
-    answer.diff = (answer.diff or '') .. workspace_edit.preview(plan, ctx.root)
-    vim.list_extend(answer.files, workspace_edit.summary(plan))
-    return nil
-  end
-  local files
-  files, err = workspace_edit.apply(ctx, plan)
-  if files then
-    vim.list_extend(answer.files, workspace_edit.summary(plan, files))
-  end
-  return err
-end
-
 --- What was offered under an id, as long as it can be done.
 ---@param id string
 ---@return table? offer
@@ -272,7 +236,7 @@ function M.apply(ctx, id, dry_run)
   end
   local answer = { title = quote.text(action.title or offer.action.title), places = 0, files = {} }
   if action.edit then
-    err = apply(ctx, offer, action.edit, answer, dry_run, offer.diff)
+    err = workspace_edit.carry_out(ctx, offer.client, action.edit, answer, dry_run, offer.diff)
     if err then
       return nil, err
     end
@@ -284,7 +248,7 @@ function M.apply(ctx, id, dry_run)
     local edits
     edits, err = execute(ctx, offer.client, offer.bufnr, command)
     for _, change in ipairs(edits or {}) do
-      err = err or apply(ctx, offer, change, answer, false)
+      err = err or workspace_edit.carry_out(ctx, offer.client, change, answer, false)
     end
     if err then
       return nil, err
@@ -294,81 +258,6 @@ function M.apply(ctx, id, dry_run)
   end
   offer.diff = answer.diff
   return answer
-end
-
---- Formats a file, or some lines of it.
----@param ctx mcp-tools.Ctx in a coroutine
----@param args table
----@return table?
----@return mcp-tools.Error? err
-function M.format(ctx, args)
-  local target, err = lsp.target(ctx, args)
-  if not target then
-    return nil, err
-  end
-  local bufnr = target.bufnr
-  local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
-  local method = FORMAT
-  local total = vim.api.nvim_buf_line_count(bufnr)
-  local range
-  if args.start_line or args.end_line then
-    method = FORMAT_RANGE
-    local last = math.min(args.end_line or total, total)
-    if (args.start_line or 1) > last then
-      local text = ('start_line: must not be behind end_line or the end (%d lines)'):format(total)
-      return nil, errors.new('validation_error', text)
-    end
-    local text = vim.api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or ''
-    range = function(client)
-      return {
-        start = { line = (args.start_line or 1) - 1, character = 0 },
-        ['end'] = { line = last - 1, character = position.units(text, #text, client.offset_encoding) },
-      }
-    end
-  end
-  local edits, info
-  local asked = vim.api.nvim_buf_get_changedtick(bufnr)
-  edits, err, info = lsp.request(ctx, bufnr, method, function(client)
-    return lsp.document(bufnr, { options = options, range = range and range(client) })
-  end)
-  if err then
-    return nil, err
-  end
-  local answer = { path = target.shown, changed = false, places = 0, files = {} }
-  if not edits then
-    if args.dry_run then
-      trial.keep(FORMAT, args, '', { [bufnr] = asked })
-    end
-    return answer
-  end
-  local offer = { client = info.client, bufnr = bufnr }
-  local before = vim.api.nvim_buf_get_changedtick(bufnr)
-  err = apply(ctx, offer, { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }, answer, args.dry_run)
-  if err then
-    return nil, err
-  end
-  if args.dry_run then
-    trial.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
-  end
-  answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
-  answer.unsaved = answer.files[1] and answer.files[1].unsaved
-  answer.files = nil
-  return answer
-end
-
---- What is said of formatting before it happens.
----@param args table
----@param again? fun(err: mcp-tools.Error?)
----@return string?
----@return mcp-tools.Error? err
-function M.preview_format(args, again)
-  local err = beforehand.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
-  if err then
-    return nil, err
-  end
-  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
-  local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
-  return trial.preview(FORMAT, args, text, M.format, again)
 end
 
 return M

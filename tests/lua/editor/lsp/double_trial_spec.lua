@@ -1,7 +1,7 @@
 -- What a person sees beforehand of a change that a language server makes.
 
-local actions = require('mcp-tools.editor.lsp.actions')
 local double = require('lsp_double')
+local format = require('mcp-tools.editor.lsp.format')
 local project = require('lsp_project')
 local rename_preview = require('mcp-tools.editor.lsp.rename_preview')
 local t = require('helpers')
@@ -77,17 +77,17 @@ end)
 
 it('formatting is shown as the difference that its server makes; there is nothing to ask for without one', function()
   local s = server({ documentFormattingProvider = true }, 'textDocument/formatting', { edit(0, 0, 3, 'ONE') })
-  local at_first, then_ = told(actions.preview_format, { path = path })
+  local at_first, then_ = told(format.preview, { path = path })
   t.matches('^formats .*text.txt, lines 1 to the last\n', at_first)
   t.matches('%-one\n%+ONE', then_)
   vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })
   s.answers['textDocument/formatting'] = {}
   local ended
-  actions.preview_format({ path = path }, function()
+  format.preview({ path = path }, function()
     ended = true
   end)
   t.wait(function()
     return ended
   end)
-  t.eq('tool_error', (select(2, actions.preview_format({ path = path })) or {}).code)
+  t.eq('tool_error', (select(2, format.preview({ path = path })) or {}).code)
 end)

@@ -14,6 +14,7 @@ local request = require('mcp-tools.editor.dap.request')
 local select = require('mcp-tools.editor.dap.select')
 local stop = require('mcp-tools.editor.dap.stop')
 local timer = require('mcp-tools.util.timer')
+local news = require('mcp-tools.editor.dap.news')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
 local M = {}
@@ -63,7 +64,7 @@ function M.await(ctx, ms, is_true)
         finish(value)
       end
     end
-    unwatch = tracker.on_news(look)
+    unwatch = news.on_news(look)
     ctx:on_cancel(function()
       limit:stop()
       unwatch()

@@ -1,6 +1,7 @@
 -- What is known of sessions, by the events that a client of debug adapters tells.
 
 local sessions = require('mcp-tools.editor.dap.select')
+local news = require('mcp-tools.editor.dap.news')
 local tracker = require('mcp-tools.editor.dap.tracker')
 local t = require('helpers')
 
@@ -142,7 +143,7 @@ describe('sessions that have ended', function()
     local one = session()
     event('process', one, {})
     local told = 0
-    local stop = tracker.on_news(function()
+    local stop = news.on_news(function()
       told = told + 1
     end)
     for _, on_close in pairs(one.on_close) do

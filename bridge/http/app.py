@@ -15,6 +15,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import RawHeaders
 
 from .. import jsonrpc
+from .connection import head_is_complete, note_token_shown, request_is_done
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
@@ -22,7 +23,6 @@ from .guards.size import SizeGuard
 from .guards.token import TokenGuard
 from .guards.types import AcceptGuard, JsonGuard
 from .legacy_sse import MESSAGES_PATH
-from .listener import head_is_complete, note_token_shown, request_is_done
 from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -13,9 +13,9 @@ from aiohttp import web
 from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
 from .body import Bodies
+from .connection import is_connected
 from .events import attach, serve
 from .guards import refusal
-from .listener import is_connected
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import check_batch, fault_response, full
 

@@ -16,9 +16,9 @@ from ..sessions.ids import TooMuchError
 from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
+from .connection import is_connected
 from .events import attach, serve
 from .guards import refusal
-from .listener import is_connected
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
 

@@ -10,7 +10,7 @@ from . import refusal
 
 
 class JsonGuard:
-    """Refuses a body that is no JSON, or not sent as it is: what is packed may be a thousand times as large."""
+    """Refuses a body that is no JSON, or is packed, since it may be a thousand times as large."""
 
     def refuse(self, request: web.Request) -> web.Response | None:
         """415 for the body's type or encoding."""

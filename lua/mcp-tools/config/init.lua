@@ -2,13 +2,13 @@
 ---
 --- Receives: what the person gave to `setup()`.
 --- Sends: one merged, checked table of options.
---- Does not know about: what an option does; the list of them is in options.lua.
+--- Does not know about: what an option does; the list of them is in config/options.lua.
 ---
 --- Requires inside functions are start-up cost: what only mistakes need. Longer than others by the checks of what
 --- people write.
 
 local log = require('mcp-tools.log')
-local options = require('mcp-tools.options')
+local options = require('mcp-tools.config.options')
 
 local M = {}
 

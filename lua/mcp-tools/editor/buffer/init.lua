@@ -113,6 +113,25 @@ function M.shown(bufnr, root)
   return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
 end
 
+--- What a list of buffers tells of one, but for its path.
+---@param info table by `getbufinfo`
+---@param current integer? the current buffer
+---@return table
+function M.facts(info, current)
+  local options = vim.bo[info.bufnr]
+  return {
+    bufnr = info.bufnr,
+    filetype = options.filetype ~= '' and options.filetype or nil,
+    buftype = options.buftype ~= '' and options.buftype or nil,
+    loaded = info.loaded == 1,
+    modified = options.modified,
+    changedtick = info.changedtick,
+    lines = info.loaded == 1 and info.linecount or nil,
+    visible = #info.windows > 0,
+    current = info.bufnr == current or nil,
+  }
+end
+
 --- A number that no buffer has, or none that is loaded.
 ---@param bufnr integer
 ---@return mcp-tools.Error

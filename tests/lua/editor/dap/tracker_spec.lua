@@ -6,7 +6,7 @@ local tracker = require('mcp-tools.editor.dap.tracker')
 local t = require('helpers')
 
 local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
-vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'dap_client')
+vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'support/dap_client')
 
 local dap, next_id
 

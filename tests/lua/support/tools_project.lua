@@ -11,7 +11,8 @@ local M = { write = project.write, close = project.close }
 M.base, M.root = project.base, project.root
 
 --- Where the checkout is, with the programs in its `.deps`.
-M.checkout = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))))
+local here = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
+M.checkout = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here)))
 
 ---@param groups string[]
 function M.open(groups)

@@ -10,7 +10,8 @@ local t = require('helpers')
 
 local M = { root = project.root, write = project.write }
 
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))))
+local HERE = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
+local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(HERE)))
 local DEPS = ROOT .. '/.deps'
 
 local function node()

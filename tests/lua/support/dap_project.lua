@@ -11,7 +11,7 @@ local t = require('helpers')
 local M = { write = project.write, root = project.root }
 
 local here = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
-local top = vim.fs.dirname(vim.fs.dirname(here))
+local top = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here)))
 M.python = top .. '/.deps/venv/bin/python'
 M.is_real = vim.env.DAP_CLIENT ~= nil
 vim.opt.runtimepath:prepend(vim.env.DAP_CLIENT or here .. '/dap_client')

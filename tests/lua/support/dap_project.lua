@@ -3,8 +3,6 @@
 -- Does not know about: what is tested; which client of debug adapters is there: the tests' own, or nvim-dap when
 -- DAP_CLIENT names a checkout.
 
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -67,15 +65,7 @@ end
 
 function M.open()
   project.open()
-  config.setup({ tools = { 'dap' } })
-  config.setup({
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer({ 'dap' })
   M.dap().adapters.python = { type = 'executable', command = M.python, args = { '-m', 'debugpy.adapter' } }
   M.dap().configurations.python = {}
 end

@@ -49,6 +49,55 @@ function M.run(kind, name, args)
   return call.outcome
 end
 
+--- Offers groups of tools; what would ask is let through.
+---@param groups string[]
+function M.offer(groups)
+  config.setup({
+    tools = groups,
+    approval = {
+      rule = function()
+        return 'allow'
+      end,
+    },
+  })
+  core.get()
+end
+
+--- Begins a call of a tool.
+---@return mcp-tools.Call
+function M.start(name, args)
+  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
+end
+
+--- The text of a tool's answer.
+---@return string? text, mcp-tools.Error? err
+function M.text(name, args)
+  local call = M.start(name, args)
+  t.wait(function()
+    return call:ended()
+  end, 20000, name)
+  local outcome = call.outcome
+  return outcome.payload and outcome.payload.text, outcome.error
+end
+
+--- What a tool gives.
+---@return any value, mcp-tools.Error? err
+function M.call(name, args)
+  local outcome = M.run('tool', name, args)
+  return outcome.value, outcome.error
+end
+
+--- Fails when a tool does not refuse a call.
+---@param name string
+---@param code string
+---@param pattern string in its message
+---@param args table
+function M.refused(name, code, pattern, args)
+  local value, err = M.call(name, args)
+  t.eq({ nil, code }, { value, err and err.code })
+  t.matches(pattern, err.message)
+end
+
 --- The only contents of a resource.
 function M.contents(uri)
   local outcome = M.run('resource', uri)

@@ -1,8 +1,6 @@
 -- Tools, called as any host calls them, in a project of their own with a real git repository where one is wanted.
 -- Receives: names and arguments of tools. Sends: their results. Does not know about: what is tested.
 
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -17,15 +15,7 @@ M.checkout = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here)))
 ---@param groups string[]
 function M.open(groups)
   project.open()
-  config.setup({
-    tools = groups,
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer(groups)
 end
 
 function M.git(...)

@@ -1,9 +1,9 @@
 -- What is known of sessions, by the events that a client of debug adapters tells.
 
-local sessions = require('mcp-tools.editor.dap.select')
 local news = require('mcp-tools.editor.dap.news')
-local tracker = require('mcp-tools.editor.dap.tracker')
+local sessions = require('mcp-tools.editor.dap.select')
 local t = require('helpers')
+local tracker = require('mcp-tools.editor.dap.tracker')
 
 local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
 vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'support/dap_client')

@@ -2,29 +2,11 @@
 -- Receives: the kind. Sends: tests.
 
 local project = require('lsp_project')
+local renames = require('lsp_cases.renames')
 local t = require('helpers')
 
-local KINDS = {
-  python = { ledger = 'shop/ledger.py', user = 'shop/user%d.py', old = 'post_entry', new = 'add_entry', use_line = 7 },
-  typescript = {
-    ledger = 'shop/ledger.ts',
-    user = 'shop/user%d.ts',
-    old = 'postEntry',
-    new = 'addEntry',
-    use_line = 6,
-  },
-}
-
-local function text_of(path)
-  return table.concat(vim.fn.readfile(project.root .. '/' .. path), '\n')
-end
-
-local function count(text, name)
-  return select(2, text:gsub(vim.pesc(name), ''))
-end
-
 return function(kind)
-  local here = KINDS[kind]
+  local here = renames.KINDS[kind]
   describe('lsp_rename in ' .. kind, function()
     local ledger = project.root .. '/' .. here.ledger
 
@@ -33,12 +15,7 @@ return function(kind)
     end)
 
     local function renamed(from, to)
-      t.eq({ 1, 1 }, { count(text_of(here.ledger), from), count(text_of(here.ledger), to) })
-      for i = 1, 4 do
-        local text = text_of(here.user:format(i))
-        t.eq({ i, 2 }, { i, count(text, 'ledger.' .. to .. '(') })
-        t.eq({ i, 1, 0 }, { i, count(text, 'journal.' .. here.old .. '('), count(text, 'ledger.' .. from .. '(') })
-      end
+      renames.check(here, from, to)
     end
 
     for try = 1, 3 do
@@ -51,7 +28,7 @@ return function(kind)
         result, err = project.call('lsp_rename', { path = ledger, symbol = here.new, new_name = here.old })
         t.eq(nil, err)
         t.eq(9, result.places)
-        t.eq(2, count(text_of(here.ledger), here.old))
+        t.eq(2, renames.count(renames.text_of(here.ledger), here.old))
         project.stop_servers()
       end)
     end

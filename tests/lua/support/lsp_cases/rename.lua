@@ -2,29 +2,11 @@
 -- Receives: the kind. Sends: tests.
 
 local project = require('lsp_project')
+local renames = require('lsp_cases.renames')
 local t = require('helpers')
 
-local KINDS = {
-  python = { ledger = 'shop/ledger.py', user = 'shop/user%d.py', old = 'post_entry', new = 'add_entry', use_line = 7 },
-  typescript = {
-    ledger = 'shop/ledger.ts',
-    user = 'shop/user%d.ts',
-    old = 'postEntry',
-    new = 'addEntry',
-    use_line = 6,
-  },
-}
-
-local function text_of(path)
-  return table.concat(vim.fn.readfile(project.root .. '/' .. path), '\n')
-end
-
-local function count(text, name)
-  return select(2, text:gsub(vim.pesc(name), ''))
-end
-
 return function(kind)
-  local here = KINDS[kind]
+  local here = renames.KINDS[kind]
   describe('lsp_rename in ' .. kind, function()
     local ledger = project.root .. '/' .. here.ledger
 
@@ -33,22 +15,17 @@ return function(kind)
     end)
 
     local function renamed(from, to)
-      t.eq({ 1, 1 }, { count(text_of(here.ledger), from), count(text_of(here.ledger), to) })
-      for i = 1, 4 do
-        local text = text_of(here.user:format(i))
-        t.eq({ i, 2 }, { i, count(text, 'ledger.' .. to .. '(') })
-        t.eq({ i, 1, 0 }, { i, count(text, 'journal.' .. here.old .. '('), count(text, 'ledger.' .. from .. '(') })
-      end
+      renames.check(here, from, to)
     end
 
     it('shows a diff and changes nothing with dry_run', function()
-      local before = text_of(here.ledger)
+      local before = renames.text_of(here.ledger)
       local args = { path = ledger, symbol = here.old, new_name = here.new, dry_run = true }
       local result, err = project.call('lsp_rename', args)
       t.eq(nil, err)
       t.eq(9, result.places)
       t.matches('%+.*' .. here.new, result.diff)
-      t.eq(before, text_of(here.ledger))
+      t.eq(before, renames.text_of(here.ledger))
     end)
 
     it('leaves an open file unsaved, in one undo block, and the window as it was', function()
@@ -64,15 +41,15 @@ return function(kind)
       t.eq(nil, result.files[2].unsaved)
       t.eq({ bufnr, win, true }, { vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win(), vim.bo.modified })
       t.eq({ 2, 0 }, vim.api.nvim_win_get_cursor(0))
-      t.eq(1, count(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), here.new))
+      t.eq(1, renames.count(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), here.new))
       vim.cmd('silent undo')
-      t.eq(0, count(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), here.new))
+      t.eq(0, renames.count(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), here.new))
       vim.cmd('silent redo | silent write')
       renamed(here.old, here.new)
       args = { path = ledger, symbol = here.new, new_name = here.old }
       t.eq(9, (project.call('lsp_rename', args)).places)
       vim.cmd('silent write')
-      t.eq(2, count(text_of(here.ledger), here.old))
+      t.eq(2, renames.count(renames.text_of(here.ledger), here.old))
     end)
 
     it('says why it cannot', function()
@@ -91,7 +68,7 @@ return function(kind)
       t.eq(nil, result)
       t.eq('busy', err.code)
       t.matches('nothing has been changed', err.message)
-      t.eq(2, count(text_of(here.ledger), here.old))
+      t.eq(2, renames.count(renames.text_of(here.ledger), here.old))
     end)
   end)
 end

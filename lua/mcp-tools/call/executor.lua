@@ -7,8 +7,8 @@
 --- Order: not used before → not too late → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call.call')
-local Sweeper = require('mcp-tools.call.sweeper')
 local SessionStates = require('mcp-tools.call.session_state')
+local Sweeper = require('mcp-tools.call.sweeper')
 local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')

@@ -7,11 +7,11 @@
 --- Every miss is the same to the client: unknown, forbidden, of another project, unreadable. The true cause goes to
 --- the log. Order: form → scheme → fixed URIs → templates → files it names (inside the project, not sensitive).
 
+local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
-local access = require('mcp-tools.files.access')
 
 local M = {}
 

@@ -1,7 +1,7 @@
 --- The person's buffers.
 
-local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local uri_template = require('mcp-tools.util.uri_template')
 local watch = require('mcp-tools.editor.watch')
 

@@ -10,11 +10,11 @@ local client = require('mcp-tools.editor.dap.client')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local news = require('mcp-tools.editor.dap.news')
 local request = require('mcp-tools.editor.dap.request')
 local select = require('mcp-tools.editor.dap.select')
 local stop = require('mcp-tools.editor.dap.stop')
 local timer = require('mcp-tools.util.timer')
-local news = require('mcp-tools.editor.dap.news')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
 local M = {}

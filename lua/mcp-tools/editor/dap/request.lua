@@ -8,8 +8,8 @@ local client = require('mcp-tools.editor.dap.client')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local timer = require('mcp-tools.util.timer')
 local news = require('mcp-tools.editor.dap.news')
+local timer = require('mcp-tools.util.timer')
 
 local M = {}
 

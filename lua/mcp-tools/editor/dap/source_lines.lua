@@ -7,8 +7,8 @@
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
 local read = require('mcp-tools.files.read')
+local redact = require('mcp-tools.files.redact')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}

@@ -4,12 +4,12 @@
 --- Sends: a table of about half a kilobyte.
 --- Does not know about: what had the program go on.
 
-local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local errors = require('mcp-tools.errors')
-local source_lines = require('mcp-tools.editor.dap.source_lines')
 local request = require('mcp-tools.editor.dap.request')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
 local tracker = require('mcp-tools.editor.dap.tracker')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')

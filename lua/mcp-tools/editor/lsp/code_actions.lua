@@ -10,12 +10,12 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local request = require('mcp-tools.editor.lsp.request')
 local quote = require('mcp-tools.editor.lsp.quote')
+local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}

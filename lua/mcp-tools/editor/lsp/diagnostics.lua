@@ -9,12 +9,12 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.lsp.findings')
 local fresh = require('mcp-tools.editor.lsp.fresh')
-local notifications = require('mcp-tools.editor.lsp.notifications')
 local lsp = require('mcp-tools.editor.lsp')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local per_session = require('mcp-tools.util.per_session')
 local redact = require('mcp-tools.files.redact')
 local turns = require('mcp-tools.util.turns')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 

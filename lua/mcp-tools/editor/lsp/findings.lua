@@ -6,8 +6,8 @@
 
 local access = require('mcp-tools.files.access')
 local position = require('mcp-tools.editor.position')
-local redact = require('mcp-tools.files.redact')
 local quote = require('mcp-tools.editor.lsp.quote')
+local redact = require('mcp-tools.files.redact')
 local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}

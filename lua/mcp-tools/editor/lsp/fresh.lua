@@ -11,8 +11,8 @@
 local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')
 local notifications = require('mcp-tools.editor.lsp.notifications')
-local ready = require('mcp-tools.editor.lsp.ready')
 local progress = require('mcp-tools.editor.lsp.progress')
+local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
 

@@ -4,15 +4,15 @@
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: what the tool is called.
 
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local redact = require('mcp-tools.files.redact')
-local clients = require('mcp-tools.editor.lsp.clients')
-local request = require('mcp-tools.editor.lsp.request')
 local quote = require('mcp-tools.editor.lsp.quote')
+local redact = require('mcp-tools.files.redact')
+local request = require('mcp-tools.editor.lsp.request')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}

@@ -11,11 +11,11 @@
 local attached = require('mcp-tools.editor.lsp.attached')
 local errors = require('mcp-tools.errors')
 local notifications = require('mcp-tools.editor.lsp.notifications')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
 local target = require('mcp-tools.editor.buffer.target')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 

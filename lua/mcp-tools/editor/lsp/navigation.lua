@@ -9,11 +9,11 @@ local errors = require('mcp-tools.errors')
 local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local position = require('mcp-tools.editor.lsp.position')
 local quote = require('mcp-tools.editor.lsp.quote')
 local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 

@@ -11,8 +11,8 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local progress = require('mcp-tools.editor.lsp.progress')
-local request = require('mcp-tools.editor.lsp.request')
 local quote = require('mcp-tools.editor.lsp.quote')
+local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}

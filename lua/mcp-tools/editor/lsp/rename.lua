@@ -5,8 +5,8 @@
 --- Does not know about: approval, what the tool is called.
 ---
 --- A server that has not read all of the project renames a part of it, and says that it succeeded. So the name is
---- looked for in the project's text (rename_left_out.lua), and a place that means the renamed thing stops it. Afterwards
---- the new name must have as many references as the old one had.
+--- looked for in the project's text (rename_left_out.lua), and a place that means the renamed thing stops it.
+--- Afterwards the new name must have as many references as the old one had.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -15,13 +15,13 @@ local left_out = require('mcp-tools.editor.lsp.rename_left_out')
 local locations = require('mcp-tools.editor.lsp.locations')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
-local paths = require('mcp-tools.files.paths')
 local navigation = require('mcp-tools.editor.lsp.navigation')
+local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local trial = require('mcp-tools.editor.lsp.trial')
 local wait = require('mcp-tools.editor.lsp.wait')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}

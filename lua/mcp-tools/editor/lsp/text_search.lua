@@ -5,9 +5,9 @@
 --- Does not know about: how files come to be known (outside.lua), what is done with the lines.
 
 local access = require('mcp-tools.files.access')
-local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local read = require('mcp-tools.files.read')
 local turns = require('mcp-tools.util.turns')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 

@@ -5,8 +5,8 @@
 --- Does not know about: how it was run.
 
 local paths = require('mcp-tools.files.paths')
-local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
 local quoted = require('mcp-tools.editor.answer.quoted')
 local tap = require('mcp-tools.editor.runner.tap')
 local turns = require('mcp-tools.util.turns')

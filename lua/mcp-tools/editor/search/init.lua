@@ -7,10 +7,10 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local candidates = require('mcp-tools.editor.search.candidates')
+local contents = require('mcp-tools.editor.buffer.contents')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
-local contents = require('mcp-tools.editor.buffer.contents')
 local turns = require('mcp-tools.util.turns')
 
 local api = vim.api

@@ -1,10 +1,10 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
 local buffers = require('mcp-tools.editor.buffer')
+local lines_answer = require('mcp-tools.editor.answer.lines')
 local read = require('mcp-tools.files.read')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
-local lines_answer = require('mcp-tools.editor.answer.lines')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Of files that are not open all lines are counted.

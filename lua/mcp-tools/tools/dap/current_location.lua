@@ -1,9 +1,9 @@
 --- Where the program stands.
 
-local source_lines = require('mcp-tools.editor.dap.source_lines')
-local select = require('mcp-tools.editor.dap.select')
-local stop = require('mcp-tools.editor.dap.stop')
 local access = require('mcp-tools.files.access')
+local select = require('mcp-tools.editor.dap.select')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
+local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_current_location',

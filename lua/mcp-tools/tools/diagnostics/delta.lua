@@ -5,8 +5,8 @@ local diagnostics_delta = require('mcp-tools.editor.lsp.diagnostics_delta')
 return {
   name = 'diagnostics_delta',
   description = 'Without since: sets a mark, {mark, total}. With since: what is new and fixed since that mark in all'
-    .. ' open files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a new'
-    .. ' mark.',
+    .. ' open files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a'
+    .. ' new mark.',
   args = {
     since = { type = 'string', description = 'A mark that an earlier call of this tool gave' },
     timeout_ms = {

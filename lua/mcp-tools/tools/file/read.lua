@@ -1,9 +1,9 @@
 --- The text of a file as it is on the disk.
 
+local lines_answer = require('mcp-tools.editor.answer.lines')
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
-local lines_answer = require('mcp-tools.editor.answer.lines')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {

@@ -1,7 +1,7 @@
 --- What servers offer to do at a place: listed, then applied by id.
 
-local code_actions = require('mcp-tools.editor.lsp.code_actions')
 local args = require('mcp-tools.editor.lsp.args')
+local code_actions = require('mcp-tools.editor.lsp.code_actions')
 
 return {
   name = 'lsp_code_actions',

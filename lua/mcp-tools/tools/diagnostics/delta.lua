@@ -26,10 +26,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = diagnostics_delta.run(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics_delta.run(ctx, given))
   end,
 }

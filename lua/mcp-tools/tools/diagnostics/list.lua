@@ -27,10 +27,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    local answer, err = diagnostics.list(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics.list(ctx, given))
   end,
 }

@@ -29,10 +29,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    local answer, err = diagnostics.wait(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics.wait(ctx, given))
   end,
 }

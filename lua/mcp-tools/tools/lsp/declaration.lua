@@ -12,10 +12,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = navigation.few(ctx, given, 'textDocument/declaration', 'declaration')
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.few(ctx, given, 'textDocument/declaration', 'declaration'))
   end,
 }

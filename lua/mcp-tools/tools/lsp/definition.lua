@@ -13,10 +13,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    local answer, err = navigation.few(ctx, given, 'textDocument/definition', 'definition')
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.few(ctx, given, 'textDocument/definition', 'definition'))
   end,
 }

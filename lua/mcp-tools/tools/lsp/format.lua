@@ -18,10 +18,6 @@ return {
   end,
   preview = format.preview,
   run = function(ctx, given)
-    local answer, err = format.run(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(format.run(ctx, given))
   end,
 }

@@ -26,10 +26,6 @@ return {
   preview = rename_preview.preview,
   recommended = true,
   run = function(ctx, given)
-    local answer, err = rename.run(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(rename.run(ctx, given))
   end,
 }

@@ -18,10 +18,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = navigation.hierarchy(ctx, given, KINDS[given.direction])
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.hierarchy(ctx, given, KINDS[given.direction]))
   end,
 }

@@ -1,4 +1,4 @@
---- Definition + arguments → Call: the one way on which every host runs a tool, or whatever else kinds/ has.
+--- Executor: definition + arguments → Call, the one way on which every host runs a tool, or whatever else kinds/ has.
 ---
 --- Receives: a name, arguments and who asks, from wire/, hosts/ and the registry's own `execute`.
 --- Sends: calls that may run to call/invoke.lua; the call's listener what happens.

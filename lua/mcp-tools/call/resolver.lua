@@ -1,4 +1,4 @@
---- One way from a URI to what may be read there, for every read.
+--- Resolver of URIs: one way from a URI to what may be read there, for every read.
 ---
 --- Receives: a URI as a client wrote it; the registry; the root of the project.
 --- Sends: what the executor needs to run the resource's handler, or a `not_found` that says nothing more.

@@ -1,4 +1,4 @@
---- May the text of a file or buffer be given to a client that asked for no approval?
+--- Access: may the text of a file or buffer be given to a client that asked for no approval?
 ---
 --- Receives: paths and buffer numbers; the root of the project.
 --- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.

@@ -1,4 +1,4 @@
---- A program under the debugger going on, stopping and ending.
+--- Control of a program under the debugger: it goes on, steps, stops and ends.
 ---
 --- Receives: the entry of a session, what it is to do, how long to wait.
 --- Sends: what came of it, told as a stop; or an error value.

@@ -1,4 +1,4 @@
---- Diagnostics as answers, and what is new among them, whatever lines they have moved to.
+--- Findings: diagnostics as answers, and what is new among them, whatever lines they have moved to.
 ---
 --- Receives: buffers; what was found in them before.
 --- Sends: rows of text, guill's items, differences; of files that may not be read only how many.

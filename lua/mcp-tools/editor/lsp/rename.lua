@@ -1,4 +1,4 @@
---- A name changed in all of a project: only when the server is ready, complete, and checked afterwards.
+--- Rename of a symbol in all of a project: only when the server is ready, complete, and checked afterwards.
 ---
 --- Receives: the arguments of a tool.
 --- Sends: files and places that were changed; or why nothing has changed.

@@ -1,4 +1,4 @@
---- Questions about the syntax tree of a file: what is around a place, what a query captures, what is defined.
+--- Inspection of syntax trees: what is around a place, what a query captures, what a file defines.
 ---
 --- Receives: arguments of tools, the ctx of a `run` tool.
 --- Sends: text that stays within bounds, or an error value.

@@ -70,7 +70,8 @@ describe('a rename', function()
 
   it('that the server refuses says so', function()
     server({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
-    local _, fault = told(rename_preview.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
+    local _, fault =
+      told(rename_preview.preview, { path = path, line = 1, column = 1, new_name = 'uno', wait_ms = 8000 })
     t.matches('no such name', fault.message)
   end)
 end)

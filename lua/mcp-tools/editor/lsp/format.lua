@@ -8,7 +8,7 @@ local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
-local trial = require('mcp-tools.editor.lsp.trial')
+local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
@@ -56,7 +56,7 @@ function M.run(ctx, args)
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
     if args.dry_run then
-      trial.keep(FORMAT, args, '', { [bufnr] = asked })
+      dry_run.keep(FORMAT, args, '', { [bufnr] = asked })
     end
     return answer
   end
@@ -67,7 +67,7 @@ function M.run(ctx, args)
     return nil, err
   end
   if args.dry_run then
-    trial.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
+    dry_run.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end
   answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved
@@ -87,7 +87,7 @@ function M.preview(args, again)
   end
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
-  return trial.preview(FORMAT, args, text, M.run, again)
+  return dry_run.preview(FORMAT, args, text, M.run, again)
 end
 
 return M

@@ -19,7 +19,7 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
-local trial = require('mcp-tools.editor.lsp.trial')
+local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -227,7 +227,7 @@ function M.run(ctx, args)
     for _, file in ipairs(plan.files) do
       ticks[file.bufnr] = file.changedtick
     end
-    trial.keep(METHOD, what, answer.diff, ticks)
+    dry_run.keep(METHOD, what, answer.diff, ticks)
     return answer
   end
   local files

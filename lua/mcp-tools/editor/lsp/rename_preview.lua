@@ -7,7 +7,7 @@
 local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local buffers = require('mcp-tools.editor.buffer')
 local rename = require('mcp-tools.editor.lsp.rename')
-local trial = require('mcp-tools.editor.lsp.trial')
+local dry_run = require('mcp-tools.editor.lsp.dry_run')
 
 local M = {}
 
@@ -44,7 +44,7 @@ function M.preview(args, again)
   local what = word and ('"%s"'):format(word) or 'what stands'
   local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
   text = text:format(what, where, args.line or 'of the cursor', at, args.new_name)
-  return trial.preview(rename.METHOD, args, text, rename.run, again)
+  return dry_run.preview(rename.METHOD, args, text, rename.run, again)
 end
 
 return M

@@ -1,4 +1,4 @@
---- The difference that a server would make, for the question whether it may: that of a dry run, which is made for it.
+--- Dry run for a question: the difference that a server would make, told to the person who is asked whether it may.
 ---
 --- Receives: the arguments of a tool that has `dry_run`; what its dry runs came to; how to make one.
 --- Sends: a difference, as long as the texts that it is of are the same.

@@ -4,7 +4,7 @@
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: approval, what the tool is called.
 
-local beforehand = require('mcp-tools.editor.lsp.beforehand')
+local precheck = require('mcp-tools.editor.lsp.precheck')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
@@ -81,7 +81,7 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, again)
-  local err = beforehand.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
+  local err = precheck.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
   if err then
     return nil, err
   end

@@ -4,7 +4,7 @@
 --- Sends: the difference, once a dry run has told it; until then the call in words; or why it cannot work.
 --- Does not know about: approval, what servers are asked.
 
-local beforehand = require('mcp-tools.editor.lsp.beforehand')
+local precheck = require('mcp-tools.editor.lsp.precheck')
 local buffers = require('mcp-tools.editor.buffer')
 local rename = require('mcp-tools.editor.lsp.rename')
 local dry_run = require('mcp-tools.editor.lsp.dry_run')
@@ -34,7 +34,7 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, again)
-  local err = beforehand.refusal_at(args, rename.METHOD)
+  local err = precheck.refusal_at(args, rename.METHOD)
   if err then
     return nil, err
   end

@@ -1,4 +1,4 @@
---- What is known at once of a call that language servers are to answer, before anybody is asked whether it may run.
+--- Precheck of a call that language servers are to answer: what is known at once, before anybody is asked.
 ---
 --- Receives: the arguments of a tool, a method of the protocol.
 --- Sends: the error with which the call is certain to end, if there is one.

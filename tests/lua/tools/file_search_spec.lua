@@ -51,6 +51,21 @@ end)
 after_each(project.close)
 
 describe('file_search', function()
+  it('looks through the open buffers for many files at once', function()
+    for i = 1, 200 do
+      project.write(('many/%d.lua'):format(i), 'needle')
+    end
+    local list_bufs, looks = vim.api.nvim_list_bufs, 0
+    vim.api.nvim_list_bufs = function()
+      looks = looks + 1
+      return list_bufs()
+    end
+    local text = search({ query = 'needle' })
+    vim.api.nvim_list_bufs = list_bufs
+    t.matches('^200 matches in 200 files', text)
+    t.ok(looks < 100, ('%d looks'):format(looks))
+  end)
+
   it('gives the total, and the path of a file once', function()
     t.eq(
       table

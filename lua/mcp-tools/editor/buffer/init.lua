@@ -50,12 +50,11 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  for _, bufnr in ipairs(buffer.showing(path)) do
-    if vim.api.nvim_buf_is_loaded(bufnr) then
-      return bufnr
-    end
-  end
+  return buffer.loaded()(path)
 end
+
+--- The same for files one after the other.
+M.of_paths = buffer.loaded
 
 --- Bytes of its text.
 ---@param bufnr integer loaded

@@ -220,25 +220,19 @@ function M.wait(ctx, args)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
-  redact.refresh(turns.of(ctx))
-  local all, steady = findings.of(bufnr, {}, turns.of(ctx))
+  local pause = turns.of(ctx)
+  redact.refresh(pause)
+  local all, steady = findings.of(bufnr, {}, pause)
   if not steady then
     ok, why = false, 'the text changed while it was looked at'
   end
-  local now = findings.at_least(all, args.min_severity)
-  local new, fixed = findings.difference(before, now)
+  local version
   if ok then
     session.seen[name_of(bufnr)] = all
+    version = vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr)
   end
-  local old, is_new = {}, {}
-  for _, each in ipairs(new) do
-    is_new[each] = true
-  end
-  for _, each in ipairs(now) do
-    if not is_new[each] then
-      table.insert(old, each)
-    end
-  end
+  local now = findings.at_least(all, args.min_severity)
+  local new, fixed, old = findings.difference(before, now, pause) -- after which the buffer may be gone
   return {
     path = target.shown,
     settled = ok,
@@ -247,10 +241,8 @@ function M.wait(ctx, args)
     fixed = findings.rows(fixed, args.limit),
     remaining = findings.rows(old, MAX_REMAINING),
     total = #now,
-    checked = ok and ('version %d, %.1f s'):format(
-      vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr),
-      (vim.uv.hrtime() - begun) / 1e9
-    ) or 'no: what is told may be of an older text',
+    checked = version and ('version %d, %.1f s'):format(version, (vim.uv.hrtime() - begun) / 1e9)
+      or 'no: what is told may be of an older text',
   }
 end
 
@@ -335,12 +327,12 @@ function M.delta(ctx, args)
     answer.total = total
     return answer
   end
-  local paths = vim.tbl_extend('keep', now, before)
+  local paths, pause = vim.tbl_extend('keep', now, before), turns.of(ctx)
   answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
   for path in vim.spairs(paths) do
-    local new, fixed = findings.difference(before[path] or {}, now[path] or {})
+    local new, fixed, remaining = findings.difference(before[path] or {}, now[path] or {}, pause)
     answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
-    answer.remaining = answer.remaining + #(now[path] or {}) - #new
+    answer.remaining = answer.remaining + #remaining
     if #new + #fixed > 0 then
       table.insert(answer.files, {
         path = path,

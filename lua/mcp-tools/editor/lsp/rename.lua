@@ -187,9 +187,10 @@ end
 ---@return { path: string }? place of the missed one
 local function missed(of, plan)
   local left, more = left_out(of, plan)
+  local readable = access.files(of.ctx.root)
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
-    local allowed = access.path(place.path, of.ctx.root)
+    local allowed = readable(place.path)
     if allowed and is_alike(of.spot.bufnr, place.path) then
       if means_it(of, plan, place) then
         return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place

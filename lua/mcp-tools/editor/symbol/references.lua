@@ -132,7 +132,8 @@ end
 ---@param file mcp-tools.ReferenceFile
 ---@param list mcp-tools.Reference[]
 ---@param text mcp-tools.Text?
-local function fill(ctx, file, list, text)
+---@param of_text function of `symbol.of_texts`
+local function fill(ctx, file, list, text, of_text)
   table.sort(list, function(a, b)
     return a.row == b.row and a.col < b.col or a.row < b.row
   end)
@@ -142,8 +143,7 @@ local function fill(ctx, file, list, text)
       if text.bufnr then
         ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
       else
-        local filetype = vim.filetype.match({ filename = file.path }) or ''
-        symbol.of_text(vim.split(text.text, '\n', { plain = true }), filetype, done)
+        of_text(vim.split(text.text, '\n', { plain = true }), symbol.filetype(file.path), done)
       end
     end)
   end
@@ -204,8 +204,10 @@ function M.find(ctx, picked)
       read[path] = text
     end
   end
+  pause = turns.of(ctx) -- what was waited for is no work
+  local of_text = symbol.of_texts()
   for _, file in ipairs(made.files) do
-    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil)
+    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil, of_text)
     pause()
   end
   return made

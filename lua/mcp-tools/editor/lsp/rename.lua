@@ -93,25 +93,40 @@ local function name_of(of)
   return line:sub(first + 1, last)
 end
 
---- How many places the thing at a position is used in; nil where the server cannot tell.
+--- Asks how many places the thing at a position is used in.
 ---@param of mcp-tools.lsp.Renaming
 ---@param params table
----@return integer?
-local function count(of, params)
+---@return fun(): integer? count waits for it; nil where the server cannot tell
+local function begin_count(of, params)
   if not clients.supports(of.client, 'textDocument/references', of.spot.bufnr) then
-    return nil
+    return function() end
   end
   local with = vim.tbl_extend('force', params, { context = { includeDeclaration = true } })
-  local result = request.ask(of.ctx, of.client, 'textDocument/references', with, of.spot.bufnr)
-  return result and #locations.items({ { result = result, client = of.client } })
+  local answer = request.begin(of.ctx, of.client, 'textDocument/references', with, of.spot.bufnr)
+  return function()
+    local result = answer()
+    return result and #locations.items({ { result = result, client = of.client } })
+  end
 end
 
---- Places of the name in the project's text that a plan does not change.
+--- Lines of the project's text that hold the name.
+---@param of mcp-tools.lsp.Renaming
+---@return mcp-tools.Hit[] hits
+---@return boolean? more
+local function lines_with(of)
+  local hits, _, more = grep.find(of.ctx, of.old, paths.real_root(of.ctx.root), MAX_LINES)
+  if not hits then -- no program that searches
+    return text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
+  end
+  return hits, more
+end
+
+--- Places of the name in lines that hold it that a plan does not change.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
+---@param hits mcp-tools.Hit[]
 ---@return { path: string, line: integer, byte: integer }[] left
----@return boolean? more
-local function left_out(of, plan)
+local function left_out(of, plan, hits)
   local changed = {}
   for _, file in ipairs(plan.files) do
     for _, each in ipairs(file.edits) do
@@ -119,10 +134,6 @@ local function left_out(of, plan)
     end
   end
   local root = paths.real_root(of.ctx.root)
-  local hits, _, more = grep.find(of.ctx, of.old, root, MAX_LINES)
-  if not hits then -- no program that searches
-    hits, more = text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
-  end
   local left, name = {}, vim.pesc(of.old)
   for _, hit in ipairs(hits) do
     local path = paths.resolve(hit.path:sub(1, 1) == '/' and hit.path or root .. '/' .. hit.path)
@@ -132,41 +143,48 @@ local function left_out(of, plan)
       end
     end
   end
-  return left, more
+  return left
 end
 
---- Does a place mean the thing that is renamed?
+local function no()
+  return false
+end
+
+--- Asks whether a place means the thing that is renamed.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param place { path: string, line: integer, byte: integer }
----@return boolean
-local function means_it(of, plan, place)
+---@return fun(): boolean means_it waits for it
+local function begin_asking(of, plan, place)
   local bufnr = of.ctx:await(function(done)
     open.load(place.path, done)
   end)
   if not bufnr then
-    return false
+    return no
   end
   local served = lsp.clients(of.ctx, bufnr, 'textDocument/definition')
   if not served or not vim.list_contains(served, of.client) then
-    return false
+    return no
   end
   local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
   local params = lsp.document(bufnr, {
     position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
   })
-  local result = request.ask(of.ctx, of.client, 'textDocument/definition', params, bufnr)
-  for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
-    local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
-    for _, file in ipairs(plan.files) do
-      for _, each in ipairs(file.edits) do
-        if file.place == path and each.start_line == item.range.start.line then
-          return true
+  local answer = request.begin(of.ctx, of.client, 'textDocument/definition', params, bufnr)
+  return function()
+    local result = answer()
+    for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
+      local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
+      for _, file in ipairs(plan.files) do
+        for _, each in ipairs(file.edits) do
+          if file.place == path and each.start_line == item.range.start.line then
+            return true
+          end
         end
       end
     end
+    return false
   end
-  return false
 end
 
 --- Is a file one that the servers of a buffer may know?
@@ -182,35 +200,47 @@ end
 --- A place that means the renamed thing and would keep the old name.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
+---@param hits mcp-tools.Hit[] lines that hold the old name
+---@param more boolean? there are more
 ---@return string? missed
 ---@return boolean sure every place was looked at
 ---@return { path: string }? place of the missed one
-local function missed(of, plan)
-  local left, more = left_out(of, plan)
+local function missed(of, plan, hits, more)
+  local left, asked = left_out(of, plan, hits), {}
   local readable = access.files(of.ctx.root)
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
-    local allowed = readable(place.path)
-    if allowed and is_alike(of.spot.bufnr, place.path) then
-      if means_it(of, plan, place) then
-        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
-      end
+    if readable(place.path) and is_alike(of.spot.bufnr, place.path) then
+      table.insert(asked, { place = place, means_it = begin_asking(of, plan, place) })
+    end
+  end
+  for _, each in ipairs(asked) do -- all are asked by now: the server answers one while another is on its way
+    if each.means_it() then
+      local place = each.place
+      return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
     end
   end
   return nil, not more and #left <= MAX_ASKED
 end
 
+--- The server's plan, and lines that hold the old name, which are searched for while the server thinks.
 ---@param of mcp-tools.lsp.Renaming
 ---@return mcp-tools.lsp.Plan?
 ---@return mcp-tools.Error? err
+---@return mcp-tools.Hit[]? hits
+---@return boolean? more
 local function ask(of)
   local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
-  local change, err = request.ask(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+  local answer = request.begin(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+  local hits, more = lines_with(of)
+  local change, err = answer()
   if not change then
     local text = ('%s does not rename what stands at %s'):format(of.client.name, places.name(of.spot))
     return nil, err or errors.new('not_found', text)
   end
-  return workspace_edit.plan(of.ctx, change, of.client)
+  local plan
+  plan, err = workspace_edit.plan(of.ctx, change, of.client)
+  return plan, err, hits, more
 end
 
 --- A plan that leaves nothing out.
@@ -220,13 +250,13 @@ end
 local function complete(of)
   local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
   while true do
-    local plan, err = ask(of)
+    local plan, err, hits, more = ask(of)
     if not plan then
       return nil, err --[[@as mcp-tools.Error]]
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
     end
-    local place, sure, missing = missed(of, plan)
+    local place, sure, missing = missed(of, plan, hits or {}, more)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -276,7 +306,7 @@ local function count_after(of, plan, before)
   local over = vim.uv.hrtime() + CHECK_MS * 1e6
   local params = moved(of, plan)
   while true do
-    local now = count(of, params) or 0
+    local now = begin_count(of, params)() or 0
     if now >= before or vim.uv.hrtime() > over then
       return now
     end
@@ -329,11 +359,12 @@ function M.run(ctx, args)
   elseif of.old == of.new then
     return nil, errors.new('validation_error', ('new_name: it is called %s already'):format(of.new))
   end
-  local before = count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
+  local count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
   local plan, sure = complete(of)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
+  local before = count()
   local answer = {
     old_name = of.old,
     new_name = of.new,

@@ -336,3 +336,41 @@ describe('an edit of a symbol', function()
     )
   end)
 end)
+
+describe('texts one after the other', function()
+  it('have parsers looked for once by filetype', function()
+    local function all()
+      local of, left = symbol.of_texts(), 20
+      for i = 1, 20 do
+        of({ 'text ' .. i }, 'nosuchlanguage', function()
+          left = left - 1
+        end)
+      end
+      t.wait(function()
+        return left == 0
+      end)
+    end
+    all() -- known from now on
+    local add, looks = vim.treesitter.language.add, 0
+    vim.treesitter.language.add = function(...)
+      looks = looks + 1
+      return add(...)
+    end
+    all()
+    vim.treesitter.language.add = add
+    t.eq(1, looks)
+  end)
+
+  it('have their names matched with patterns once', function()
+    local match, matched = vim.filetype.match, 0
+    vim.filetype.match = function(...)
+      matched = matched + 1
+      return match(...)
+    end
+    for _ = 1, 3 do
+      t.eq('lua', symbol.filetype('/somewhere/that/nobody/asked/for.lua'))
+    end
+    vim.filetype.match = match
+    t.eq(1, matched)
+  end)
+end)

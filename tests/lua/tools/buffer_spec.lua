@@ -138,13 +138,10 @@ end)
 describe('buffer_list', function()
   it('makes no list of the signs of its buffers', function()
     vim.cmd.edit(write('a.txt', 'a'))
-    local getbufinfo, asked = vim.fn.getbufinfo, 0
-    vim.fn.getbufinfo = function(...)
-      asked = asked + 1
-      return getbufinfo(...)
-    end
-    local result = call('buffer_list', {})
-    vim.fn.getbufinfo = getbufinfo
+    local result
+    local asked = t.calls(vim.fn, 'getbufinfo', function()
+      result = call('buffer_list', {})
+    end)
     t.eq(0, asked)
     t.eq({ 1, 1, true, true }, {
       #result.buffers,

@@ -55,13 +55,10 @@ describe('file_search', function()
     for i = 1, 200 do
       project.write(('many/%d.lua'):format(i), 'needle')
     end
-    local list_bufs, looks = vim.api.nvim_list_bufs, 0
-    vim.api.nvim_list_bufs = function()
-      looks = looks + 1
-      return list_bufs()
-    end
-    local text = search({ query = 'needle' })
-    vim.api.nvim_list_bufs = list_bufs
+    local text
+    local looks = t.calls(vim.api, 'nvim_list_bufs', function()
+      text = search({ query = 'needle' })
+    end)
     t.matches('^200 matches in 200 files', text)
     t.ok(looks < 100, ('%d looks'):format(looks))
   end)

@@ -78,7 +78,7 @@ end
 
 ---@param a vim.Diagnostic
 ---@param b vim.Diagnostic
-local function before(a, b)
+local function is_before(a, b)
   return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
 end
 
@@ -88,7 +88,7 @@ end
 ---@return mcp-tools.lsp.Finding[] by line
 local function made(all, filter, pause)
   local list, seen = {}, {}
-  for i, diagnostic in ipairs(sort(all, before, pause)) do
+  for i, diagnostic in ipairs(sort(all, is_before, pause)) do
     if wanted(diagnostic, filter) then
       local each = finding(diagnostic)
       local id = each.key .. each.row

@@ -49,15 +49,14 @@ end
 
 describe('a program', function()
   it('that is not there is not started to find that out', function()
-    local spawn, started = vim.uv.spawn, {}
-    vim.uv.spawn = function(program, ...)
+    local started, result, other, there = {}, nil, nil, nil
+    t.calls(vim.uv, 'spawn', function()
+      result = run({ 'no-such-program-anywhere' })()
+      other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- nobody knows what is there
+      there = run({ 'true' })()
+    end, function(_, program)
       table.insert(started, program)
-      return spawn(program, ...)
-    end
-    local result = run({ 'no-such-program-anywhere' })()
-    local other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- nobody knows what is there
-    local there = run({ 'true' })()
-    vim.uv.spawn = spawn
+    end)
     t.eq('no-such-program-anywhere cannot be run: no such file or directory', result.fault)
     t.eq(result.fault, other.fault)
     t.ok(there.ok)

@@ -351,26 +351,15 @@ describe('texts one after the other', function()
       end)
     end
     all() -- known from now on
-    local add, looks = vim.treesitter.language.add, 0
-    vim.treesitter.language.add = function(...)
-      looks = looks + 1
-      return add(...)
-    end
-    all()
-    vim.treesitter.language.add = add
-    t.eq(1, looks)
+    t.eq(1, t.calls(vim.treesitter.language, 'add', all))
   end)
 
   it('have their names matched with patterns once', function()
-    local match, matched = vim.filetype.match, 0
-    vim.filetype.match = function(...)
-      matched = matched + 1
-      return match(...)
-    end
-    for _ = 1, 3 do
-      t.eq('lua', symbol.filetype('/somewhere/that/nobody/asked/for.lua'))
-    end
-    vim.filetype.match = match
+    local matched = t.calls(vim.filetype, 'match', function()
+      for _ = 1, 3 do
+        t.eq('lua', symbol.filetype('/somewhere/that/nobody/asked/for.lua'))
+      end
+    end)
     t.eq(1, matched)
   end)
 end)

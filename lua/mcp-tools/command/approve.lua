@@ -1,6 +1,7 @@
 --- `:McpTools approve`: lets a tool run that is asked for.
 
 local approval = require('mcp-tools.ui.approval')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -45,7 +46,7 @@ local function approve_missed(choice)
     vim.ui.select(missed, {
       prompt = 'Which of these may run when it is tried again?',
       format_item = function(item)
-        return sanitize.line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
+        return sanitize.line(('%s %s'):format(item.tool, canonical_json.head(item.args, 60)))
       end,
     }, function(item)
       if item then

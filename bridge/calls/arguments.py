@@ -1,6 +1,7 @@
 """Arguments that do not survive the way to Lua are refused here; everything else is for the tool's schema.
 
-Receives: the arguments of a call, as parsed. Sends: the faults. Does not know about: schemas.
+Receives: the arguments of a call, as parsed, and what else of a client's goes to the editor.
+Sends: the faults. Does not know about: schemas.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
             text = f"has more than {MAX_NAMES} different names, or {MAX_NAME_BYTES} characters of names"
             return (FieldError(_largest(arguments), f"{text}; send fewer, or a list of pairs, or one text"),)
     return tuple(islice(_faults(arguments, ""), MAX_FAULTS)) if extent.faulty else ()
+
+
+def fits(value: Any) -> bool:
+    """Whether a value of a client has no more parts than the editor looks through in a few milliseconds."""
+    extent = _look({"": value})
+    return extent.values <= MAX_VALUES and extent.names <= MAX_VALUES
 
 
 def refused(arguments: dict[str, Any]) -> Outcome | None:

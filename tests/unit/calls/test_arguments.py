@@ -13,6 +13,7 @@ from bridge.calls.arguments import (
     MAX_NAMES,
     MAX_VALUES,
     faults_of,
+    fits,
 )
 
 
@@ -60,3 +61,11 @@ def test_so_many_names_and_no_more() -> None:
 def test_faults_that_are_told_are_bounded() -> None:
     """Thousands of bad numbers make no answer of megabytes."""
     assert len(faults_of({"x": [float("inf")] * 5000})) == MAX_FAULTS
+
+
+def test_what_fits() -> None:
+    """An answer or a declaration of a client has as many values as arguments may have, and any text."""
+    assert fits({"content": ["x" * 1_000_000] * 100})
+    assert fits(None)
+    assert not fits({"content": [0] * MAX_VALUES})
+    assert not fits({"content": [[{}] * 100] * (MAX_VALUES // 100)})

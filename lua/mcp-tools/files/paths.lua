@@ -39,15 +39,16 @@ end
 --- Why it is none that is looked at.
 ---@param path string
 ---@return string?
+---@return integer parts
 local function excess(path)
   local parts = 0
   for name in path:gmatch('[^/]+') do
     parts = parts + 1
     if #name > MAX_NAME then
-      return ('with a name that is longer than %d bytes'):format(MAX_NAME)
+      return ('with a name that is longer than %d bytes'):format(MAX_NAME), parts
     end
   end
-  return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil
+  return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil, parts
 end
 
 --- Parts of all paths that are resolved together, each at most 5 µs; those that links lead to count, too.
@@ -142,7 +143,7 @@ function M.resolve(path, walked)
   if #path > M.MAX_PATH then
     return path, M.TOO_LONG
   end
-  local bad = excess(path)
+  local bad, parts = excess(path)
   if bad then
     return path, bad
   end
@@ -156,7 +157,6 @@ function M.resolve(path, walked)
     path = cwd .. '/' .. path
   end
   walked = walked or M.walked()
-  local _, parts = path:gsub('/+', '')
   walked.left = walked.left - parts
   if walked.left < 0 then
     return path, TOO_MANY

@@ -119,7 +119,7 @@ end
 ---@field bytes integer of paths
 ---@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
 ---@field names table<string, mcp-tools.KeyKinds> what each name says
----@field walked mcp-tools.Walked
+---@field walked mcp-tools.Walked?
 ---@field beside boolean does the tool take buffer 0 for the file beside a terminal or float?
 
 ---@param places mcp-tools.Places
@@ -136,6 +136,7 @@ local function place_of_path(places, given)
   if plain:find('%z') then
     return unknown('a path with a NUL byte')
   end
+  places.walked = places.walked or paths.walked()
   local path, bad = paths.resolve(plain, places.walked)
   if bad then
     return unknown(bad)
@@ -249,6 +250,8 @@ local function kind_of_key(key)
 end
 
 local NONE = {}
+---@type table<string, mcp-tools.KeyKinds>
+local PLAIN = { path = { kind = 'path' }, uri = { kind = 'uri' }, buffer = { kind = 'buffer' } }
 
 --- What a name says. The same ones come again and again, in each item of a list.
 ---@param places mcp-tools.Places
@@ -260,8 +263,8 @@ local function kinds_of(places, key)
   end
   local known = places.names[key]
   if not known then
-    known = { kind = kind_of(key), itself = kind_of_key(key) }
-    known = (known.kind or known.itself) and known or NONE
+    local kind, itself = kind_of(key), kind_of_key(key)
+    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
     places.names[key] = known
   end
   return known
@@ -297,8 +300,7 @@ end
 ---@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?
 ---@return mcp-tools.Place[] sorted
 function M.by(args, beside)
-  local places =
-    { list = {}, seen = {}, names = {}, walked = paths.walked(), count = 0, bytes = 0, beside = beside == true }
+  local places = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, beside = beside == true }
   collect(places, args)
   local list = places.list
   local bad = too_much(places)

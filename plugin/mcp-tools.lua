@@ -24,6 +24,7 @@ local function map(name, command)
   end
 end
 map('approve', 'approve')
+map('approve-review', 'approve review')
 map('approve-session', 'approve session')
 map('approve-always', 'approve always')
 map('deny', 'deny')
@@ -31,3 +32,7 @@ map('deny-always', 'deny always')
 map('deny-session', 'deny session')
 map('approval-focus', 'approve look')
 map('answer', 'answer')
+map('review', 'review')
+for _, name in ipairs({ 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later' }) do
+  map('review-' .. name, 'review ' .. name)
+end

@@ -1,0 +1,80 @@
+--- Keys of a review, in the windows that show it, for as long as the person is in one of them.
+---
+--- Receives: windows that the person has gone to for the review; what each key does.
+--- Sends: mappings of their buffers; those of the person are back when the windows are left.
+--- Does not know about: reviews.
+
+local api = vim.api
+
+local M = {}
+
+---@class mcp-tools.ReviewWindow
+---@field window integer
+---@field bufnr integer
+
+---@class mcp-tools.ReviewKeys
+---@field windows mcp-tools.ReviewWindow[]
+---@field private saved { bufnr: integer, key: string, own: table? }[]
+---@field private group integer
+local Keys = {}
+Keys.__index = Keys
+
+---@param bufnr integer
+---@param key string
+---@return table?
+local function own_of(bufnr, key)
+  return vim.iter(api.nvim_buf_get_keymap(bufnr, 'n')):find(function(map)
+    return map.lhsraw == vim.keycode(key) or map.lhs == key
+  end)
+end
+
+--- Is the cursor in one of the windows?
+---@return boolean
+function Keys:is_here()
+  local window = api.nvim_get_current_win()
+  return vim.iter(self.windows):any(function(each)
+    return each.window == window and api.nvim_win_get_buf(window) == each.bufnr
+  end)
+end
+
+--- Sets the keys.
+---@param windows mcp-tools.ReviewWindow[]
+---@param actions table<string, { [1]: fun(), [2]: string }> key → what it does, description
+---@param left fun() the person is in none of the windows any more
+---@return mcp-tools.ReviewKeys
+function M.set(windows, actions, left)
+  local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
+  local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
+  for _, each in ipairs(windows) do
+    for key, action in pairs(actions) do
+      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
+      vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+    end
+  end
+  api.nvim_create_autocmd({ 'WinEnter', 'BufEnter' }, {
+    group = group,
+    callback = function()
+      if not self:is_here() then
+        left()
+      end
+    end,
+  })
+  return self
+end
+
+--- Puts the person's own keys back.
+function Keys:remove()
+  pcall(api.nvim_del_augroup_by_id, self.group)
+  for _, each in ipairs(self.saved) do
+    if api.nvim_buf_is_valid(each.bufnr) then
+      pcall(vim.keymap.del, 'n', each.key, { buffer = each.bufnr })
+      if each.own then
+        api.nvim_buf_call(each.bufnr, function()
+          vim.fn.mapset('n', false, each.own)
+        end)
+      end
+    end
+  end
+end
+
+return M

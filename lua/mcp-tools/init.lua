@@ -27,6 +27,11 @@ function M.setup(opts)
   if core and core.in_use() then
     vim.schedule(core.get) -- loads what `tools` names; before the first use nobody has to see it
   end
+  if require('mcp-tools.config').get('companions') ~= nil then
+    vim.schedule(function()
+      require('mcp-tools.ide').follow()
+    end)
+  end
   require('mcp-tools.bridge').autostart()
 end
 

@@ -66,6 +66,14 @@ return {
       .. ' catalogue = "search" }. It only takes away from what is on (|mcp-tools-scopes|).',
   },
   {
+    path = 'companions',
+    type = { 'string', 'list', 'boolean' },
+    enum = { 'auto' },
+    items = 'string',
+    description = 'Agents in terminals that find this editor by themselves, by name, such as { "claude", "gemini" };'
+      .. ' "auto" = all that the plugin knows. Unset or false: none.',
+  },
+  {
     path = 'integrations',
     planned = true,
     type = 'map',

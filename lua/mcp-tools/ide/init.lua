@@ -1,0 +1,356 @@
+--- Companions of this editor: which are on, and all that keeps them so.
+---
+--- Receives: the options; each change of the bridge (bridge/current.lua); what it says of sessions, from wire/; the
+--- context of the person; the end of the editor.
+--- Sends: tools to the registry, doors to the bridge, discovery files to the disk, what happens to the companions.
+--- Does not know about: any agent, MCP.
+---
+--- A companion lives in one file, `companions/<agent>.lua`. Its agent finds a discovery file, comes in by its door with
+--- the token in there, and sees that companion's tools alone. The files stay while the bridge is started anew, on the
+--- same port and with the same token: agents come back by themselves.
+
+local announcement = require('mcp-tools.ide.announcement')
+local companion_sessions = require('mcp-tools.editor.companion')
+local companions = require('mcp-tools.ide.companions')
+local config = require('mcp-tools.config')
+local current = require('mcp-tools.bridge.current')
+local doors = require('mcp-tools.ide.doors')
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
+local registered = require('mcp-tools.registry.companions')
+local roots = require('mcp-tools.ide.roots')
+local sessions = require('mcp-tools.ide.sessions')
+
+local M = {}
+
+---@type mcp-tools.companion.Verdict[]
+local verdicts = {}
+---@type table<string, mcp-tools.companion.Loaded>
+local on = {}
+---@type table<string, string> companion → what is wrong with its door or its files
+local faults = {}
+---@type table<string, string> path of a discovery file → companion
+local owners = {}
+
+---@type { get: (fun(): table?), on_change: fun(fn: fun(context: table)) }?
+local context_source
+
+--- Calls what a companion's author has written.
+---@param name string
+---@param field 'discovery'|'environment'
+---@param endpoint mcp-tools.companion.Endpoint
+---@return any?
+local function ask(name, field, endpoint)
+  local fn = on[name].companion[field]
+  if not fn then
+    return nil
+  end
+  local ok, value = log.guard(('%s() of the companion %s'):format(field, name), fn, endpoint)
+  if not ok then
+    faults[name] = ('its %s() failed; see :McpTools log'):format(field)
+  end
+  return ok and value or nil
+end
+
+--- The doors of all that are on; none before the bridge that this editor has started is attached.
+---@return mcp-tools.ide.Door[]
+local function doors_now()
+  local list = {}
+  for _, verdict in ipairs(verdicts) do
+    local loaded = on[verdict.name]
+    if loaded then
+      local door, fault = doors.of(loaded.companion, current.prepared.identity.token)
+      faults[verdict.name] = fault
+      list[#list + 1] = door
+    end
+  end
+  return list
+end
+
+---@return table<string, true>
+local function open_doors()
+  local open = {}
+  for _, name in ipairs(current.said.doors and current.said.doors.open or {}) do
+    open[name] = true
+  end
+  return open
+end
+
+---@param name string
+---@param folders string[]
+---@return mcp-tools.companion.Endpoint
+local function endpoint_of(name, folders)
+  local door = on[name].companion.door
+  return {
+    port = current.get_port() --[[@as integer]],
+    token = doors.token(current.prepared.identity.token, name),
+    socket = door.transport == 'unix' and doors.socket(name) or nil,
+    pid = vim.uv.os_getpid(),
+    bridge_pid = current.said.hello.pid,
+    roots = folders,
+  }
+end
+
+--- The files of one companion.
+---@param name string
+---@param folders string[]
+---@param files table<string, string> grows
+local function add_files(name, folders, files)
+  for _, file in ipairs(ask(name, 'discovery', endpoint_of(name, folders)) or {}) do
+    local text, err = json.encode(file.body, 'body')
+    if type(file.path) ~= 'string' or not vim.startswith(vim.fs.normalize(file.path), '/') then
+      faults[name] = 'discovery: a path is not absolute'
+    elseif not text then
+      faults[name] = 'discovery: ' .. err.message
+    else
+      files[file.path], owners[file.path] = text .. '\n', name
+    end
+  end
+end
+
+---@return string[] paths of sockets that go with this editor
+local function sockets_now()
+  local list = {}
+  for name, loaded in pairs(on) do
+    if loaded.companion.door.transport == 'unix' then
+      table.insert(list, (doors.socket(name)))
+    end
+  end
+  return list
+end
+
+local swept ---@type boolean|'under way'|nil
+local round = 0
+
+--- Brings the discovery files in line with what is true now. While the bridge is being started anew they stay.
+local function publish()
+  if swept ~= true then
+    if not swept then
+      swept = 'under way'
+      announcement.sweep(function()
+        swept = true
+        publish()
+      end)
+    end
+    return
+  end
+  local wanted = next(on) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
+  local socket = current.prepared and current.prepared.socket or vim.v.servername
+  if not wanted then
+    owners = {}
+    return announcement.want({}, { socket = socket, sockets = {} })
+  elseif not current.get_port() or not current.said.doors then
+    return
+  end
+  round = round + 1
+  local mine = round
+  roots.find(function(folders)
+    if mine ~= round or not current.get_port() then
+      return -- there is a later one, or will be
+    end
+    local files, open = {}, open_doors()
+    owners = {}
+    for name in vim.spairs(on) do
+      if open[name] then
+        faults[name] = nil
+        add_files(name, folders, files)
+      end
+    end
+    announcement.want(files, { socket = socket, sockets = sockets_now() })
+  end)
+end
+
+local due = false
+
+--- Once for all changes of a turn of the event loop: a restart is no end.
+local function publish_soon()
+  if not due then
+    due = true
+    vim.schedule(function()
+      due = false
+      publish()
+    end)
+  end
+end
+
+local had_channel ---@type integer?
+
+local function bridge_changed()
+  if had_channel and current.said.channel ~= had_channel then
+    sessions.drop()
+  end
+  had_channel = current.said.channel
+  publish_soon()
+end
+
+local watching = false
+
+local function watch()
+  if watching then
+    return
+  end
+  watching = true
+  current.on_change(bridge_changed)
+  had_channel = current.said.channel
+  local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
+  vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = publish_soon })
+  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
+end
+
+sessions.use({
+  find = function(name)
+    return on[name] and on[name].companion
+  end,
+  context = function()
+    return context_source and context_source.get()
+  end,
+})
+
+--- Counts what an agent asks for.
+---@param definition mcp-tools.Definition
+local function counted(definition)
+  local handler = definition.handler
+  definition.handler = function(ctx, args)
+    sessions.note_call(ctx.session, definition.name)
+    return handler(ctx, args)
+  end
+end
+
+--- Loads what the option names, and gives the rest up.
+local function load()
+  local before = on
+  verdicts, on, faults = companions.all(), {}, {}
+  for _, verdict in ipairs(verdicts) do
+    local loaded = verdict.loaded
+    if loaded then
+      on[verdict.name] = loaded
+      vim.tbl_map(counted, loaded.definitions)
+      registered.set(verdict.name, loaded.definitions)
+    elseif verdict.fault then
+      log.warn('the companion %s is off: %s', verdict.name, verdict.fault)
+    end
+  end
+  for name in pairs(before) do
+    if not on[name] then
+      registered.set(name, nil)
+    end
+  end
+  sessions.drop(function(name)
+    return on[name] ~= nil
+  end)
+end
+
+local option ---@type any the one that was followed last
+local loaded_once = false
+
+local function follow_option()
+  local now = config.get('companions')
+  if not loaded_once or not vim.deep_equal(option, now) then
+    loaded_once, option = true, vim.deepcopy(now)
+    load()
+    return true
+  end
+  return false
+end
+
+--- Does what the options say now.
+function M.follow()
+  watch()
+  if follow_option() and current.said.channel and current.prepared then
+    local list = doors_now()
+    pcall(vim.rpcnotify, current.said.channel, 'doors', vim.json.encode(#list > 0 and list or vim.empty_dict()))
+  end
+  publish_soon()
+end
+
+--- The doors for a bridge that says hello (wire/); nil for one that this editor has not started.
+---@param channel integer
+---@return mcp-tools.ide.Door[]?
+function M.doors(channel)
+  if channel ~= current.said.channel or not current.prepared then
+    return nil
+  end
+  watch()
+  had_channel = channel
+  follow_option()
+  return doors_now()
+end
+
+--- The bridge tells of an agent (wire/).
+---@param event 'opened'|'notified'|'left'
+---@param data table
+function M.heard(event, data)
+  sessions.heard(event, data)
+end
+
+--- Where the context of the person comes from: asked when a session opens, heard when it changes.
+---@param source { get: (fun(): table?), on_change: fun(fn: fun(context: table)) }
+function M.use_context(source)
+  context_source = source
+  source.on_change(sessions.tell_context)
+end
+
+--- Mentions a place to the agent of a session.
+---@param session mcp-tools.companion.Session
+---@param place table
+---@return boolean sent
+function M.mention(session, place)
+  return sessions.mention(session, place)
+end
+
+--- What an agent needs that is started in a terminal of this editor; nil while its door does not stand.
+---@param name string of the companion
+---@param cb fun(environment: { env: table<string, string>?, args: string[]? }?)
+function M.environment(name, cb)
+  if not on[name] or not current.get_port() or not open_doors()[name] then
+    return cb(nil)
+  end
+  roots.find(function(folders)
+    cb(on[name] and current.get_port() and ask(name, 'environment', endpoint_of(name, folders)) or nil)
+  end)
+end
+
+---@class mcp-tools.ide.Status of one companion
+---@field name string
+---@field label string?
+---@field state 'on'|'waiting'|'off' on: an agent can find it
+---@field reason string? why it is not on
+---@field fault boolean? the reason is a fault
+---@field files string[] by which its agent finds this editor
+---@field sessions mcp-tools.companion.Session[]
+
+---@param verdict mcp-tools.companion.Verdict
+---@return mcp-tools.ide.Status
+local function status_of(verdict)
+  local name = verdict.name
+  local label = verdict.loaded and verdict.loaded.companion.label
+  local status = { name = name, label = label, state = 'off', files = {}, sessions = companion_sessions.sessions(name) }
+  local failed = current.said.doors and current.said.doors.failed[name]
+  status.reason = verdict.fault or faults[name] or failed
+  for _, path in ipairs(announcement.paths()) do
+    if owners[path] == name then
+      table.insert(status.files, path)
+    end
+  end
+  for path, fault in pairs(announcement.faults()) do
+    status.reason = owners[path] == name and not status.reason and ('%s: %s'):format(path, fault) or status.reason
+  end
+  status.fault = status.reason ~= nil or nil
+  if not status.fault and verdict.loaded then
+    local stands = current.get_port() and open_doors()[name]
+    status.state = stands and 'on' or 'waiting'
+    status.reason = not stands and (current.get_port() and 'its door does not stand' or 'the bridge is not ready')
+      or nil
+  elseif not status.fault then
+    status.reason = verdict.skipped
+  end
+  return status
+end
+
+--- Every companion that the option names, for people.
+---@return mcp-tools.ide.Status[]
+function M.status()
+  return vim.tbl_map(status_of, verdicts)
+end
+
+return M

@@ -15,6 +15,7 @@ local companions = require('mcp-tools.ide.companions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local doors = require('mcp-tools.ide.doors')
+local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local registered = require('mcp-tools.registry.companions')
@@ -32,7 +33,7 @@ local faults = {}
 ---@type table<string, string> path of a discovery file → companion
 local owners = {}
 
----@type { get: (fun(): table?), on_change: fun(fn: fun(context: table)) }?
+---@type { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }?
 local context_source
 
 --- Calls what a companion's author has written.
@@ -191,6 +192,9 @@ local function watch()
   end
   watching = true
   current.on_change(bridge_changed)
+  if not context_source then
+    M.use_context(editor_context)
+  end
   had_channel = current.said.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
   vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = publish_soon })
@@ -284,10 +288,10 @@ function M.heard(event, data)
 end
 
 --- Where the context of the person comes from: asked when a session opens, heard when it changes.
----@param source { get: (fun(): table?), on_change: fun(fn: fun(context: table)) }
+---@param source { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }
 function M.use_context(source)
   context_source = source
-  source.on_change(sessions.tell_context)
+  source.on_change(sessions.tell_context, sessions.any)
 end
 
 --- Mentions a place to the agent of a session.

@@ -24,6 +24,7 @@ end
 
 ---@class mcp-tools.companion.LiveSession: mcp-tools.companion.Session
 ---@field open boolean its stream stands
+---@field told table? the context that it was told last
 local Session = {}
 Session.__index = Session
 
@@ -80,9 +81,13 @@ local function session_of(data)
   return session
 end
 
----@param session mcp-tools.companion.Session
+---@param session mcp-tools.companion.LiveSession
 ---@param now table
 local function push_context(session, now)
+  if vim.deep_equal(session.told, now) then
+    return
+  end
+  session.told = now
   for _, push in ipairs(tell(session, 'context', now, session) or {}) do
     session:push(push.method, push.params, true)
   end

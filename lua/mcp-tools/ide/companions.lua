@@ -71,7 +71,7 @@ local function there()
   for _, path in ipairs(vim.api.nvim_get_runtime_file(FOLDER .. '*.lua', true)) do
     local name = vim.fs.basename(path):sub(1, -5)
     if name:sub(1, 1) ~= '_' then
-      found[name] = found[name] or path
+      found[name] = found[name] or vim.uv.fs_realpath(path) or path
     end
   end
   return found

@@ -507,3 +507,44 @@ describe('a discovery file', function()
     t.eq(nil, vim.uv.fs_stat(path))
   end)
 end)
+
+describe('people', function()
+  local function shown(run)
+    run()
+    local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    vim.cmd('bwipeout!')
+    return text
+  end
+
+  local function status()
+    return shown(require('mcp-tools.command.status').run)
+  end
+
+  local function health()
+    return shown(function()
+      vim.cmd('silent checkhealth mcp-tools')
+    end)
+  end
+
+  it('see in status and health who is there, what they have asked for, and why another is not', function()
+    t.matches('none is on; the option companions', health())
+    setup({ 'made_up_http', 'made_up_broken' })
+    t.matches('companions  Made up  waiting: the bridge is not ready', status())
+    t.matches('Made up %(made_up_http%): waiting, the bridge is not ready', health())
+    start()
+    attach({ 'made_up_http' })
+    await_lock()
+    t.matches('companions  Made up  on\n%s+made_up_broken  off: door.transport: must be', status())
+    t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
+    t.matches('ERROR.- made_up_broken: door.transport', health())
+    local data = { companion = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
+    wire.companion('opened', data, channel)
+    call('getPlace', nil, { companion = 'made_up_http' })
+    call('getPlace', nil, { companion = 'made_up_http' })
+    for _, text in ipairs({ status(), health() }) do
+      t.matches('connected: ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*getPlace', text)
+      t.ok(not text:find('\27', 1, true))
+    end
+    t.matches('getPlace ×2', status())
+  end)
+end)

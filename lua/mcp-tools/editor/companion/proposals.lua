@@ -10,16 +10,15 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
-local watch = require('mcp-tools.editor.watch')
-
 local timer = require('mcp-tools.util.timer')
-
-local api = vim.api
+local watch = require('mcp-tools.editor.watch')
 
 local M = {}
 
 --- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
 local WRITTEN_WITHIN = 30000
+--- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
+local SETTLED = 50
 --- Bytes of the file that a proposal is for; what is larger is not compared.
 local MAX_BASE = 32 * 1024 * 1024
 
@@ -33,6 +32,7 @@ local MAX_BASE = 32 * 1024 * 1024
 ---@field path string
 ---@field text string as it was proposed
 ---@field editable boolean
+---@field shown string the text that is proposed now: what the person has rejected or changed is not in it any more
 ---@field close fun(reason: string)
 
 ---@param session mcp-tools.companion.Session
@@ -42,30 +42,41 @@ local function open_ones(session)
   return session.data.proposals
 end
 
---- Is what the agent has written for the person to see: their buffer has it, if it has no changes of its own.
+--- What the agent has written is for the person to see: their buffer has it, if it has no changes of its own.
 ---@param path string resolved
-local function take_in(path)
+---@param cb fun()
+local function take_in(path, cb)
   local bufnr = buffers.of_path(path)
-  if bufnr then
-    disk.refresh(bufnr, function() end)
+  if not bufnr then
+    return cb()
   end
+  disk.refresh(bufnr, cb)
 end
 
+local function nothing() end
+
 --- Looks out for the moment at which an agent writes a file.
+---@param session mcp-tools.companion.Session
 ---@param path string resolved
-local function await_write(path)
-  local stop
-  local over = timer.after(WRITTEN_WITHIN, function()
-    stop()
-  end)
+local function await_write(session, path)
+  session.data.written = session.data.written or {}
+  session.data.written[path] = true
+  local stop, over
+  local function finish()
+    if stop then
+      stop()
+      over:stop()
+      stop = nil
+    end
+  end
+  over = timer.after(WRITTEN_WITHIN, finish)
   local seen = false
   stop = watch.file(path, function()
     if not seen then
       seen = true
-      timer.after(20, function() -- more of it may be on its way
-        over:stop()
-        stop()
-        take_in(path)
+      timer.after(SETTLED, function()
+        finish()
+        take_in(path, nothing)
       end)
     end
   end)
@@ -87,6 +98,22 @@ local function told(outcome, proposal)
     return { state = 'rejected', partly = true, reason = first and first.reason or 'not all of it was accepted' }
   end
   return { state = 'accepted', text = text, partly = not whole }
+end
+
+--- The text as it is proposed now.
+---@param proposed mcp-tools.Proposal?
+---@param text string as the agent proposed it
+---@return string
+local function shown_text(proposed, text)
+  local is_touched = proposed
+    and vim.iter(proposed.hunks):any(function(hunk)
+      return hunk.edited or hunk.verdict == 'rejected'
+    end)
+  if not is_touched then
+    return text
+  end
+  local line_break = text:find('\r\n', 1, true) and '\r\n' or '\n'
+  return table.concat(proposed:proposed(), line_break) .. (text:sub(-1) == '\n' and line_break or '')
 end
 
 --- The text that the agent has made its proposal from: of a buffer with changes it is not that of the buffer.
@@ -118,7 +145,7 @@ function M.open(session, key, spec, cb)
   end
   M.close(session, key, 'a later proposal has taken its place')
   local handle, closed
-  local proposal = { path = path, text = spec.text, editable = spec.editable ~= false }
+  local proposal = { path = path, text = spec.text, shown = spec.text, editable = spec.editable ~= false }
   local ended = false
   local function finish(outcome)
     if not ended then
@@ -127,7 +154,7 @@ function M.open(session, key, spec, cb)
         open_ones(session)[key] = nil
       end
       if outcome.state == 'accepted' then
-        await_write(path)
+        await_write(session, path)
       end
       cb(outcome)
     end
@@ -153,6 +180,7 @@ function M.open(session, key, spec, cb)
       title = spec.title or vim.fs.basename(path),
       files = { { path = path, base = base, text = spec.text, editable = proposal.editable } },
       on_end = function(outcome)
+        proposal.shown = shown_text(outcome.proposals[1], spec.text)
         finish(told(outcome, proposal))
       end,
     })
@@ -170,7 +198,7 @@ function M.close(session, key, reason)
   if proposal then
     open_ones(session)[key] = nil
     proposal.close(reason)
-    await_write(proposal.path) -- what was accepted elsewhere is written now
+    await_write(session, proposal.path) -- what was accepted elsewhere is written now
   end
   return proposal
 end
@@ -181,32 +209,28 @@ end
 ---@return integer count
 function M.close_all(session, reason)
   local count = 0
-  for key in pairs(vim.deepcopy(open_ones(session))) do
+  for _, key in ipairs(vim.tbl_keys(open_ones(session))) do
     count = count + (M.close(session, key, reason) and 1 or 0)
   end
   return count
 end
 
---- Files that a session has written are looked at now, before something is said of them.
+--- Buffers of files that a session has written have what it wrote, before something is said of them.
 ---@param session mcp-tools.companion.Session
----@param paths_of string[]
----@param cb fun()
-function M.refresh(session, paths_of, cb)
-  local waiting = 1
+---@param cb fun() never before this returns
+function M.refresh(session, cb)
+  local list = vim.tbl_keys(session.data.written or {})
+  local waiting = #list + 1
   local function done()
     waiting = waiting - 1
     if waiting == 0 then
       cb()
     end
   end
-  for _, path in ipairs(paths_of) do
-    local bufnr = buffers.of_path(path)
-    if bufnr and api.nvim_buf_is_loaded(bufnr) then
-      waiting = waiting + 1
-      disk.refresh(bufnr, done)
-    end
+  for _, path in ipairs(list) do
+    take_in(path, done)
   end
-  done()
+  vim.schedule(done)
 end
 
 return M

@@ -16,6 +16,7 @@ local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local FIXTURES = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures'))
 local real_rpcnotify = vim.rpcnotify
 vim.opt.runtimepath:append(FIXTURES .. '/companions')
+ide.use_context({ get = function() end, on_change = function() end })
 
 local channel, sent, count = nil, {}, 0
 

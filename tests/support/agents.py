@@ -9,11 +9,13 @@ proxy that is not there keeps them from asking anybody but loopback.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import platform
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -194,8 +196,22 @@ async def running(name: str, place: Place, **more: str) -> AsyncIterator[Termina
     terminal = Terminal(place.home.path / f"{name}.sock", env)
     env = {key: value for key, value in env.items() if value}
     command = shlex.join(["env", "-i", *(f"{key}={value}" for key, value in env.items()), *argv])
-    await terminal.tmux("new-session", "-d", *SIZE, "-c", str(place.cwd), command)
+    await terminal.tmux("new-session", "-d", *SIZE, "-c", str(place.cwd), "exec " + command)
+    pid = int(await terminal.tmux("display-message", "-p", "#{pane_pid}"))
     try:
         yield terminal
     finally:
         await terminal.tmux("kill-server", check=False)
+        await ended(pid)
+
+
+async def ended(pid: int, timeout: int = 5_000) -> None:
+    """Wait until a process whose terminal was closed has ended; after `timeout` ms it is killed."""
+    with contextlib.suppress(ProcessLookupError):
+        try:
+            async with asyncio.timeout(timeout / 1000):
+                while True:
+                    os.kill(pid, 0)
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            os.killpg(pid, signal.SIGKILL)

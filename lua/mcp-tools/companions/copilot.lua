@@ -156,8 +156,8 @@ local update_name = tool(
 
 ---@return string
 local function home()
-  local state = vim.env.XDG_STATE_HOME
-  return (state and state ~= '' and state or vim.uv.os_homedir()) .. '/.copilot'
+  local own = vim.env.COPILOT_HOME
+  return own and own ~= '' and vim.fs.normalize(own) or vim.uv.os_homedir() .. '/.copilot'
 end
 
 --- Has its person said that they trust all of these folders?
@@ -183,7 +183,7 @@ local told_roots = {}
 
 ---@param session mcp-tools.companion.Session
 local function look(session)
-  read.read(vim.uv.os_homedir() .. '/.copilot/config.json', MAX_CONFIG, function(text)
+  read.read(home() .. '/config.json', MAX_CONFIG, function(text)
     if text and companion.session(session.key) == session and trusts(text, told_roots) then
       trust(session)
     end
@@ -203,7 +203,7 @@ return {
 
   opened = function(session)
     look(session)
-    local path = paths.resolve(vim.uv.os_homedir() .. '/.copilot/config.json')
+    local path = paths.resolve(home() .. '/config.json')
     session.data.stop = session.data.stop
       or watch.file(
         path,

@@ -135,7 +135,7 @@ async def run(endpoint: Endpoint, seconds: float, clients: int = 1) -> Sample:
         spec.write_text(f"return {lua(values)}\n")
         process = await processes.start(
             *command,
-            *("-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "20s"),
+            *(f"-t{clients}", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "20s"),
             *("-s", str(HERE / "wrk.lua"), endpoint.url, "--", str(spec)),
             env={**os.environ, **extra},
             stdout=asyncio.subprocess.PIPE,

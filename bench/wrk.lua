@@ -1,8 +1,8 @@
 -- What wrk sends, and how it says what it saw. Run by load.py: `wrk … -s wrk.lua URL -- SPEC.lua`.
--- The spec: `headers`, `sessions` (a header value each, taken in turn), `before` and `after` (the body around the
--- request id), `expect` (text that every answer holds), `size` (least bytes of a body).
+-- The spec: `headers`, `sessions` (a header value each; every client keeps to its own), `before` and `after` (the body
+-- around the request id), `expect` (text that every answer holds), `size` (least bytes of a body).
 
-local heads, before, after, expect, size, headers = {}, nil, nil, nil, nil, nil
+local head, before, after, expect, size, headers
 -- Eight digits from the first request to the last, so that Content-Length is known beforehand.
 local id = 10000000
 -- Global: `thread:get` reads them.
@@ -11,6 +11,7 @@ threads = {}
 
 function setup(thread)
   table.insert(threads, thread)
+  thread:set('client', #threads)
 end
 
 function init(args)
@@ -21,16 +22,15 @@ function init(args)
   for name, value in pairs(spec.headers) do
     headers[name] = value
   end
-  for i, session in ipairs(spec.sessions) do
-    headers['Mcp-Session-Id'] = session ~= '' and session or nil
-    heads[i] = wrk.format('POST', wrk.path, headers, ' '):gsub('Content%-Length: %d+', 'Content-Length: ' .. length)
-    heads[i] = heads[i]:sub(1, -2)
-  end
+  local session = spec.sessions[(client - 1) % #spec.sessions + 1]
+  headers['Mcp-Session-Id'] = session ~= '' and session or nil
+  head = wrk.format('POST', wrk.path, headers, ' '):gsub('Content%-Length: %d+', 'Content-Length: ' .. length)
+  head = head:sub(1, -2)
 end
 
 function request()
   id = id + 1
-  return heads[id % #heads + 1] .. before .. id .. after
+  return head .. before .. id .. after
 end
 
 function response(status, _, body)

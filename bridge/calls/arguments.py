@@ -48,11 +48,14 @@ def _look(arguments: dict[str, Any]) -> tuple[int, bool]:
     count, faulty = 0, False
     while stack:
         value = stack.pop()
-        if isinstance(value, dict | list):
+        kind = type(value)
+        if kind is str:
+            continue
+        if kind is dict or kind is list:
             count += len(value)
             if count > MAX_VALUES:
                 return count, faulty
-            stack.extend(value.values() if isinstance(value, dict) else value)
+            stack.extend(value.values() if kind is dict else value)
         elif _fault(value):
             faulty = True
     return count, faulty

@@ -42,6 +42,7 @@ class Calls:
     """All calls in flight of this bridge; listens to the editor.
 
     Attributes:
+        loop: that all of them run on. (To ask for the running one costs a system call.)
         answer_within: seconds for a client to answer what neither a person nor a model has to.
         room: for large results; whoever holds answers for clients is to be watched by it.
     """
@@ -53,7 +54,8 @@ class Calls:
         boot: str | None = None,
     ) -> None:
         self._editor = editor
-        self._time = asyncio.get_running_loop().time
+        self.loop = asyncio.get_running_loop()
+        self._time = self.loop.time
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         self.answer_within = settings.limits.answer / 1000
@@ -94,13 +96,15 @@ class Calls:
         Returns:
             How it ended; everything at tool level is a value. Cancelling the task cancels the tool.
         """
-        outcome = await self._begin(request, observer, ask or _refuse)
+        call = self._enter(request, observer, ask or _refuse)
+        outcome = await self._leg(call, self._run(call)) if isinstance(call, Call) else call
         assert isinstance(outcome, Outcome)  # noqa: S101 - only a call without `ask` is parked
         return outcome
 
     async def run_leg(self, request: CallRequest, observer: Observer) -> Outcome | Parked:
         """Runs one call to its end, or until it asks its client for something."""
-        return await self._begin(request, observer, None)
+        call = self._enter(request, observer, None)
+        return await self._leg(call, self._run(call)) if isinstance(call, Call) else call
 
     async def resume(
         self, task_id: str, seq: int, answers: dict[str, Any], observer: Observer
@@ -133,7 +137,8 @@ class Calls:
             call, lambda: self._leg(call, self._follower.follow(call)), self._reasons
         )
 
-    async def _begin(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Outcome | Parked:
+    def _enter(self, request: CallRequest, observer: Observer, ask: Ask | None) -> Call | Outcome:
+        """A new call in flight, or why there is none."""
         if self._stopped is not None:
             return self._stopped
         if len(self._calls) >= self._limit:
@@ -141,7 +146,7 @@ class Calls:
         self._count += 1
         call = Call(f"{self._boot}-{self._count}", request, observer, self._time, ask)
         self._calls[call.id] = call
-        return await self._leg(call, self._run(call))
+        return call
 
     async def _leg(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
         """From a client's request to its answer: the end of the call, or a question."""

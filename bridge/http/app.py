@@ -101,20 +101,21 @@ class App:
         try:
             # Most requests have the head of the one before them; what was said of that is true of them.
             head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
-            if connection is not None and connection.admitted == head:
-                return await self._routes[request.path][request.method].handler(request)
-            if self.guests is not None and (handler := self.guests.welcomes(request)) is not None:
+            if connection is not None and connection.admitted is not None and connection.admitted[0] == head:
+                return await connection.admitted[1](request)
+            if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
                 note_token_shown(connection)
-                return await handler(request)
+                return await guest(request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused
+            handler = self._routes[request.path][request.method].handler
             if request.path != HEALTH_PATH:
                 note_token_shown(connection)
                 if connection is not None and self._is_plain(request):
-                    connection.admitted = head
+                    connection.admitted = head, handler
             await answer_expectation(request)
-            return await self._routes[request.path][request.method].handler(request)
+            return await handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
         except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it

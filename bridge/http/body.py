@@ -46,6 +46,16 @@ class Bodies:
         limit = self._limit if session is None else self._answer_limit
         return None if (request.content_length or 0) <= limit else self._too_large(session, limit)
 
+    def ready(self, request: web.Request) -> bytes | None:
+        """The body, if all of it came with the head: nearly always."""
+        content, length = request.content, request.content_length
+        if length is None or length > self._limit or not content.is_eof() or content.exception() is not None:
+            return None
+        data = content.read_nowait()
+        while not content.at_eof():
+            data += content.read_nowait()
+        return data
+
     async def read(self, request: web.Request) -> bytes | web.Response:
         """The body, or the answer to one that is too large, too slow, or breaks off."""
         limit, session, length = self._limit, None, request.content_length
@@ -53,12 +63,6 @@ class Bodies:
             limit = self._answer_limit
             request = request.clone(client_max_size=limit)
         try:
-            content = request.content
-            if content.is_eof():  # nearly always: the body came with the head
-                data = content.read_nowait()
-                while not content.at_eof():
-                    data += content.read_nowait()
-                return data if len(data) <= limit else self._too_large(session, limit)
             async with asyncio.timeout(BODY_SECONDS):
                 return await request.read()
         except web.HTTPRequestEntityTooLarge:

@@ -100,7 +100,9 @@ class Front:
 
     async def post(self, http: web.Request) -> web.StreamResponse:
         """`POST /mcp`: both eras, chosen by the version that the request names."""
-        data = await self.bodies.read(http)
+        data: bytes | web.Response | None = self.bodies.ready(http)
+        if data is None:
+            data = await self.bodies.read(http)
         if not isinstance(data, bytes):
             return data
         body = jsonrpc.parse(data)

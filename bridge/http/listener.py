@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol, cast
@@ -194,7 +194,7 @@ class _Connection(asyncio.Protocol):
     """Stands between the transport and aiohttp's protocol, and notes since when something is not getting on.
 
     Attributes:
-        admitted: head of the last request that no guard refused; what app.py remembers of the connection.
+        admitted: head of the last request that no guard refused, and who serves it; for app.py.
         answer: bytes of the answer that is being written. It stays in memory as a whole until the last of
             them is, and of a large one the system has taken a good part, which no buffer of ours shows.
         busy: a request is being worked on.
@@ -234,7 +234,7 @@ class _Connection(asyncio.Protocol):
         self._open = open_
         self._strangers = strangers
         self._loop = loop
-        self.admitted: tuple[object, ...] | None = None
+        self.admitted: tuple[object, Callable[[web.Request], Awaitable[web.StreamResponse]]] | None = None
         self.answer = 0
         self.busy = False
         self.scope: dict[str, Any] = {}

@@ -36,7 +36,7 @@ class Exchange:
     """
 
     def __init__(self, calls: Calls, connected: Callable[[], bool], request: jsonrpc.Request) -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(calls.loop)
         if task is None:
             raise RuntimeError("an exchange belongs to a task")
         self.request = request

@@ -100,6 +100,7 @@ async def test_lists_wrap(idle: Terminal) -> None:
         assert await idle.nvim.lua("return vim.wo.wrap"), name
 
 
+@pytest.mark.slow
 async def test_the_status_stays_true(served: Terminal) -> None:
     """It shows what has changed without being asked again."""
     await served.command("McpTools status")

@@ -171,6 +171,7 @@ async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
         assert got.status in wanted, length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True], ids=["stranger", "client"])
 async def test_packed_bodies_are_not_unpacked(shared: Bridge, client: Raw, known: bool) -> None:
     """Nothing needs them; a stranger's is refused for its token, and none of them takes memory."""

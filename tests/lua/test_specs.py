@@ -16,6 +16,7 @@ SLOW = (
     "bridge/control_spec.lua",
     "bridge/process_spec.lua",
     "bridge/supervisor_spec.lua",
+    "command/command_spec.lua",
     "editor/git/changes_spec.lua",
     "editor/git/init_spec.lua",
     "editor/lsp/busy_spec.lua",
@@ -25,7 +26,12 @@ SLOW = (
     "editor/lsp/double_words_spec.lua",
     "editor/process/init_spec.lua",
     "editor/symbol/project_spec.lua",
+    "files/paths_spec.lua",
+    "log_spec.lua",
     "prompts/prompts_spec.lua",
+    "resources/resources_spec.lua",
+    "schema/bounds_spec.lua",
+    "tools/buffer_access_spec.lua",
     "tools/dap/breakpoints_spec.lua",
     "tools/dap/configurations_spec.lua",
     "tools/dap/end_spec.lua",
@@ -36,9 +42,11 @@ SLOW = (
     "tools/dap/variables_spec.lua",
     "tools/diagnostics_python_spec.lua",
     "tools/diagnostics_typescript_spec.lua",
+    "tools/every_arguments_spec.lua",
+    "tools/every_sensitive_spec.lua",
+    "tools/every_unobtrusive_spec.lua",
     "tools/file_move_buffers_spec.lua",
     "tools/file_move_spec.lua",
-    "tools/every_sensitive_spec.lua",
     "tools/git_spec.lua",
     "tools/lsp_cold_python_spec.lua",
     "tools/lsp_cold_typescript_spec.lua",
@@ -52,7 +60,7 @@ SLOW = (
     "tools/symbol_spec.lua",
     "tools/symbol_typescript_spec.lua",
 )
-"""They start processes, or wait for one that does not answer."""
+"""They start processes, wait for one that does not answer, or go through everything that there is."""
 SPECS = [
     pytest.param(path, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
     for path in sorted(HERE.rglob("*_spec.lua"))

@@ -414,6 +414,7 @@ async def test_output_without_end(editor: Editor, plugin: Path) -> None:
     assert "ended by signal" in (await nvim.lua(FAILURES))["floods.py"]
 
 
+@pytest.mark.slow
 async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_path: Path) -> None:
     """A program that an import starts, and output without end, hold nothing up and outlive nothing."""
     (plugin / "mcp_tools" / "starts.py").write_text(STARTS.format(marker=tmp_path / "pid"))

@@ -78,6 +78,7 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
     assert await messages(bridge.nvim) == ""
 
 
+@pytest.mark.slow
 async def test_what_a_tool_has_started_ends_with_the_host(start: Start) -> None:
     """A host that is killed leaves no program behind."""
     bridge = await start()

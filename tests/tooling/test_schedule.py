@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support import processes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +26,6 @@ def test_some(n):
     if n == 2:
         os._exit(3)
 """
-
 HARMLESS = """
 import pytest
 
@@ -34,6 +35,7 @@ def test_other(n):
 """
 
 
+@pytest.mark.slow
 def test_a_dead_worker_costs_one_test(tmp_path: Path) -> None:
     """The test in which it died fails once; what it had before it is done, and the run ends."""
     files = {"conftest.py": CONFTEST, "test_a.py": DEADLY, "test_b.py": HARMLESS, "test_c.py": HARMLESS}

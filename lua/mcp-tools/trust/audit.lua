@@ -39,19 +39,31 @@ local function text_of(value)
   return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
 end
 
+local second, second_text
+
 ---@param ms integer unix time
 local function time_of(ms)
-  return os.date('!%Y-%m-%dT%H:%M:%S', math.floor(ms / 1000)) .. ('.%03dZ'):format(ms % 1000)
+  local now = math.floor(ms / 1000)
+  if now ~= second then
+    second, second_text = now, os.date('!%Y-%m-%dT%H:%M:%S', now)
+  end
+  return ('%s.%03dZ'):format(second_text, ms % 1000)
 end
 
-local hashed, hash
+--- Of sessions, which make many calls: the hashes of so many are kept.
+local MAX_HASHES = 64
+local hashes, count = {}, 0 ---@type table<string, string>, integer
 
---- Clients make many calls in a row.
 ---@param session string
 ---@return string
 local function hash_of(session)
-  if hashed ~= session then
-    hashed, hash = session, vim.fn.sha256(session):sub(1, ID_CHARS)
+  local hash = hashes[session]
+  if not hash then
+    if count >= MAX_HASHES then
+      hashes, count = {}, 0
+    end
+    hash = vim.fn.sha256(session):sub(1, ID_CHARS)
+    hashes[session], count = hash, count + 1
   end
   return hash
 end

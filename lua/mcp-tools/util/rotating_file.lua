@@ -14,10 +14,10 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
--- A batch costs four file operations however long it is, so lines wait this long for company (ms) …
+-- A batch costs four file operations in other threads however long it is, so lines wait this long for company (ms) …
 local BATCH_MS = 200
 -- … but not more of them than this.
-local BATCH_LINES = 64
+local BATCH_LINES = 512
 -- Lines that are made into text in one go, so that no call waits for the lines of many.
 local SLICE = 8
 

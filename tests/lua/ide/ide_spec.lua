@@ -101,7 +101,9 @@ local function lock()
 end
 
 local function await_lock(what)
-  return t.wait(lock, 5000, what or 'a discovery file')
+  return t.wait(function()
+    return #ide.status()[1].files > 0 and lock()
+  end, 5000, what or 'a discovery file')
 end
 
 local function await_no_lock()

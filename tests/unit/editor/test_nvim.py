@@ -200,6 +200,7 @@ async def test_a_pending_key_is_named_and_nothing_runs(setup: Setup) -> None:
     assert len(await setup.noted("execute")) == 1
 
 
+@pytest.mark.slow
 async def test_a_queued_call_is_refused_by_its_start_by(setup: Setup) -> None:
     """A call that waits in the editor's queue behind a pending key is withdrawn and does not run later."""
     await setup.run("echo", text="warm")

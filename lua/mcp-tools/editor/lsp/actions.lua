@@ -8,6 +8,7 @@
 --- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
 --- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
 
+local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
@@ -16,10 +17,13 @@ local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local said = require('mcp-tools.editor.lsp.said')
+local trial = require('mcp-tools.editor.lsp.trial')
 local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
+
+local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
 
 --- Actions that can still be applied.
 local MAX_KEPT = 300
@@ -304,11 +308,11 @@ function M.format(ctx, args)
   end
   local bufnr = target.bufnr
   local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
-  local method = 'textDocument/formatting'
+  local method = FORMAT
   local total = vim.api.nvim_buf_line_count(bufnr)
   local range
   if args.start_line or args.end_line then
-    method = 'textDocument/rangeFormatting'
+    method = FORMAT_RANGE
     local last = math.min(args.end_line or total, total)
     if (args.start_line or 1) > last then
       local text = ('start_line: must not be behind end_line or the end (%d lines)'):format(total)
@@ -323,6 +327,7 @@ function M.format(ctx, args)
     end
   end
   local edits, info
+  local asked = vim.api.nvim_buf_get_changedtick(bufnr)
   edits, err, info = lsp.request(ctx, bufnr, method, function(client)
     return lsp.document(bufnr, { options = options, range = range and range(client) })
   end)
@@ -331,6 +336,9 @@ function M.format(ctx, args)
   end
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
+    if args.dry_run then
+      trial.keep(FORMAT, args, '', { [bufnr] = asked })
+    end
     return answer
   end
   local offer = { client = info.client, bufnr = bufnr }
@@ -339,10 +347,28 @@ function M.format(ctx, args)
   if err then
     return nil, err
   end
+  if args.dry_run then
+    trial.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
+  end
   answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved
   answer.files = nil
   return answer
+end
+
+--- What is said of formatting before it happens.
+---@param args table
+---@param again? fun(err: mcp-tools.Error?)
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview_format(args, again)
+  local err = beforehand.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
+  if err then
+    return nil, err
+  end
+  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
+  local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
+  return trial.preview(FORMAT, args, text, M.format, again)
 end
 
 return M

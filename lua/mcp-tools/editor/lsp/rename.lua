@@ -10,6 +10,7 @@
 --- means the renamed thing stops it. Afterwards the new name must have as many references as the old one had.
 
 local access = require('mcp-tools.files.access')
+local beforehand = require('mcp-tools.editor.lsp.beforehand')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -25,6 +26,7 @@ local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local text_search = require('mcp-tools.editor.lsp.text_search')
+local trial = require('mcp-tools.editor.lsp.trial')
 local wait = require('mcp-tools.editor.lsp.wait')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
@@ -281,58 +283,6 @@ local function count_after(of, plan, before)
   end
 end
 
---- Plans that were shown, for the question for approval: what → diff, and the texts that it is of.
----@type table<string, { diff: string, of: integer, ticks: table<integer, integer> }>
-local shown, shown_count = {}, 0
-
----@param args table
----@return string
-local function key_of(args)
-  return table.concat({
-    args.path or '',
-    args.bufnr or '',
-    args.line or '',
-    args.column or '',
-    args.symbol or '',
-    args.new_name,
-  }, '\1')
-end
-
---- Keeps the diff of a plan for the question. What goes by the cursor may be something else by then.
----@param args table
----@param bufnr integer
----@param plan mcp-tools.lsp.Plan
----@param diff string
-local function keep(args, bufnr, plan, diff)
-  if not args.symbol and not (args.line and args.column) then
-    return
-  elseif shown_count >= 32 then
-    shown, shown_count = {}, 0
-  end
-  local ticks = {}
-  for _, file in ipairs(plan.files) do
-    ticks[file.bufnr] = file.changedtick
-  end
-  shown[key_of(args)], shown_count = { diff = diff, of = bufnr, ticks = ticks }, shown_count + 1
-end
-
---- The diff that was shown for the same call, as long as it is what would happen.
----@param args table
----@return string?
-local function kept(args)
-  local plan = shown[key_of(args)]
-  local found = plan and buffers.find(args, { current = true })
-  if not found or found.bufnr ~= plan.of then
-    return nil
-  end
-  for bufnr, tick in pairs(plan.ticks) do
-    if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
-      return nil
-    end
-  end
-  return plan.diff
-end
-
 --- The word at a place of an open file, for a person to whom line and column say little.
 ---@param args table
 ---@return string?
@@ -348,18 +298,6 @@ local function word_at(args)
   end
   local word = line:sub(1, byte):match('[%w_\128-\255]*$') .. line:sub(byte + 1):match('^[%w_\128-\255]*')
   return word ~= '' and word or nil
-end
-
---- What is said of a call before it runs: the diff, when it was looked at before.
----@param args table
----@return string
-function M.preview(args)
-  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
-  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
-  local word = word_at(args)
-  local what = word and ('"%s"'):format(word) or 'what stands'
-  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
-  return kept(args) or text:format(what, where, args.line or 'of the cursor', at, args.new_name)
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -403,7 +341,12 @@ function M.run(ctx, args)
   }
   if args.dry_run then
     answer.diff = workspace_edit.preview(plan, ctx.root)
-    keep(args, spot.bufnr, plan, answer.diff)
+    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = of.new }
+    local ticks = {}
+    for _, file in ipairs(plan.files) do
+      ticks[file.bufnr] = file.changedtick
+    end
+    trial.keep(METHOD, what, answer.diff, ticks)
     return answer
   end
   local files
@@ -444,6 +387,25 @@ function M.run(ctx, args)
       or ('; the text has too many places of %s to be looked at'):format(of.old)
   )
   return answer
+end
+
+--- What is said of a call before it runs.
+---@param args table
+---@param again? fun(err: mcp-tools.Error?)
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args, again)
+  local err = beforehand.refusal_at(args, METHOD)
+  if err then
+    return nil, err
+  end
+  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
+  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
+  local word = word_at(args)
+  local what = word and ('"%s"'):format(word) or 'what stands'
+  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
+  text = text:format(what, where, args.line or 'of the cursor', at, args.new_name)
+  return trial.preview(METHOD, args, text, M.run, again)
 end
 
 return M

@@ -15,9 +15,9 @@ return {
   needs_approval = function(args)
     return args.filters ~= nil and 'it changes at which exceptions the program stops'
   end,
-  preview = function(args)
+  preview = select.preview(select.active, function(args)
     return 'Stops at: ' .. (args.filters and table.concat(args.filters, ', ') or 'as now')
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.active(args)
     if not entry then

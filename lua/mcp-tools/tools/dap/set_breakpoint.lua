@@ -1,7 +1,6 @@
 --- Sets a breakpoint, in a buffer that nobody has to look at.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
-local client = require('mcp-tools.editor.dap.client')
 
 return {
   name = 'dap_set_breakpoint',
@@ -21,7 +20,7 @@ return {
     return 'it sets a breakpoint'
   end,
   preview = function(args)
-    local _, err = client.get()
+    local err = breakpoints.refusal(args)
     if err then
       return nil, err
     end

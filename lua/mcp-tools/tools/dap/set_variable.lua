@@ -16,9 +16,9 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   needs_approval = 'it changes a variable of the program under the debugger',
-  preview = function(args)
+  preview = select.preview(select.stopped, function(args)
     return ('%s = %s'):format(args.name, args.value)
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.stopped(args)
     if not entry then

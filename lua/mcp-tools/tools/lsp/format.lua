@@ -16,6 +16,7 @@ return {
   needs_approval = function(given)
     return not given.dry_run and 'it changes a file'
   end,
+  preview = actions.preview_format,
   run = function(ctx, given)
     local answer, err = actions.format(ctx, given)
     if err then

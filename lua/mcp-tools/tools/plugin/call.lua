@@ -37,6 +37,10 @@ return {
   explicit = true,
   needs_approval = 'it calls a function of a plugin, which can do whatever you can',
   preview = function(args)
+    local err = functions.missing(args.module, args['function'])
+    if err then
+      return nil, err
+    end
     local list = {}
     for i, value in ipairs(args.args or {}) do
       list[i] = vim.inspect(value)

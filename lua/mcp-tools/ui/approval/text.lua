@@ -285,6 +285,31 @@ local function add_end(page, question, files, cuts)
 end
 
 ---@param question mcp-tools.Question
+---@return table<string, any> known arguments that the tool has
+local function known_of(question)
+  local schema = question.call.definition.input_schema
+  return type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
+end
+
+--- The arguments that are not what they would be without having been given. What a stranger calls a default counts not.
+---@param question mcp-tools.Question
+---@param known table<string, any>
+---@return table
+local function without_defaults(question, known)
+  if not source.is_believed(question.call.definition, question.root) then
+    return question.args
+  end
+  local given = {}
+  for key, value in pairs(question.args) do
+    local argument = known[key]
+    if type(argument) ~= 'table' or argument.default == nil or not vim.deep_equal(value, argument.default) then
+      given[key] = value
+    end
+  end
+  return given
+end
+
+---@param question mcp-tools.Question
 ---@param width integer
 ---@param with_changes boolean
 ---@return mcp-tools.Page
@@ -295,12 +320,11 @@ local function page_of(question, width, with_changes)
   if with_changes then
     text, fault = changes.of(question)
   end
-  local schema = question.call.definition.input_schema
-  local known = type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
-  local list, heading, left = arguments.read(question.args, known, width)
+  local known = known_of(question)
+  local list, heading, left = arguments.read(without_defaults(question, known), known, width)
   local changed = text ~= nil or fault ~= nil
   if #list == 0 then
-    page:add('without arguments')
+    page:add(next(question.args) == nil and 'without arguments' or 'with the default arguments')
   elseif not changed or heading ~= arguments.HEADING then
     add_heading(page, heading)
   end

@@ -499,6 +499,25 @@ describe('a discovery file', function()
     t.eq(bridge.get_port(), lock().port)
   end)
 
+  it('has its like for terminals of this editor, once the door stands', function()
+    local given, count_of = {}, 0
+    local function ask()
+      ide.environment('made_up_http', function(environment)
+        given, count_of = environment, count_of + 1
+      end)
+    end
+    setup({ 'made_up_http' })
+    ask()
+    t.eq({ nil, 1 }, { given, count_of })
+    start()
+    attach({ 'made_up_http' })
+    ask()
+    t.wait(function()
+      return count_of == 2
+    end, 5000, 'the environment')
+    t.eq({ env = { MADE_UP_PORT = tostring(bridge.get_port()) }, args = { '--ide' } }, given)
+  end)
+
   it('goes with the editor', function()
     setup({ 'made_up_http' })
     start()

@@ -9,9 +9,9 @@ local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
-local place = require('mcp-tools.editor.dap.place')
 local project = require('mcp-tools.files.project')
 local request = require('mcp-tools.editor.dap.request')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
 local tracker = require('mcp-tools.editor.dap.tracker')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
@@ -170,7 +170,7 @@ function M.set(ctx, args)
   if answer.verified == nil then
     answer.note = 'bound when a program is run'
   end
-  answer.code = place.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
+  answer.code = source_lines.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
   return answer
 end
 

@@ -1,18 +1,20 @@
---- The way of a stopped program to a line: a breakpoint for a while, which goes with the next stop.
+--- Run to a line: the way of a stopped program there, by a breakpoint that goes with the next stop.
 ---
 --- Receives: a stopped session, a file and a line, how long to wait.
 --- Sends: the next stop, and whether it is at that line.
 --- Does not know about: cursor and windows.
 
-local api = vim.api
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local client = require('mcp-tools.editor.dap.client')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local news = require('mcp-tools.editor.dap.news')
 local request = require('mcp-tools.editor.dap.request')
 local stop = require('mcp-tools.editor.dap.stop')
 local tracker = require('mcp-tools.editor.dap.tracker')
+
+local api = vim.api
 
 --- Has a stopped program run to a line. Other breakpoints hold; the one for this is the adapter's alone, and goes with
 --- the next stop.
@@ -76,7 +78,7 @@ return function(ctx, entry, args)
     restore()
     return nil, refused
   end
-  unwatch = tracker.on_news(function()
+  unwatch = news.on_news(function()
     if tracker.state(entry) ~= 'running' then
       restore()
     end

@@ -6,7 +6,7 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -43,7 +43,7 @@ end
 ---@return vim.lsp.Client[]? clients not empty
 ---@return mcp-tools.Error? err
 function M.of(ctx, bufnr, method)
-  heard.ensure()
+  notifications.ensure()
   local filetype = vim.bo[bufnr].filetype
   if filetype ~= '' and vim.bo[bufnr].buftype == '' then
     wait.until_(ctx, APPEARS_MS, function()

@@ -8,9 +8,9 @@ local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local ready = require('mcp-tools.editor.lsp.ready')
 local timer = require('mcp-tools.util.timer')
 
@@ -26,7 +26,7 @@ local LOOK_MS = 20
 ---@return vim.lsp.Client[]?
 ---@return mcp-tools.Error? err
 local function chosen(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   if not args.path and not args.bufnr then
     return clients.starting()
   end

@@ -13,10 +13,6 @@ return {
     return ('%d breakpoints are removed.'):format(breakpoints.count())
   end,
   run = function(ctx)
-    local answer, err = breakpoints.clear(ctx)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.clear(ctx))
   end,
 }

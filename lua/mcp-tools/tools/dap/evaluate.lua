@@ -29,10 +29,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.run(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.run(ctx, entry, args))
   end,
 }

@@ -23,10 +23,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.exceptions(ctx, entry, args.filters)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.exceptions(ctx, entry, args.filters))
   end,
 }

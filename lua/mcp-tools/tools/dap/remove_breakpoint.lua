@@ -18,10 +18,6 @@ return {
     return ('The breakpoint in line %d is removed.'):format(args.line)
   end,
   run = function(ctx, args)
-    local answer, err = breakpoints.remove(ctx, args)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.remove(ctx, args))
   end,
 }

@@ -20,10 +20,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = launch.restart(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(launch.restart(ctx, entry, args))
   end,
 }

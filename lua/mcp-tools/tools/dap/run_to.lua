@@ -28,10 +28,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = run_to(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(run_to(ctx, entry, args))
   end,
 }

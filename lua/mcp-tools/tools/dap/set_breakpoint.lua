@@ -33,10 +33,6 @@ return {
     return table.concat(lines, '\n')
   end,
   run = function(ctx, args)
-    local answer, err = breakpoints.set(ctx, args)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.set(ctx, args))
   end,
 }

@@ -24,10 +24,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.set(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.set(ctx, entry, args))
   end,
 }

@@ -47,11 +47,6 @@ return {
       return ctx(nil, err)
     end
     local list = { n = #args.args, unpack(args.args) }
-    local answer
-    answer, err = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
   end,
 }

@@ -53,10 +53,6 @@ return {
       return ctx(nil, err)
     end
     local list = { n = #args.args, unpack(args.args) }
-    local answer, fault = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
-    if fault then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
   end,
 }

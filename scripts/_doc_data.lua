@@ -12,7 +12,7 @@ end
 
 local function options()
   local list = {}
-  for _, option in ipairs(require('mcp-tools.options')) do
+  for _, option in ipairs(require('mcp-tools.config.options')) do
     local entry = vim.tbl_extend('force', option, { default = written(option.default) })
     table.insert(list, entry)
   end

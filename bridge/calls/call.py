@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ..model import CallRequest, Inputs, Outcome, Progress, Reply
 from .stages import Following, Stay
-from .states import Event, State, step
+from .state_machine import Event, State, step
 
 HEARTBEAT = 10.0
 """Seconds between signs of life, so that clients with limits of 60 s and less stay."""
@@ -134,7 +134,7 @@ class Call:
 
     @property
     def state(self) -> State:
-        """Where the call is; see states.py."""
+        """Where the call is; see state_machine.py."""
         return self._live if self.outcome is None else step(self._live, _END_EVENTS[self.outcome.state])
 
     @property

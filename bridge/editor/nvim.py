@@ -2,7 +2,8 @@
 """The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
 
 Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
-Does not know about: MCP, HTTP, what a call is waiting for. Longer than others by its list of verbs.
+Does not know about: MCP, HTTP, what a call is waiting for.
+Longer than others by its list of verbs.
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ from ..model import (
     Listing,
     Mode,
     Reply,
-    Scope,
     ToolError,
     View,
 )
-from . import EditorListener, decode
+from . import EditorListener, decode, encode
 from .clock import EditorClock
 from .peers import Peers
 from .rpc import Channel, connect
@@ -47,9 +47,6 @@ ANSWER_WITHIN = 10.0
 
 TICK = 0.002
 """Seconds that it may be later than the loop's clock says: uvloop's is a coarse one, cut to milliseconds."""
-
-NATIVE_LEVELS = 16
-"""What nests deeper goes as JSON text: Neovim closes the channel at 32 levels, counted from the message."""
 
 _WIRE = "return require('mcp-tools.wire').{}(...)"
 _HELLO = _WIRE.format("hello")
@@ -164,7 +161,7 @@ class NvimEditor:
         if view is not None:
             if view.scope is not None and not self._knows_scopes:
                 return self._no_scopes()
-            scope = _scope(view.scope)
+            scope = encode.scope(view.scope)
             args.append({"client": view.client} | ({} if scope is None else {"scope": scope}))
         return self._lua(_LIST, args, self._channel.time() + ANSWER_WITHIN, decode.listing)
 
@@ -197,12 +194,12 @@ class NvimEditor:
             options["peer"] = number
         elif self._knows_peers:
             options["peer"] = self._peers.number(key)
-            options["who"] = _who(request, timeout)
+            options["who"] = encode.caller(request, timeout)
         else:
-            options |= _who(request, timeout)
+            options |= encode.caller(request, timeout)
         reply = self._reply(
             _EXECUTE,
-            (request.name, _packable(request.arguments), options),
+            (request.name, encode.packable(request.arguments), options),
             start_by + 0.1 if give_up is None else give_up,
         )
         if "who" in options:
@@ -348,43 +345,3 @@ class NvimEditor:
             listener.log(args[0], args[1], decode.json_value(args[2]))
         else:
             logger.warning("event %s is unknown or has other arguments than expected", name)
-
-
-def _who(request: CallRequest, timeout_ms: int) -> dict[str, Any]:
-    """All that stays the same in the calls of one caller."""
-    client = request.client
-    who: dict[str, Any] = {
-        "client": {"name": client.name, "version": client.version},
-        "host": request.host,
-        "timeout": timeout_ms,
-        "most": LARGE,
-    }
-    if request.session is not None:
-        who["session"] = request.session
-    if request.scope is not None:
-        who["scope"] = _scope(request.scope)
-    if request.capabilities is not None:
-        who["capabilities"] = _packable(request.capabilities)
-    return who
-
-
-def _packable(value: dict[str, Any]) -> dict[str, Any] | str:
-    """What a client sent, or its JSON text when msgpack or Neovim would not take it as it is."""
-    return value if _crosses(value, NATIVE_LEVELS) else json.dumps(value)
-
-
-def _scope(scope: Scope | None) -> dict[str, Any] | None:
-    if scope is None:
-        return None
-    return {name: value for name, value in asdict(scope).items() if value is not None}
-
-
-def _crosses(value: Any, levels: int) -> bool:
-    if isinstance(value, dict | list):
-        if levels == 0:
-            return False
-        for child in value.values() if isinstance(value, dict) else value:
-            if not isinstance(child, str) and not _crosses(child, levels - 1):
-                return False
-        return True
-    return not isinstance(value, int) or -(2**63) <= value < 2**63

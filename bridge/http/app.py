@@ -15,14 +15,14 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import RawHeaders
 
 from .. import jsonrpc
+from .connection import head_is_complete, note_token_shown, request_is_done
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
 from .guards.size import SizeGuard
 from .guards.token import TokenGuard
-from .guards.types import TypesGuard
+from .guards.types import AcceptGuard, JsonGuard
 from .legacy_sse import MESSAGES_PATH
-from .listener import head_is_complete, note_token_shown, request_is_done
 from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -71,16 +71,17 @@ class App:
         self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
         size = SizeGuard(settings.limits.request_body, front.bodies.refuse_larger)
         private: list[Guard] = [TokenGuard(parts.token), size]
+        json, stream = JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {
-            "POST": Route(front.post, [*private, TypesGuard()]),
-            "GET": Route(front.get, private),
+            "POST": Route(front.post, [*private, json, AcceptGuard("application/json", "text/event-stream")]),
+            "GET": Route(front.get, [*private, stream]),
             "DELETE": Route(front.delete, private),
         }
         self._routes: dict[str, dict[str, Route]] = {
             "/mcp": mcp,
             "/": mcp,
-            "/sse": {"GET": Route(front.sse, private)},
-            MESSAGES_PATH: {"POST": Route(front.messages, private)},
+            "/sse": {"GET": Route(front.sse, [*private, stream])},
+            MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
             HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
         }
         self.guests: Guests | None = None
@@ -103,9 +104,9 @@ class App:
             head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
             if connection is not None and connection.admitted is not None and connection.admitted[0] == head:
                 return await connection.admitted[1](request)
-            if self.guests is not None and (welcome := self.guests.welcomes(request)) is not None:
+            if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
                 note_token_shown(connection)
-                return await welcome(request)
+                return await guest(request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused

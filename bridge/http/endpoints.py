@@ -19,10 +19,10 @@ from ..sessions.outbox import EventIds
 from ..sessions.registry import Sessions
 from ..sessions.tombstones import Tombstones
 from .body import Bodies
+from .connection import served_port
 from .guards import refusal
 from .guards.token import TokenGuard
 from .legacy_sse import SESSION_QUERY, Sse
-from .listener import served_port
 from .parts import Parts
 from .response import Responses, json_response
 from .stateless import Stateless

@@ -11,7 +11,7 @@ from functools import partial
 from aiohttp import web
 
 from ..sessions.outbox import Event, Outbox
-from .listener import is_connected
+from .connection import is_connected
 
 PING_SECONDS = 15.0
 """A comment this often keeps proxies and clients from taking a silent stream for a dead one."""

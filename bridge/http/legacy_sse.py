@@ -13,10 +13,9 @@ from aiohttp import web
 from .. import jsonrpc
 from ..sessions.registry import FullError, Sessions
 from .body import Bodies
+from .connection import is_connected
 from .events import attach, serve
 from .guards import refusal
-from .guards.types import not_acceptable, wrong_content_type
-from .listener import is_connected
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import check_batch, fault_response, full
 
@@ -37,8 +36,6 @@ class Sse:
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
         """Opens a session and stays until the client goes."""
-        if refused := not_acceptable(http, "text/event-stream"):
-            return refused
         try:
             session = self._sessions.create(kernel, "sse", read_scope(http))
         except FullError:
@@ -57,8 +54,6 @@ class Sse:
         session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
         if session is None:
             return refusal(404, "Session not found; open the stream again")
-        if refused := wrong_content_type(http):
-            return refused
         data = await self._bodies.read(http)
         if isinstance(data, web.Response):
             return data

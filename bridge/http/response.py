@@ -16,8 +16,8 @@ from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from ..sessions.outbox import EventIds, Outbox
+from .connection import is_connected, note_answer
 from .events import PING_SECONDS, attach, serve
-from .listener import is_connected, note_answer
 
 LOOK_SECONDS = 0.25
 """How often responses in flight are looked after; short ones never pay for it."""

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..protocol.exchange import Exchange
-from .listener import scope_of
+from .connection import scope_of
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
 from .streamable import fault_response

@@ -17,10 +17,9 @@ from ..sessions.ids import TooMuchError
 from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
+from .connection import is_connected
 from .events import attach, serve
 from .guards import refusal
-from .guards.types import not_acceptable
-from .listener import is_connected
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
 
@@ -77,8 +76,6 @@ class StreamableHttp:
 
     async def get(self, http: web.Request, kernel: Kernel) -> web.StreamResponse:
         """The stream for what belongs to no request, or the rest of one that was interrupted."""
-        if refused := not_acceptable(http, "text/event-stream"):
-            return refused
         try:
             session = self._session(http, kernel)
         except FullError:

@@ -18,7 +18,7 @@ from ..http.endpoints import Front
 from ..http.guards import Guard, refusal
 from ..http.guards.host import HostGuard
 from ..http.guards.size import SizeGuard
-from ..http.guards.types import TypesGuard
+from ..http.guards.types import AcceptGuard, JsonGuard
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..model import Door
@@ -55,7 +55,11 @@ class DoorFront:
         self._websockets = WebSockets(front.sessions, front.loader, limit)
         size = SizeGuard(limit, front.bodies.refuse_larger)
         self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), size]
-        self._types = TypesGuard()
+        self._guards_of: dict[str, list[Guard]] = {
+            "POST": [JsonGuard(), AcceptGuard("application/json", "text/event-stream")],
+            "GET": [AcceptGuard("text/event-stream")],
+            "DELETE": [],
+        }
 
     def welcomes(self, request: web.Request, unix: str | None = None) -> Handler | None:
         """Who serves a request that shows the token of a door; `unix`: the one by whose socket it came."""
@@ -68,22 +72,28 @@ class DoorFront:
                 return refused
         if request.path not in PATHS:
             return web.Response(status=404, text="Not Found")
-        await answer_expectation(request)
         if door.transport == "websocket":
             return await self._websockets.serve(request, door)
-        http = self._http.get(door.name)
-        if http is None:
-            shared = self._front
-            http = StreamableHttp(shared.sessions, shared.events, shared.responses, door.name)
-            self._http[door.name] = http
+        if request.method not in self._guards_of:
+            return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
+        for guard in self._guards_of[request.method]:
+            if refused := guard.refuse(request):
+                return refused
+        await answer_expectation(request)
+        http = self._transport(door.name)
         if request.method == "POST":
-            return self._types.refuse(request) or await self._post(request, http)
-        if request.method not in ("GET", "DELETE"):
-            return refusal(405, "Method not allowed", Allow="DELETE,GET,POST")
+            return await self._post(request, http)
         kernel = self._front.loader.kernel or await self._front.loader.load()
         if request.method == "GET":
             return await http.get(request, kernel)
         return await http.delete(request)
+
+    def _transport(self, companion: str) -> StreamableHttp:
+        """That of a door: it knows no sessions of others."""
+        if companion not in self._http:
+            front = self._front
+            self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)
+        return self._http[companion]
 
     async def _post(self, request: web.Request, http: StreamableHttp) -> web.StreamResponse:
         """Sessions only: without one nothing can be pushed."""

@@ -7,13 +7,19 @@ Does not know about: transports, what a notification means.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .. import jsonrpc
 from ..editor import Editor
+from ..protocol.rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
+
+NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
+"""Of one agent: they cost the editor's main thread time, and nobody waits for an answer to them."""
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +30,7 @@ class Presence:
     def __init__(self, editor: Editor) -> None:
         self._editor = editor
         self._sessions: Sessions | None = None
+        self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
         editor.on_push(self._push)
 
     def of(self, sessions: Sessions) -> None:
@@ -37,7 +44,12 @@ class Presence:
         self._tell("opened", session, client=name, version=version)
 
     def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
-        """It says something that MCP does not know."""
+        """It says something that MCP does not know; too much of it is dropped."""
+        now = time.monotonic()
+        fresh = TokenBucket(NOTICES_PER_SECOND, NOTICES_AT_ONCE, now)
+        if self._notices.setdefault(session, fresh).take(now):
+            logger.debug("an agent sends more notifications than the editor is told of")
+            return
         text = jsonrpc.dumps(params or {})
         if len(text) + len(method) > MAX_NOTICE:
             logger.warning("an agent's notification of %d bytes is dropped", len(text))

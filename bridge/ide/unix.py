@@ -17,8 +17,9 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..http.app import Handler
+from ..http.connection import head_is_complete, note_token_shown, request_is_done
 from ..http.guards import refusal
-from ..http.listener import Runner, head_is_complete, note_token_shown, request_is_done
+from ..http.listener import Runner
 from ..model import Door
 
 MAX_PATH = 103

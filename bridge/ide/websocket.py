@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 
 from .. import jsonrpc
+from ..http.connection import is_connected
 from ..http.guards import refusal
-from ..http.listener import is_connected
 from ..http.streamable import check_batch, full
 from ..model import Door, Scope
 from ..sessions.registry import FullError, Sessions

@@ -1,6 +1,6 @@
 --- The parts of this editor, put together: its registry, and once something is called its executor and gateway.
 ---
---- Receives: the options (config.lua).
+--- Receives: the options (config/init.lua).
 --- Sends: the parts to whoever asks for them.
 --- Does not know about: how a part works.
 ---

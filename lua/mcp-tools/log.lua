@@ -23,7 +23,7 @@ local MARGIN = 4 * 1024
 ---@enum mcp-tools.log.Level
 M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 
---- Least level that is written; the options set it (config.lua).
+--- Least level that is written; the options set it (config/init.lua).
 M.level = M.levels.info ---@type integer
 
 local recent = {} ---@type string[] newest last

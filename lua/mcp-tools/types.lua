@@ -1,6 +1,7 @@
 ---@meta
 --- Types of the tables that people write by hand. Classes with methods are declared beside their code: `mcp-tools.Ctx`
---- in call/ctx.lua, `mcp-tools.Handle` in hosts/nvim.lua, `mcp-tools.Error` in errors.lua, options in options.lua.
+--- in call/ctx.lua, `mcp-tools.Handle` in hosts/nvim.lua, `mcp-tools.Error` in errors.lua, options in
+--- config/options.lua.
 
 ---@class (exact) mcp-tools.Annotations hints for clients; the first two also count for approval
 ---@field read_only boolean? it changes nothing
@@ -29,7 +30,8 @@
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
----@field preview? fun(args: table): string?, mcp-tools.Error? what a call would change; an error ends it unasked
+---@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error)): string?, mcp-tools.Error? what a call would
+---  change; an error ends it unasked. `again`, called later, has it asked once more, or ends the question with an error
 ---@field state? fun(): table makes `ctx.state`, one per session
 ---@field hosts table<string, table>? extras for single hosts
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`

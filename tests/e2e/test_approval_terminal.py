@@ -483,3 +483,32 @@ async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> Non
         await looked_at(screen)
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"
+
+
+async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge) -> None:
+    """A preview that calls `again` is shown anew, and is to be read; an error ends question and call."""
+    await screen.nvim.lua("""
+      mcp_tools.register({ name = 'edits', description = 'edits', needs_approval = true,
+        preview = function(_, again)
+          _G.tell = again or tell
+          return _G.diff or 'not known yet'
+        end, execute = function(ctx) ctx('done') end })
+    """)
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
+        await screen.shows("│ not known yet")
+        await looked_at(screen)
+        await screen.nvim.lua("_G.diff = ('-old\\n'):rep(12) .. '+new' tell()")
+        await screen.shows("│ -old", "more lines")
+        await screen.press("F5")
+        await screen.shows("there is more to read", "│ +new")
+        assert not call.done()
+        await screen.press("F5")
+        assert text_of(await ended(call)) == "done"
+
+        await screen.nvim.lua("_G.diff = nil")
+        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
+        await screen.shows("│ not known yet")
+        await screen.nvim.lua("tell({ code = 'not_found', message = 'there is nothing to edit' })")
+        assert error_of(await ended(call)) == {"code": "not_found", "message": "there is nothing to edit"}
+        await screen.hides("may this run?")

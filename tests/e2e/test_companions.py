@@ -206,6 +206,29 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
         assert (again["port"], again["token"]) == (endpoint["port"], endpoint["token"])
 
 
+async def test_another_project_is_another_place(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
+    """Its own port, token and file; the token of before opens nothing there."""
+    bridge = await start(start_bridge, folder, "made_up_http")
+    before = await found(folder)
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    await bridge.nvim.lua("require('mcp-tools.bridge').restart({ root = ... })", str(other))
+    await bridge.nvim.wait_for(
+        "local file = require('mcp-tools.ide').status()[1].files[1] return file and not file:find(...)",
+        f"{before['port']}.lock",
+        timeout=15_000,
+    )
+    after = await found(folder)
+    assert len(list((folder / "ide").iterdir())) == 1
+    assert (after["roots"][0], after["token"] != before["token"]) == (str(other.resolve()), True)
+    async with aiohttp.ClientSession() as http:
+        agent = agent_for(http, after | {"token": before["token"]})
+        async with await agent.post(INITIALIZE) as response:
+            assert response.status == 401
+        agent = agent_for(http, after)
+        await agent.initialize()
+
+
 async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> None:
     """Without a restart: one that is closed throws its agent out, another one opens."""
     bridge = await start(start_bridge, folder, "made_up_websocket")
@@ -260,4 +283,6 @@ async def test_what_a_dead_editor_left_is_taken_away(
     assert not moved.exists()
     assert not Path(endpoint["socket"]).exists()
     assert others.read_text() == "somebody else's"
-    assert json.loads(left.read_text())["pid"] != endpoint["pid"]
+    others.unlink()
+    assert (await found(folder))["pid"] != endpoint["pid"]
+    assert len(list((folder / "ide").iterdir())) == 1

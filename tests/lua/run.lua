@@ -4,7 +4,7 @@
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local root = vim.fs.dirname(vim.fs.dirname(vim.uv.fs_realpath(here)))
-package.path = root .. '/tests/lua/?.lua;' .. package.path
+package.path = ('%s/tests/lua/?.lua;%s/tests/lua/support/?.lua;%s'):format(root, root, package.path)
 vim.opt.runtimepath:prepend(root)
 
 ---@class SpecGroup

@@ -73,7 +73,7 @@ DAP_SPECS = [
     for path in sorted((HERE / "tools" / "dap").glob("*_spec.lua"))
     if path.stem != "missing_spec"
 ]
-"""They debug programs, by the tests' own client of debug adapters (dap_client/) or by nvim-dap."""
+"""They debug programs, by the tests' own client of debug adapters (support/dap_client/) or by nvim-dap."""
 
 
 def run(spec: Path, nvim_program: Path, home: Home, **variables: str) -> None:

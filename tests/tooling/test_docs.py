@@ -72,7 +72,7 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
     for name in ("bridge", "doc", "lua", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(README, tmp_path)
-    options = tmp_path / "lua" / "mcp-tools" / "options.lua"
+    options = tmp_path / "lua" / "mcp-tools" / "config" / "options.lua"
     options.write_text(options.read_text().replace("default = 'nvim_'", "default = 'vim_'"))
 
     done = gen_doc("--check", root=tmp_path)

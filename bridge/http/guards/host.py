@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from aiohttp import web
 
-from ..listener import served_port
+from ..connection import served_port
 from . import names_loopback, port_of, refusal
 
 

@@ -9,30 +9,35 @@ from aiohttp import web
 from . import refusal
 
 
-class TypesGuard:
-    """Refuses a POST whose body is no JSON, or whose client does not take what it may be answered with."""
+class JsonGuard:
+    """Refuses a body that is no JSON, or is packed, since it may be a thousand times as large."""
 
     def refuse(self, request: web.Request) -> web.Response | None:
-        """415 for the body's type, 406 for the answer's."""
-        return wrong_content_type(request) or not_acceptable(request, "application/json", "text/event-stream")
+        """415 for the body's type or encoding."""
+        if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+            response = refusal(415, "Content-Encoding is not supported; send the body as it is")
+            response.force_close()
+            return response
+        if request.content_type.lower() == "application/json":
+            return None
+        return refusal(415, "Content-Type must be application/json")
 
 
-def wrong_content_type(request: web.Request) -> web.Response | None:
-    """415, unless the body is declared as JSON, as it is: what is packed may be a thousand times as large."""
-    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        response = refusal(415, "Content-Encoding is not supported; send the body as it is")
-        response.force_close()
-        return response
-    if request.content_type.lower() == "application/json":
-        return None
-    return refusal(415, "Content-Type must be application/json")
+class AcceptGuard:
+    """Refuses a client that does not take what it may be answered with.
 
+    Args:
+        wanted: types of the answer, each of which it must accept.
+    """
 
-def not_acceptable(request: web.Request, *wanted: str) -> web.Response | None:
-    """406, unless the client accepts each of the wanted types."""
-    if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), wanted):
-        return None
-    return refusal(406, f"Accept must include {' and '.join(wanted)}")
+    def __init__(self, *wanted: str) -> None:
+        self._wanted = wanted
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """406 where a type is missing."""
+        if _accepts(",".join(request.headers.getall("Accept", ["*/*"])), self._wanted):
+            return None
+        return refusal(406, f"Accept must include {' and '.join(self._wanted)}")
 
 
 @lru_cache(maxsize=64)

@@ -5,15 +5,15 @@
 --- Does not know about: definitions, schemas, policy, channels, JSON.
 --- Longer than others by its fields, all of which stand here twice: what they mean, and that there is room for them.
 ---
---- The law: call/states.lua is the only place that says what may follow what. A move that is not there changes nothing.
+--- The law: call/state_machine.lua alone says what may follow what. A move that is not there changes nothing.
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local states = require('mcp-tools.call.states')
+local state_machine = require('mcp-tools.call.state_machine')
 local timer = require('mcp-tools.util.timer')
 local utf8 = require('mcp-tools.util.utf8')
 
-local TRANSITIONS, uv = states.TRANSITIONS, vim.uv
+local TRANSITIONS, uv = state_machine.TRANSITIONS, vim.uv
 
 local M = {}
 
@@ -233,7 +233,7 @@ function Call:cancel(reason)
   if reason == 'timeout' and TRANSITIONS[self.state].time_out then
     return self:finish('time_out', { error = errors.new('timeout', 'nobody came for it in time') })
   end
-  local why = states.REASONS[reason] or reason
+  local why = state_machine.REASONS[reason] or reason
   return self:finish('cancel', { error = errors.new('cancelled', 'cancelled: ' .. why) })
 end
 

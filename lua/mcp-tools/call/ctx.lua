@@ -1,4 +1,4 @@
---- What a tool is handed: the callable `ctx`.
+--- Context of a call: the callable `ctx` that a tool is handed.
 ---
 --- Receives: a tool's results, failures, progress and hooks.
 --- Sends: moves and events to its Call.

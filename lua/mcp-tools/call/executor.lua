@@ -1,4 +1,4 @@
---- Definition + arguments → Call: the one way on which every host runs a tool, or whatever else kinds/ has.
+--- Executor: definition + arguments → Call, the one way on which every host runs a tool, or whatever else kinds/ has.
 ---
 --- Receives: a name, arguments and who asks, from wire/, hosts/ and the registry's own `execute`.
 --- Sends: calls that may run to call/invoke.lua; the call's listener what happens.
@@ -7,8 +7,8 @@
 --- Order: not used before → not too late → room → known → arguments → gateway → handler.
 
 local Call = require('mcp-tools.call.call')
+local SessionStates = require('mcp-tools.call.session_state')
 local Sweeper = require('mcp-tools.call.sweeper')
-local States = require('mcp-tools.call.session_state')
 local UsedIds = require('mcp-tools.call.used_ids')
 local errors = require('mcp-tools.errors')
 local invoke = require('mcp-tools.call.invoke')
@@ -40,7 +40,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
 ---@field private gateway mcp-tools.Gateway
----@field private states mcp-tools.States
+---@field private states mcp-tools.SessionStates
 ---@field sweeper mcp-tools.Sweeper
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
@@ -63,7 +63,7 @@ function M.new(opts)
     root = opts.root or project.root,
     calls = {},
     active = 0,
-    states = States.new(),
+    states = SessionStates.new(),
     cancelled = UsedIds.new(CANCELLED),
     used = UsedIds.new(USED),
     counter = 0,

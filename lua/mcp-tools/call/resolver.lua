@@ -1,4 +1,4 @@
---- One way from a URI to what may be read there, for every read.
+--- Resolver of URIs: one way from a URI to what may be read there, for every read.
 ---
 --- Receives: a URI as a client wrote it; the registry; the root of the project.
 --- Sends: what the executor needs to run the resource's handler, or a `not_found` that says nothing more.
@@ -7,11 +7,11 @@
 --- Every miss is the same to the client: unknown, forbidden, of another project, unreadable. The true cause goes to
 --- the log. Order: form → scheme → fixed URIs → templates → files it names (inside the project, not sensitive).
 
-local buffer = require('mcp-tools.files.buffer')
+local access = require('mcp-tools.files.access')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
-local access = require('mcp-tools.files.access')
 
 local M = {}
 
@@ -89,8 +89,8 @@ local function settle_paths(definition, params, root)
     if not path then
       return ('%s is %s'):format(shown(given), why)
     end
-    for _, bufnr in ipairs(buffer.showing(path)) do
-      if buffer.is_marked(bufnr) then
+    for _, bufnr in ipairs(buffer_kind.showing(path)) do
+      if buffer_kind.is_marked(bufnr) then
         return ('buffer %d is marked as sensitive'):format(bufnr)
       end
     end

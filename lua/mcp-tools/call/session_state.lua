@@ -1,4 +1,4 @@
---- What tools keep for a session: `ctx.state`, made by a definition's `state()`.
+--- Session state: what tools keep for a session (`ctx.state`), made by a definition's `state()`.
 ---
 --- Receives: a definition and the session of a call.
 --- Sends: the table that this tool has in this session.
@@ -9,14 +9,14 @@ local M = {}
 --- Sessions that are kept; well above `limits.sessions`, since a session may be revived.
 local SESSIONS = 256
 
----@class mcp-tools.States
+---@class mcp-tools.SessionStates
 ---@field sessions table<string, { used_at: integer, tools: table<string, { made_by: function, value: table }> }>
-local States = {}
-States.__index = States
+local SessionStates = {}
+SessionStates.__index = SessionStates
 
----@return mcp-tools.States
+---@return mcp-tools.SessionStates
 function M.new()
-  return setmetatable({ sessions = {} }, States)
+  return setmetatable({ sessions = {} }, SessionStates)
 end
 
 --- A tool's state in a session, made on first use and anew when the tool was loaded again. Without a session it lasts
@@ -24,7 +24,7 @@ end
 ---@param definition mcp-tools.Definition
 ---@param session string?
 ---@return table
-function States:get(definition, session)
+function SessionStates:get(definition, session)
   if not session then
     return definition.state()
   end
@@ -43,7 +43,7 @@ function States:get(definition, session)
   return state.value
 end
 
-function States:make_room()
+function SessionStates:make_room()
   local count, oldest = 0, nil
   for session, kept in pairs(self.sessions) do
     count = count + 1

@@ -1,4 +1,4 @@
---- Outcomes that nobody came for: forgotten when their time is up, by one timer for all of them.
+--- Sweeper: forgets outcomes that nobody came for, when their time is up, by one timer for all of them.
 ---
 --- Receives: calls that have ended and are kept.
 --- Sends: the ids of those to forget.

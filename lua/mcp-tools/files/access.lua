@@ -1,10 +1,10 @@
---- May the text of a file or buffer be given to a client that asked for no approval?
+--- Access: may the text of a file or buffer be given to a client that asked for no approval?
 ---
 --- Receives: paths and buffer numbers; the root of the project.
 --- Sends: yes, or why not: it is sensitive, or it is not of this project. Names may always be told, text may not.
 --- Does not know about: resources, prompts, decisions of people (the gateway asks those).
 
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local paths = require('mcp-tools.files.paths')
 local secrets = require('mcp-tools.util.secrets')
 
@@ -38,7 +38,7 @@ end
 ---@param root string
 ---@return fun(path: string): string?, mcp-tools.Unreadable?
 function M.files(root)
-  local marked = buffer.marked()
+  local marked = buffer_kind.marked()
   return function(path)
     local resolved, why = by_name(path, root)
     if resolved and marked[resolved] then
@@ -65,13 +65,13 @@ end
 ---@return mcp-tools.Unreadable? why
 ---@return string? resolved its file
 function M.buffer(bufnr, root)
-  local kind, name = buffer.kind(bufnr)
-  if buffer.is_marked(bufnr) then
+  local kind, name = buffer_kind.kind(bufnr)
+  if buffer_kind.is_marked(bufnr) then
     return false, 'sensitive'
   elseif kind == 'unnamed' then
     return true
   elseif kind == 'other' then
-    return false, buffer.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
+    return false, buffer_kind.is_sensitive_name(name, kind) and 'sensitive' or 'not a plain file'
   end
   local resolved, why = by_name(name, root)
   return resolved ~= nil, why, resolved

@@ -4,7 +4,7 @@
 --- Sends: text without such lines, and without the values in them.
 --- Does not know about: secrets that stand in no buffer (util/secrets.lua).
 
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 
 local api = vim.api
 
@@ -96,8 +96,8 @@ end
 ---@param bufnr integer loaded
 ---@return boolean
 local function is_sensitive(bufnr)
-  local kind, name = buffer.kind(bufnr)
-  return buffer.is_marked(bufnr) or buffer.is_sensitive_name(name, kind)
+  local kind, name = buffer_kind.kind(bufnr)
+  return buffer_kind.is_marked(bufnr) or buffer_kind.is_sensitive_name(name, kind)
 end
 
 --- Lines that are to be left out from now on: of a buffer, or of a file that a program may print.

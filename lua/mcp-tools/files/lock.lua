@@ -1,4 +1,4 @@
---- A file that one process at a time may have: who has it may change what it stands for.
+--- Lock file: one process at a time has it, and may change what it stands for.
 ---
 --- Receives: a path. Sends: the lock, or that another process has it now. Never waits.
 --- Does not know about: what is changed meanwhile.

@@ -35,7 +35,8 @@ function M.read(path)
   elseif listed(real) == vim.fn.sha256(text) then
     return text
   end
-  return nil, 'it lies in the project and is not trusted: open it, read it, and type :trust'
+  return nil,
+    'it lies in the project and is not trusted: a person has to open it in the editor, read it, and type :trust'
 end
 
 return M

@@ -17,8 +17,10 @@ local uv = vim.uv
 
 local M = {}
 
----@type table<string, string> path → text
+---@type table<string, string> path → text; what is written may not lie there yet
 local wanted, written = {}, {}
+---@type table<string, string> path → text of files that lie there
+local there = {}
 ---@type table<string, string> path → why it is not there
 local faults = {}
 ---@type string[] paths of sockets, which go with the files
@@ -85,12 +87,14 @@ local function work(ctx)
       if ended then
         uv.fs_unlink(path)
       elseif not ok then
-        written[path], faults[path] = nil, fault
+        written[path], there[path], faults[path] = nil, nil, fault
         log.warn('agents cannot find this editor by %s: %s', path, fault)
+      else
+        there[path] = text
       end
     else
       disk.remove(ctx, path)
-      written[path] = nil
+      written[path], there[path] = nil, nil
     end
     path, text = due()
   end
@@ -122,7 +126,8 @@ function M.want(files, opts)
   end)
 end
 
---- Takes all away at once: the editor ends.
+--- Takes all away at once: the editor ends. What is on its way to the disk may still get there; then the record stays,
+--- and the next editor takes it away.
 function M.remove_now()
   ended = true
   for path in pairs(written) do
@@ -131,8 +136,10 @@ function M.remove_now()
   for _, path in ipairs(sockets) do
     uv.fs_unlink(path)
   end
-  wanted, written, sockets = {}, {}, {}
-  uv.fs_unlink(record_of(uv.os_getpid()))
+  wanted, written, there, sockets = {}, {}, {}, {}
+  if not at_work then
+    uv.fs_unlink(record_of(uv.os_getpid()))
+  end
 end
 
 --- Takes away what an editor that is gone has left.
@@ -190,10 +197,12 @@ function M.faults()
   return faults
 end
 
---- Files that lie there.
+--- Files that lie there as they should.
 ---@return string[]
 function M.paths()
-  local paths = vim.tbl_keys(written)
+  local paths = vim.tbl_filter(function(path)
+    return there[path] == wanted[path]
+  end, vim.tbl_keys(there))
   table.sort(paths)
   return paths
 end

@@ -10,7 +10,6 @@
 --- same port and with the same token: agents come back by themselves.
 
 local announcement = require('mcp-tools.ide.announcement')
-local companion_sessions = require('mcp-tools.editor.companion')
 local companions = require('mcp-tools.ide.companions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
@@ -21,6 +20,7 @@ local log = require('mcp-tools.log')
 local registered = require('mcp-tools.registry.companions')
 local roots = require('mcp-tools.ide.roots')
 local sessions = require('mcp-tools.ide.sessions')
+local status = require('mcp-tools.ide.status')
 
 local M = {}
 
@@ -314,47 +314,12 @@ function M.environment(name, cb)
   end)
 end
 
----@class mcp-tools.ide.Status of one companion
----@field name string
----@field label string?
----@field state 'on'|'waiting'|'off' on: an agent can find it
----@field reason string? why it is not on
----@field fault boolean? the reason is a fault
----@field files string[] by which its agent finds this editor
----@field sessions mcp-tools.companion.Session[]
-
----@param verdict mcp-tools.companion.Verdict
----@return mcp-tools.ide.Status
-local function status_of(verdict)
-  local name = verdict.name
-  local label = verdict.loaded and verdict.loaded.companion.label
-  local status = { name = name, label = label, state = 'off', files = {}, sessions = companion_sessions.sessions(name) }
-  local failed = current.said.doors and current.said.doors.failed[name]
-  status.reason = verdict.fault or faults[name] or failed
-  for _, path in ipairs(announcement.paths()) do
-    if owners[path] == name then
-      table.insert(status.files, path)
-    end
-  end
-  for path, fault in pairs(announcement.faults()) do
-    status.reason = owners[path] == name and not status.reason and ('%s: %s'):format(path, fault) or status.reason
-  end
-  status.fault = status.reason ~= nil or nil
-  if not status.fault and verdict.loaded then
-    local stands = current.get_port() and open_doors()[name]
-    status.state = stands and 'on' or 'waiting'
-    status.reason = not stands and (current.get_port() and 'its door does not stand' or 'the bridge is not ready')
-      or nil
-  elseif not status.fault then
-    status.reason = verdict.skipped
-  end
-  return status
-end
-
 --- Every companion that the option names, for people.
 ---@return mcp-tools.ide.Status[]
 function M.status()
-  return vim.tbl_map(status_of, verdicts)
+  return vim.tbl_map(function(verdict)
+    return status.of(verdict, { fault = faults[verdict.name], is_open = open_doors()[verdict.name], owners = owners })
+  end, verdicts)
 end
 
 return M

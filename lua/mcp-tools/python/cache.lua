@@ -1,4 +1,4 @@
---- What is known of Python modules from earlier: on disk, so that listing tools starts no process.
+--- Cache of what is known of Python modules: on disk, so that listing tools starts no process.
 ---
 --- Receives: what was found in each module.
 --- Sends: it back, while the file of the module is the one it was.

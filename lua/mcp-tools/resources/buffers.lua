@@ -1,7 +1,7 @@
 --- The person's buffers.
 
-local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local uri_template = require('mcp-tools.util.uri_template')
 local watch = require('mcp-tools.editor.watch')
 
@@ -18,21 +18,11 @@ return {
   read = function(ctx)
     local current, list = buffers.current(), {}
     for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
-      local options, path = vim.bo[info.bufnr], info.name
       local _, _, resolved = access.buffer(info.bufnr, ctx.root)
-      table.insert(list, {
-        bufnr = info.bufnr,
-        path = path ~= '' and access.name(path) or nil,
-        uri = resolved and info.loaded == 1 and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil,
-        filetype = options.filetype ~= '' and options.filetype or nil,
-        buftype = options.buftype ~= '' and options.buftype or nil,
-        loaded = info.loaded == 1,
-        modified = options.modified,
-        changedtick = info.changedtick,
-        lines = info.loaded == 1 and info.linecount or nil,
-        visible = #info.windows > 0,
-        current = info.bufnr == current or nil,
-      })
+      local told = buffers.facts(info, current)
+      told.path = info.name ~= '' and access.name(info.name) or nil
+      told.uri = resolved and told.loaded and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil
+      table.insert(list, told)
     end
     ctx({ buffers = list })
   end,

@@ -4,6 +4,7 @@
 --- Does not know about: other keywords.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
+local every = require('mcp-tools.schema.every')
 local value = require('mcp-tools.schema.value')
 
 local huge = math.huge
@@ -137,20 +138,5 @@ return function(compiler, schema)
   if #checks == 0 then
     return nil
   end
-  local is_array = value.is_array
-  return function(v, report)
-    if not is_array(v) then
-      return true
-    end
-    local ok = true
-    for i = 1, #checks do
-      if not checks[i](v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
-    end
-    return ok
-  end
+  return every(checks, value.is_array)
 end

@@ -9,6 +9,7 @@
 --- Schemas that lead back to themselves, and patterns, can ask for more work than there is time for. So a run counts
 --- its steps, and `give_up` ends it: it raises, and `run` catches that, nothing else does.
 
+local every = require('mcp-tools.schema.every')
 local keywords = require('mcp-tools.schema.keywords')
 local pattern = require('mcp-tools.schema.pattern')
 local value = require('mcp-tools.schema.value')
@@ -154,23 +155,14 @@ local function joined(first, rest)
   if #first + #rest == 1 then
     return first[1] or rest[1]
   end
-  local n_first, n_rest = #first, #rest
+  local n_first, others = #first, every(rest)
   return function(v, report)
     for i = 1, n_first do
       if not first[i](v, report) then
         return false
       end
     end
-    local ok = true
-    for i = 1, n_rest do
-      if not rest[i](v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
-    end
-    return ok
+    return others(v, report)
   end
 end
 

@@ -3,6 +3,7 @@
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: how a union's faults are worded (union.lua).
 
+local every = require('mcp-tools.schema.every')
 local new_union = require('mcp-tools.schema.union')
 
 local function checks_of(compiler, list)
@@ -15,18 +16,10 @@ end
 
 local function all_of(compiler, schema)
   local checks = checks_of(compiler, schema.allOf)
+  local all = every(checks)
   return function(v, report)
     compiler:spend(#checks)
-    local ok = true
-    for i = 1, #checks do
-      if not checks[i](v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
-    end
-    return ok
+    return all(v, report)
   end
 end
 
@@ -115,16 +108,5 @@ return function(compiler, schema)
   if #checks < 2 then
     return checks[1]
   end
-  return function(v, report)
-    local ok = true
-    for i = 1, #checks do
-      if not checks[i](v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
-    end
-    return ok
-  end
+  return every(checks)
 end

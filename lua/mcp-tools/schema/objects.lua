@@ -3,6 +3,7 @@
 --- Receives: a schema. Sends: one check for all of these keywords that it has, or nil.
 --- Does not know about: other keywords.
 
+local every = require('mcp-tools.schema.every')
 local suggest = require('mcp-tools.util.suggest')
 local value = require('mcp-tools.schema.value')
 
@@ -254,24 +255,8 @@ return function(compiler, schema)
   checks[#checks + 1] = property_names(compiler, schema)
   checks[#checks + 1] = sized(schema)
   checks[#checks + 1] = dependent(compiler, schema)
-  local n = #checks
-  if n == 0 then
+  if #checks == 0 then
     return nil
   end
-  local is_object = value.is_object
-  return function(v, report)
-    if not is_object(v) then
-      return true
-    end
-    local ok = true
-    for i = 1, n do
-      if not checks[i](v, report) then
-        if not report then
-          return false
-        end
-        ok = false
-      end
-    end
-    return ok
-  end
+  return every(checks, value.is_object)
 end

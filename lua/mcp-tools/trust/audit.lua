@@ -1,4 +1,4 @@
---- Who called what, what was decided, what came of it: one JSON object a line, for people and their tools.
+--- Audit log: who called what, what was decided, what came of it; one JSON object a line, for people and their tools.
 ---
 --- Receives: calls that were decided on, when they have ended.
 --- Sends: lines to a file that is bounded like the log.

@@ -1,4 +1,4 @@
---- What the person decided for a while: for a session, for one more try, or never to be asked again by a session.
+--- Grants for a while: what the person decided for a session, for one more try, or never to be asked again by one.
 ---
 --- Receives: what the person said of a call.
 --- Sends: whether that covers another call.

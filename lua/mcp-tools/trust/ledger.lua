@@ -1,4 +1,4 @@
---- What the person decided for good, on disk, one file for each project.
+--- Ledger: what the person decided for good, on disk, one file for each project.
 ---
 --- Receives: definitions, and what the person said of them.
 --- Sends: what was said before, or why that cannot be known.

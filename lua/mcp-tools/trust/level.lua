@@ -1,4 +1,4 @@
---- How far a tool is trusted, in a word for people.
+--- Trust level: how far a tool is trusted, in a word for people.
 ---
 --- Receives: a definition, and what the ledger has of it.
 --- Sends: a level and its reason.

@@ -1,4 +1,4 @@
---- What options, files, earlier decisions and definitions say of a call, each for itself.
+--- Rules of trust: what options, files, earlier decisions and definitions say of a call, each for itself.
 ---
 --- Receives: a call, and what is known of it.
 --- Sends: a decision, or nil from who has no opinion.

@@ -5,7 +5,7 @@
 --- Does not know about: tools, decisions, people.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 
@@ -137,7 +137,7 @@ local function place_of_path(places, given)
   if bad then
     return unknown(bad)
   end
-  places.marked = places.marked or buffer.marked()
+  places.marked = places.marked or buffer_kind.marked()
   local without = doubtful and paths.from_uri(given:match('^[^#?]*')) or plain
   return {
     given = given,
@@ -158,15 +158,15 @@ local function place_of_buffer(places, bufnr)
     return nil -- the tool says so better
   end
   bufnr = bufnr == 0 and vim.api.nvim_get_current_buf() or bufnr
-  local kind, name = buffer.kind(bufnr)
-  local label, marked = 'buffer ' .. bufnr, buffer.is_marked(bufnr)
+  local kind, name = buffer_kind.kind(bufnr)
+  local label, marked = 'buffer ' .. bufnr, buffer_kind.is_marked(bufnr)
   if kind == 'unnamed' then
     return marked and { given = label, sensitive = true } or nil
   elseif kind == 'other' then
     return {
       given = label,
       path = name ~= '' and access.name(name) or label,
-      sensitive = marked or buffer.is_sensitive_name(name, kind),
+      sensitive = marked or buffer_kind.is_sensitive_name(name, kind),
       unclear = true,
       other = true,
       bufnr = bufnr,

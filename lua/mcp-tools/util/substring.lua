@@ -1,4 +1,4 @@
---- Finding text in text (Knuth, Morris and Pratt), in time that grows with both and never with their product.
+--- Substring search (Knuth, Morris and Pratt), in time that grows with text and needle and never with their product.
 ---
 --- Receives: what is looked for; a text.
 --- Sends: where it stands.

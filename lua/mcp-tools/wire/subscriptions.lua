@@ -1,4 +1,4 @@
---- Who wants to hear of changes of which resource, and when they are told.
+--- Subscriptions: who wants to hear of changes of which resource, and when they are told.
 ---
 --- Receives: subscribe and unsubscribe of channels; changes, from the watch of a resource or by `notify`.
 --- Sends: one message per channel and change, at once when it was quiet, else so that it stays bounded.

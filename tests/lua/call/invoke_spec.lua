@@ -1,21 +1,9 @@
-local Executor = require('mcp-tools.call.executor')
-local Registry = require('mcp-tools.registry.store')
+local executors = require('executors')
 local t = require('helpers')
 
 --- Runs one tool that needs no decision.
 local function run(def, args, opts)
-  local registry = Registry.new()
-  local executor = Executor.new({
-    registry = registry,
-    gateway = {
-      decide = function(_, _, answer)
-        answer(true)
-      end,
-    },
-    settings = function()
-      return { tool_timeout = 5000, max_calls = 8, max_result = 1e6, result_ttl = 300000 }
-    end,
-  })
+  local executor, registry = executors.new({ max_result = 1e6 })
   assert(registry:add('tools', vim.tbl_extend('keep', def, { name = 'x', description = 'x' })))
   return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
 end

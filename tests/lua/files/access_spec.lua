@@ -1,6 +1,6 @@
 -- What of a buffer, and of a file, goes out: the same verdict by every way that text takes.
 
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
@@ -143,10 +143,10 @@ describe('a buffer that is no plain file', function()
     end)
     t.eq('on disk', made.outcome.value.text)
     shown('http://host/../../../..' .. project.root .. '/a.lua')
-    t.eq({}, buffer.showing(project.root .. '/http:/host'))
+    t.eq({}, buffer_kind.showing(project.root .. '/http:/host'))
     t.eq(0, #vim.tbl_filter(function(bufnr)
-      return buffer.kind(bufnr) == 'file'
-    end, buffer.showing(project.root .. '/a.lua')))
+      return buffer_kind.kind(bufnr) == 'file'
+    end, buffer_kind.showing(project.root .. '/a.lua')))
   end)
 end)
 
@@ -158,16 +158,16 @@ describe('buffers of a file', function()
     vim.cmd.edit(project.write('many/7.lua', 'x'))
     vim.uv.fs_symlink(project.root .. '/many/7.lua', project.root .. '/link.lua')
     vim.fn.bufload(vim.fn.bufadd(project.root .. '/link.lua'))
-    t.eq(2, #buffer.showing(project.root .. '/many/7.lua'))
+    t.eq(2, #buffer_kind.showing(project.root .. '/many/7.lua'))
     local begun = os.clock()
     for i = 1, 100 do
-      buffer.showing(('%s/many/%d.lua'):format(project.root, i))
+      buffer_kind.showing(('%s/many/%d.lua'):format(project.root, i))
     end
     local ms = (os.clock() - begun) * 10
     t.ok(ms < 1.5, ('%.2f ms each'):format(ms))
     vim.uv.fs_unlink(project.root .. '/link.lua')
     vim.uv.fs_symlink(project.write('other.lua', 'y'), project.root .. '/link.lua')
-    t.eq(1, #buffer.showing(project.root .. '/many/7.lua'))
+    t.eq(1, #buffer_kind.showing(project.root .. '/many/7.lua'))
   end)
 end)
 

@@ -102,7 +102,9 @@ local function lock()
 end
 
 local function await_lock(what)
-  return t.wait(lock, 5000, what or 'a discovery file')
+  return t.wait(function()
+    return #ide.status()[1].files > 0 and lock()
+  end, 5000, what or 'a discovery file')
 end
 
 local function await_no_lock()
@@ -496,6 +498,25 @@ describe('a discovery file', function()
     end, 5000, 'a file in the place of the link')
     t.eq({ 'mine' }, vim.fn.readfile(victim))
     t.eq(bridge.get_port(), lock().port)
+  end)
+
+  it('has its like for terminals of this editor, once the door stands', function()
+    local given, count_of = {}, 0
+    local function ask()
+      ide.environment('made_up_http', function(environment)
+        given, count_of = environment, count_of + 1
+      end)
+    end
+    setup({ 'made_up_http' })
+    ask()
+    t.eq({ nil, 1 }, { given, count_of })
+    start()
+    attach({ 'made_up_http' })
+    ask()
+    t.wait(function()
+      return count_of == 2
+    end, 5000, 'the environment')
+    t.eq({ env = { MADE_UP_PORT = tostring(bridge.get_port()) }, args = { '--ide' } }, given)
   end)
 
   it('goes with the editor', function()

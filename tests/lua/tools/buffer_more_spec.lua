@@ -2,22 +2,13 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
-local project = require('editor_project')
 local files = require('mcp-tools.files.project')
+local project = require('editor_project')
 local t = require('helpers')
 
 local api = vim.api
 
-local function call(name, args)
-  local outcome = project.run('tool', name, args)
-  return outcome.value, outcome.error
-end
-
-local function refused(name, code, pattern, args)
-  local value, err = call(name, args)
-  t.eq({ nil, code }, { value, err and err.code })
-  t.matches(pattern, err.message)
-end
+local call, refused = project.call, project.refused
 
 local function disk(path)
   return table.concat(vim.fn.readfile(path), '\n')

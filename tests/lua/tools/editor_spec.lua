@@ -168,7 +168,16 @@ describe('editor_registers', function()
       },
     })
     t.ok(calls.call('editor_registers', { names = 'a"' }))
+    t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
+    local function paste()
+      return { { 'copied' }, 'v' }
+    end
+    vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
+    vim.g.loaded_clipboard_provider = nil
+    vim.cmd.runtime('autoload/provider/clipboard.vim')
     err = calls.fails('editor_registers', { names = 'a+' })
+    vim.g.clipboard = nil
+    vim.g.loaded_clipboard_provider = nil
     t.eq('access_denied', err.code) -- nobody is there to be asked
     t.wait(function()
       return api.nvim_exec2('messages', { output = true }).output:find('lets editor_registers run', 1, true)

@@ -1,21 +1,7 @@
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
-local function start(name, args)
-  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
-end
-
---- The text of an answer.
-local function call(name, args)
-  local running = start(name, args)
-  t.wait(function()
-    return running:ended()
-  end, 20000, name)
-  local outcome = running.outcome
-  return outcome.payload and outcome.payload.text, outcome.error
-end
+local call, start = project.text, project.start
 
 local function search(args)
   return call('file_search', args)
@@ -35,15 +21,7 @@ local NONE = '0 matches in 0 files; sensitive files, links that lead outside of 
 
 before_each(function()
   project.open()
-  config.setup({
-    tools = { 'file' },
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer({ 'file' })
   project.write('a.lua', 'local post = 1\nreturn post -- posts\n')
   project.write('src/b.py', 'def post():\n    return "post äpost"\n')
   project.write('.env', 'post=secret\n')

@@ -1,5 +1,6 @@
 -- What is certain to fail is answered with its error: nobody is asked for it first.
 
+local double = require('lsp_double')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -74,6 +75,113 @@ describe('nobody is asked for', function()
     answered('not_found', 'there is no file b.lua', 'symbol_replace', { symbol = 'x', path = 'b.lua', body = 'x' })
     answered('not_found', 'not open', 'undo_restore', { path = 'a.lua', seq = 1 })
     answered('validation_error', 'command', 'shell_run', {})
+  end)
+
+  it('what needs a debug session, or a breakpoint, where there is none', function()
+    local none = 'no active debug session'
+    for name, args in pairs({
+      continue = {},
+      disconnect = {},
+      evaluate = { expression = 'x' },
+      exceptions = { filters = {} },
+      pause = {},
+      restart = {},
+      run_to = { path = 'a.lua', line = 1 },
+      set_variable = { name = 'x', value = '1' },
+      step_into = {},
+      step_out = {},
+      step_over = {},
+      terminate = {},
+    }) do
+      answered('not_found', none, 'dap_' .. name, args)
+    end
+    vim.opt.runtimepath:prepend(vim.fs.dirname(debug.getinfo(t.eq, 'S').source:sub(2)) .. '/dap_client')
+    answered('not_found', none, 'dap_pause', {})
+    answered('not_found', 'no debug session 7', 'dap_pause', { session_id = 7 })
+    answered('not_found', 'no breakpoint in line 1', 'dap_remove_breakpoint', { path = 'a.lua', line = 1 })
+    answered('not_found', 'there is no file b.lua', 'dap_set_breakpoint', { path = 'b.lua', line = 1 })
+    vim.cmd.edit('a.lua')
+    answered('validation_error', 'line 9 is beyond', 'dap_set_breakpoint', { path = 'a.lua', line = 9 })
+    answered('access_denied', 'needs approval', 'dap_set_breakpoint', { path = 'a.lua', line = 1 })
+    t.eq(nil, project.run('tool', 'dap_clear_breakpoints', {}).error) -- there is nothing to remove
+    local launch = { type = 'none', request = 'launch', name = 'x' }
+    answered('not_found', "no adapter 'none'", 'dap_run', launch)
+    project.write('test_a.py', 'def test_a(): pass\n')
+    answered('not_found', "no adapter 'python'", 'runner_debug', { test = 'test_a.py::test_a' })
+  end)
+
+  it('what needs a language server where there is none, or a place that is not there', function()
+    vim.cmd.edit('a.lua')
+    local rename = { path = 'a.lua', line = 1, column = 7, new_name = 'x' }
+    answered('not_found', 'no language server is attached', 'lsp_rename', rename)
+    answered('not_found', 'no language server is attached', 'lsp_format', { path = 'a.lua' })
+    answered('not_found', 'there is no file b.lua', 'lsp_format', { path = 'b.lua' })
+    answered('not_found', 'no buffer 999', 'lsp_rename', { bufnr = 999, new_name = 'x' })
+    answered('not_found', 'no language server is called x', 'lsp_restart', { name = 'x' })
+    answered('not_found', 'no language server runs', 'lsp_restart', {})
+    local server = double.start(0, root, { renameProvider = true }, {})
+    t.wait(function()
+      return server.client.initialized
+    end)
+    answered('access_denied', 'needs approval', 'lsp_rename', rename)
+    rename.line = 9
+    answered('validation_error', 'line: 9 is beyond', 'lsp_rename', rename)
+    rename.line, rename.column, rename.symbol = nil, nil, 'three'
+    answered('not_found', 'symbol: "three" does not stand', 'lsp_rename', rename)
+    answered('not_found', 'double cannot answer textDocument/formatting', 'lsp_format', { path = 'a.lua' })
+    answered('access_denied', 'needs approval', 'lsp_restart', {})
+  end)
+
+  it('a buffer that cannot be closed, written, edited or brought back', function()
+    vim.cmd.edit('a.lua')
+    vim.cmd.normal({ 'Ox', bang = true })
+    answered('busy', 'shown in a window', 'buffer_close', { path = 'a.lua', discard = true })
+    answered('not_found', 'no buffer 999', 'buffer_close', { bufnr = 999, discard = true })
+    answered('not_found', 'nothing to write', 'buffer_write', { path = 'b.lua' })
+    answered('stale', 'changed', 'buffer_write', { path = 'a.lua', changedtick = 1 })
+    answered('stale', 'changed', 'undo_restore', { path = 'a.lua', changedtick = 1, seq = 0 })
+    answered('not_found', 'no state 99', 'undo_restore', { path = 'a.lua', seq = 99 })
+    local symbol = { path = 'a.lua', symbol = 'one', body = 'x', changedtick = 1 }
+    answered('stale', 'changed', 'symbol_replace', symbol)
+    answered('access_denied', 'needs approval', 'buffer_write', { path = 'a.lua' })
+    vim.bo.readonly = true
+    answered('tool_error', 'read%-only', 'buffer_write', { path = 'a.lua' })
+    vim.cmd.enew({ bang = true })
+    answered('access_denied', 'needs approval', 'buffer_close', { path = 'a.lua', discard = true })
+  end)
+
+  it('a list, a register, a function, a chunk or a program that is not there', function()
+    local set = { action = 'replace', list = 'location', window = 4711, entries = {} }
+    answered('not_found', 'no window 4711', 'quickfix_set', set)
+    set = { action = 'replace', entries = { { bufnr = 999, line = 1 } } }
+    answered('not_found', 'no buffer 999', 'quickfix_set', set)
+    set.entries = { { text = 'x' } }
+    answered('access_denied', 'needs approval', 'quickfix_set', set)
+    require('mcp-tools.config').setup({ tools = { 'all', 'plugin_call', 'editor_eval_lua' } })
+    answered('not_found', 'no plugin on the runtimepath', 'plugin_call', { module = 'none', ['function'] = 'x' })
+    vim.opt.runtimepath:prepend(root)
+    project.write('lua/shop.lua', 'return { sell = function() end, stock = { count = function() end } }')
+    project.write(
+      'lua/lazy.lua',
+      '_G.looked = 0 return setmetatable({}, { __index = function() looked = looked + 1 end })'
+    )
+    require('shop')
+    require('lazy')
+    answered('not_found', 'shop has no function buy', 'plugin_call', { module = 'shop', ['function'] = 'buy' })
+    answered('not_found', 'no function stock.x', 'plugin_call', { module = 'shop', ['function'] = 'stock.x' })
+    answered('not_found', 'no function none.x', 'plugin_call', { module = 'shop', ['function'] = 'none.x' })
+    answered('access_denied', 'is private', 'plugin_call', { module = 'shop', ['function'] = '_x' })
+    answered('access_denied', 'needs approval', 'plugin_call', { module = 'shop', ['function'] = 'stock.count' })
+    answered('access_denied', 'needs approval', 'plugin_call', { module = 'lazy', ['function'] = 'x' })
+    t.eq(0, rawget(_G, 'looked')) -- nothing of it runs before
+    answered('validation_error', 'wrong mode', 'editor_eval_lua', { code = string.dump(function() end) })
+    answered('validation_error', 'code: ', 'editor_eval_lua', { code = 'return +' })
+    answered('access_denied', 'needs approval', 'editor_eval_lua', { code = 'return 1' })
+    answered('not_found', 'no program none%-such', 'shell_run', { argv = { 'none-such' } })
+    answered('not_found', 'no program ./a.lua', 'shell_jobs', { action = 'start', argv = { './a.lua' } })
+    answered('validation_error', 'env: "A=B"', 'shell_run', { argv = { 'true' }, env = { ['A=B'] = 'x' } })
+    answered('validation_error', 'argv: has a NUL', 'shell_run', { argv = { 'true', 'a\0b' } })
+    answered('access_denied', 'needs approval', 'shell_run', { argv = { 'true' } })
   end)
 end)
 

@@ -1,55 +1,14 @@
 local p = require('tools_project')
+local runner_project = require('runner_project')
 local t = require('helpers')
 
-local TESTS = table.concat({
-  'import pytest',
-  'from shop import half',
-  '',
-  '',
-  'def test_right():',
-  '    assert half(4) == 2',
-  '',
-  '',
-  'class TestHalf:',
-  '    def test_wrong(self):',
-  '        print("seen")',
-  '        assert half(4) == 3, "password: letmein"',
-  '',
-  '    @pytest.mark.skip',
-  '    def test_skipped(self):',
-  '        pass',
-  '',
-  '',
-  'def test_raises():',
-  '    half("x")',
-  '',
-}, '\n')
-
-local function write_python()
-  p.write('shop.py', 'def half(n):\n    return n // 2\n')
-  p.write('tests/test_half.py', TESTS)
-  p.write('conftest.py', '')
-end
+local trust, write_python = runner_project.trust, runner_project.write_python
 
 local function read(name)
   return table.concat(vim.fn.readfile(p.root .. '/' .. name), '\n') .. '\n'
 end
 
---- Does what `:trust` does.
-local function trust(name)
-  local path = p.root .. '/' .. name
-  vim.cmd.edit(path)
-  vim.secure.trust({ action = 'allow', bufnr = 0 })
-  vim.cmd('silent bwipeout!')
-end
-
-before_each(function()
-  vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
-  vim.env.PYTHONDONTWRITEBYTECODE = '1'
-  vim.env.PYTEST_DISABLE_PLUGIN_AUTOLOAD = '1'
-  p.open({ 'runner', 'workflow' })
-  vim.fn.delete(vim.fn.stdpath('state') .. '/trust')
-end)
+before_each(runner_project.open)
 after_each(p.close)
 
 describe('pytest', function()

@@ -1,51 +1,10 @@
 local p = require('tools_project')
+local runner_project = require('runner_project')
 local t = require('helpers')
 
-local TESTS = table.concat({
-  'import pytest',
-  'from shop import half',
-  '',
-  '',
-  'def test_right():',
-  '    assert half(4) == 2',
-  '',
-  '',
-  'class TestHalf:',
-  '    def test_wrong(self):',
-  '        print("seen")',
-  '        assert half(4) == 3, "password: letmein"',
-  '',
-  '    @pytest.mark.skip',
-  '    def test_skipped(self):',
-  '        pass',
-  '',
-  '',
-  'def test_raises():',
-  '    half("x")',
-  '',
-}, '\n')
+local trust, write_python = runner_project.trust, runner_project.write_python
 
-local function write_python()
-  p.write('shop.py', 'def half(n):\n    return n // 2\n')
-  p.write('tests/test_half.py', TESTS)
-  p.write('conftest.py', '')
-end
-
---- Does what `:trust` does.
-local function trust(name)
-  local path = p.root .. '/' .. name
-  vim.cmd.edit(path)
-  vim.secure.trust({ action = 'allow', bufnr = 0 })
-  vim.cmd('silent bwipeout!')
-end
-
-before_each(function()
-  vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
-  vim.env.PYTHONDONTWRITEBYTECODE = '1'
-  vim.env.PYTEST_DISABLE_PLUGIN_AUTOLOAD = '1'
-  p.open({ 'runner', 'workflow' })
-  vim.fn.delete(vim.fn.stdpath('state') .. '/trust')
-end)
+before_each(runner_project.open)
 after_each(p.close)
 
 describe('a script of package.json', function()
@@ -111,7 +70,7 @@ describe('a script of package.json', function()
     t.eq(true, other.ok)
     t.matches('\nother\n$', other.output)
     p.write('package.json', PACKAGE .. '\n')
-    p.fails('access_denied', 'not trusted', 'runner_run', {})
+    p.fails('access_denied', 'not trusted: a person has to open it', 'runner_run', {}) -- both read it
   end)
 
   it('says what is wrong', function()
@@ -150,6 +109,15 @@ describe('a target of make', function()
     t.eq('error: no good', vim.fn.getqflist()[1].text)
     p.fails('not_found', 'no target "none"', 'runner_run', { runner = 'make:none' })
     p.fails('validation_error', 'whole targets', 'runner_run', { runner = 'make:test', path = 'src/a.c' })
+    for _, argument in ipairs({ '-kf', '--file=x', '--mak', '-C', '--directory=x', '-Ix', '--eval=x' }) do
+      p.fails(
+        'validation_error',
+        'args: .* something else',
+        'runner_run',
+        { runner = 'make:test', args = { argument } }
+      )
+    end
+    t.eq(2, p.ok('runner_run', { args = { '-k', '-j2', '--no-builtin-rules', 'NAME=x' } }).exit_code)
   end)
 end)
 
@@ -231,6 +199,43 @@ describe('runner_discover', function()
     p.write('test_many.py', ('def test_a():\n    pass\n'):rep(401))
     local found = p.ok('runner_discover')
     t.eq({ 'counts per file', 401, nil }, { found.shown, found.files[1].count, found.files[1].tests })
+  end)
+end)
+
+describe('what a link leads to outside of the project', function()
+  it('is not told, until the person trusts the file', function()
+    p.write(p.base .. '/outside/hidden.md', 'x')
+    p.write(p.base .. '/outside/Makefile', 'test: ## hidden\n\ttrue\n')
+    p.write(p.base .. '/outside/package.json', '{"scripts": {"test": "hidden"}}')
+    vim.fn.mkdir(p.root .. '/.claude', 'p')
+    local links = { Makefile = 'Makefile', ['package.json'] = 'package.json', ['.claude/commands'] = '' }
+    for name, target in pairs(links) do
+      vim.uv.fs_symlink(p.base .. '/outside/' .. target, p.root .. '/' .. name)
+    end
+    local found = p.ok('workflow_list')
+    t.eq(0, found.total)
+    t.eq(
+      { '.claude/commands', 'Makefile', 'package.json' },
+      vim.tbl_map(function(each)
+        return each.path
+      end, found.withheld)
+    )
+    t.eq({}, p.ok('runner_discover').runners)
+    p.fails('not_found', 'nothing that runs tests', 'runner_run', {})
+    p.fails('not_found', 'no package.json', 'runner_run', { runner = 'npm:x' })
+    p.fails('not_found', 'no Makefile', 'runner_run', { runner = 'make:x' })
+    trust('Makefile')
+    t.eq('make:test', p.ok('runner_discover').runners[1].id)
+    t.eq(true, p.ok('runner_run').ok)
+  end)
+end)
+
+describe('a test file that is called like an option', function()
+  it('is a file to what runs it, and never a file of options', function()
+    p.write('-pevil_test.py', '')
+    local preview = require('mcp-tools.tools.runner.run').preview
+    t.matches(' %./%-pevil_test%.py$', preview({ path = '-pevil_test.py', runner = 'pytest' }))
+    p.fails('validation_error', '@args is an option', 'runner_run', { tests = { '@args' } })
   end)
 end)
 

@@ -1,20 +1,7 @@
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
-local function start(name, args)
-  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
-end
-
-local function call(name, args)
-  local running = start(name, args)
-  t.wait(function()
-    return running:ended()
-  end, 20000, name)
-  local outcome = running.outcome
-  return outcome.payload and outcome.payload.text, outcome.error
-end
+local call = project.text
 
 local function disk(name)
   return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
@@ -39,15 +26,7 @@ local LUA = table.concat({
 before_each(function()
   vim.cmd('filetype on')
   project.open()
-  config.setup({
-    tools = { 'symbol' },
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer({ 'symbol' })
   project.write('lua/m.lua', LUA)
   project.write('b.py', 'class Door:\n    def open(self, wide=1):\n        return wide\n\n    def close(self): pass\n')
   project.write('.env.lua', 'function secret() end\n')

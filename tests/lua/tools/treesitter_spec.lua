@@ -1,33 +1,14 @@
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
 
-local function start(name, args)
-  return core.get().executor:execute('treesitter_' .. name, args, { kind = 'tool', host = 'test' })
-end
-
 local function call(name, args)
-  local running = start(name, args)
-  t.wait(function()
-    return running:ended()
-  end, 20000, name)
-  local outcome = running.outcome
-  return outcome.payload and outcome.payload.text, outcome.error
+  return project.text('treesitter_' .. name, args)
 end
 
 before_each(function()
   vim.cmd('filetype on')
   project.open()
-  config.setup({
-    tools = { 'treesitter' },
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer({ 'treesitter' })
   project.write('a.lua', "local s = 'ä𝄞'\nlocal function f(a)\n  return a\nend\n")
   project.write('b.py', 'x = 1\n')
   project.write('.env.lua', 'local x = 1\n')
@@ -117,7 +98,7 @@ describe('treesitter_query', function()
 
   it('of a long text goes on in turns, and ends with its call', function()
     project.write('long.lua', ('local x = 1\n'):rep(50000))
-    local running = start('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 })
+    local running = project.start('treesitter_query', { path = 'long.lua', query = '(identifier) @name', limit = 1 })
     t.eq(false, running:ended())
     running:cancel('client')
     t.eq('cancelled', running.outcome.error.code)

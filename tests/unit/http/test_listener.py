@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bridge.http import body
-from bridge.http.listener import STRANGERS
+from bridge.http.connection import STRANGERS
 from tests.support.memory import ToolContext
 from tests.support.served import JSON_AND_SSE, TOKEN, Served, served
 

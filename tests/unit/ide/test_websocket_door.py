@@ -176,6 +176,17 @@ async def test_what_is_no_message_is_answered(agent: Socket) -> None:
     assert (message.type, message.data) == (WSMsgType.CLOSE, 1003)
 
 
+async def test_a_flood_of_notifications_is_bounded(bridge: Served, agent: Socket) -> None:
+    """They would keep the editor busy; what else the agent wants goes on."""
+    await agent.initialize()
+    for n in range(2000):
+        await agent.say({"jsonrpc": "2.0", "method": "noise", "params": {"n": n}})
+    assert "result" in await agent.ask(call("place", 9))
+    heard = [data for event, data in bridge.editor.companions if event == "notified"]
+    assert 100 <= len(heard) < 500
+    assert json.loads(heard[0]["params"]) == {"n": 0}
+
+
 async def test_a_large_frame_is_refused_by_its_head(bridge: Served, agent: Socket) -> None:
     """100 MB that are announced are not read, nor is the message that many small frames make."""
     await agent.initialize()

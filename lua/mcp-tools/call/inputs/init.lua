@@ -1,4 +1,4 @@
---- What a client is asked for, by a tool or before one runs: the person (elicitation), the model (sampling), the roots.
+--- Inputs that a client is asked for: the person (elicitation), the model (sampling), the roots.
 ---
 --- Receives: a call and its requests, keyed as the tool likes; the client's answers as JSON text.
 --- Sends: a running call to `waiting_input`; `call.inputs` to its listener; who asked the answers, once per question.

@@ -1,4 +1,4 @@
---- A difference as tools answer with it; one that is too large becomes less instead of failing.
+--- Diff as tools answer with it; one that is too large becomes less instead of failing.
 ---
 --- Receives: two texts, what they are called, how much may be said.
 --- Sends: a unified diff and its counts; else without context; else the changed places; else counts alone.

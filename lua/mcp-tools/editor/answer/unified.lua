@@ -1,4 +1,4 @@
---- Differences of two texts in the form of `diff -u`.
+--- Unified diff of two texts, as `diff -u` writes it.
 ---
 --- Receives: lines, and what the two are called.
 --- Sends: a unified diff; nothing where they are the same.

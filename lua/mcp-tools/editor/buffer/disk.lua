@@ -7,7 +7,7 @@
 --- Neovim compares the file with what it read, and tells an autocommand instead of asking the person. It tells once; so
 --- a conflict is remembered here until the file or the buffer is another.
 
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local check = require('mcp-tools.util.check')
 local views = require('mcp-tools.editor.buffer.views')
 
@@ -138,7 +138,7 @@ function M.refresh(bufnr, cb)
   end
   local kind, path = 'other', nil
   if api.nvim_buf_is_valid(bufnr) and api.nvim_buf_is_loaded(bufnr) then
-    kind, path = buffer.kind(bufnr)
+    kind, path = buffer_kind.kind(bufnr)
   end
   if kind ~= 'file' then
     return answer(nil, nil)

@@ -7,7 +7,7 @@
 --- "Current" is never a terminal: an agent that runs in `:terminal` means the file beside it, not itself.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.files.project')
@@ -31,7 +31,7 @@ end
 ---@return integer? bufnr
 function M.current()
   for _, bufnr in ipairs(visited()) do
-    if bufnr > 0 and buffer.is_text(bufnr) then
+    if bufnr > 0 and buffer_kind.is_text(bufnr) then
       return bufnr
     end
   end
@@ -40,7 +40,7 @@ function M.current()
     return a.lastused > b.lastused
   end)
   for _, info in ipairs(infos) do
-    if buffer.is_text(info.bufnr) then
+    if buffer_kind.is_text(info.bufnr) then
       return info.bufnr
     end
   end
@@ -50,7 +50,7 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  for _, bufnr in ipairs(buffer.showing(path)) do
+  for _, bufnr in ipairs(buffer_kind.showing(path)) do
     if vim.api.nvim_buf_is_loaded(bufnr) then
       return bufnr
     end
@@ -111,6 +111,25 @@ end
 function M.shown(bufnr, root)
   local name = api.nvim_buf_get_name(bufnr)
   return name ~= '' and access.shown(name, root or project.root()) or ('buffer %d'):format(bufnr)
+end
+
+--- What a list of buffers tells of one, but for its path.
+---@param info table by `getbufinfo`
+---@param current integer? the current buffer
+---@return table
+function M.facts(info, current)
+  local options = vim.bo[info.bufnr]
+  return {
+    bufnr = info.bufnr,
+    filetype = options.filetype ~= '' and options.filetype or nil,
+    buftype = options.buftype ~= '' and options.buftype or nil,
+    loaded = info.loaded == 1,
+    modified = options.modified,
+    changedtick = info.changedtick,
+    lines = info.loaded == 1 and info.linecount or nil,
+    visible = #info.windows > 0,
+    current = info.bufnr == current or nil,
+  }
 end
 
 --- A number that no buffer has, or none that is loaded.

@@ -8,7 +8,7 @@
 --- It gets its own when the person first sees it.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
@@ -103,7 +103,7 @@ local function load(path, problem, stat)
     local text = '%s is a packed file, which a program would have to unpack; the person can open it'
     return nil, errors.new('tool_error', text:format(access.shown(path, project.root())))
   end
-  local known = buffer.showing(path)[1]
+  local known = buffer_kind.showing(path)[1]
   local bufnr = known or vim.fn.bufadd(path)
   load_quietly(bufnr)
   err = refusal(path, problem, stat)

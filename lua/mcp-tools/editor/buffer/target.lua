@@ -8,7 +8,7 @@
 --- again.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -40,7 +40,7 @@ function M.refusal(ctx, bufnr)
   if readable then
     return nil
   end
-  local kind, name = buffer.kind(bufnr)
+  local kind, name = buffer_kind.kind(bufnr)
   if why == 'sensitive' or not ctx:covers(kind == 'other' and bufnr or (paths.resolve(name))) then
     return denied(buffers.shown(bufnr, ctx.root), why)
   end
@@ -76,7 +76,7 @@ local function with_buffer(ctx, bufnr, new, cb)
     if not vim.api.nvim_buf_is_loaded(bufnr) then
       return cb(nil, buffers.gone(bufnr))
     end
-    local kind, name = buffer.kind(bufnr)
+    local kind, name = buffer_kind.kind(bufnr)
     cb({
       bufnr = bufnr,
       path = kind == 'file' and (paths.resolve(name)) or nil,

@@ -3,19 +3,15 @@
 --- Receives: files, lines, conditions.
 --- Sends: nvim-dap's breakpoints to it and to every session; whether each was bound.
 --- Does not know about: cursor and windows.
----
---- Longer than others by the way to a line and back (`run_to`), which sets breakpoints for a while.
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
-local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
-local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
-local place = require('mcp-tools.editor.dap.place')
+local project = require('mcp-tools.files.project')
 local request = require('mcp-tools.editor.dap.request')
-local stop = require('mcp-tools.editor.dap.stop')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
 local tracker = require('mcp-tools.editor.dap.tracker')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
@@ -174,8 +170,18 @@ function M.set(ctx, args)
   if answer.verified == nil then
     answer.note = 'bound when a program is run'
   end
-  answer.code = place.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
+  answer.code = source_lines.code(ctx, api.nvim_buf_get_name(bufnr), args.line, AROUND, WIDTH)
   return answer
+end
+
+---@param bufnr integer loaded
+---@param line integer
+---@return mcp-tools.Error?
+local function beyond(bufnr, line)
+  local count = api.nvim_buf_line_count(bufnr)
+  if line > count then
+    return errors.new('validation_error', ('line: line %d is beyond the end (%d lines)'):format(line, count))
+  end
 end
 
 --- The loaded buffer of a file, with a line that it has.
@@ -197,12 +203,61 @@ function M.load(ctx, args)
       return nil, err
     end
   end
-  local count = api.nvim_buf_line_count(bufnr)
-  if args.line > count then
-    local text = ('line: line %d is beyond the end (%d lines)'):format(args.line, count)
-    return nil, errors.new('validation_error', text)
+  err = beyond(bufnr, args.line)
+  if err then
+    return nil, err
   end
   return bufnr
+end
+
+--- What is known at once to be in the way of a breakpoint.
+---@param args table a file and `line`
+---@return mcp-tools.Error? err
+function M.refusal(args)
+  local _, missing = client.get()
+  if missing then
+    return missing
+  end
+  local found, err = M.file(args)
+  if not found then
+    return err
+  elseif found.bufnr then
+    return beyond(found.bufnr, args.line)
+  elseif not vim.uv.fs_stat(found.path) then
+    return errors.new('not_found', ('there is no file %s'):format(access.shown(found.path, project.root())))
+  end
+end
+
+--- The buffer that has the breakpoint of a line.
+---@param args table a file and `line`
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+function M.find(args)
+  local _, missing = client.get()
+  if missing then
+    return nil, missing
+  end
+  local found, err = M.file(args)
+  if not found then
+    return nil, err
+  end
+  for _, point in ipairs(found.bufnr and client.breakpoints(found.bufnr)[found.bufnr] or {}) do
+    if point.line == args.line then
+      return found.bufnr
+    end
+  end
+  local text = 'line: there is no breakpoint in line %d of that file; dap_breakpoints lists them'
+  return nil, errors.new('not_found', text:format(args.line))
+end
+
+--- How many there are.
+---@return integer
+function M.count()
+  local count = 0
+  for _, points in pairs(client.breakpoints()) do
+    count = count + #points
+  end
+  return count
 end
 
 --- Takes one away.
@@ -215,14 +270,12 @@ function M.remove(ctx, args)
   if not dap then
     return nil, missing
   end
-  local found, err = M.file(args)
-  if not found then
+  local bufnr, err = M.find(args)
+  if not bufnr then
     return nil, err
-  elseif not found.bufnr or not client.remove_breakpoint(found.bufnr, args.line) then
-    local text = 'line: there is no breakpoint in line %d of that file; dap_breakpoints lists them'
-    return nil, errors.new('not_found', text:format(args.line))
   end
-  local fault = sync(ctx, { found.bufnr })
+  client.remove_breakpoint(bufnr, args.line)
+  local fault = sync(ctx, { bufnr })
   if fault then
     return nil, fault
   end
@@ -238,95 +291,13 @@ function M.clear(ctx)
   if not dap then
     return nil, missing
   end
-  local count, bufnrs = 0, {}
-  for bufnr, points in pairs(client.breakpoints()) do
-    count = count + #points
-    table.insert(bufnrs, bufnr)
-  end
+  local count, bufnrs = M.count(), vim.tbl_keys(client.breakpoints())
   client.clear_breakpoints()
   local fault = sync(ctx, bufnrs)
   if fault then
     return nil, fault
   end
   return { success = true, message = ('%d breakpoints removed'):format(count) }
-end
-
---- Has a stopped program run to a line. Other breakpoints hold; the one for this is the adapter's alone, and goes with
---- the next stop.
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry stopped
----@param args table a file, `line`, and those of the wait
----@return table? answer
----@return mcp-tools.Error? err
-function M.run_to(ctx, entry, args)
-  local bufnr, err = M.load(ctx, args)
-  if not bufnr then
-    return nil, err
-  end
-  local path = api.nvim_buf_get_name(bufnr)
-  local points = { { line = args.line } }
-  for _, point in ipairs(client.breakpoints(bufnr)[bufnr] or {}) do
-    if point.line ~= args.line then
-      table.insert(points, {
-        line = point.line,
-        condition = point.condition,
-        hitCondition = point.hitCondition,
-        logMessage = point.logMessage,
-      })
-    end
-  end
-  local unwatch
-  local restored = false
-  local function restore()
-    if restored then
-      return
-    end
-    restored = true
-    if unwatch then
-      unwatch()
-    end
-    vim.schedule(function() -- not in a coroutine: nvim-dap would yield in it
-      if not entry.ended and not entry.session.closed and api.nvim_buf_is_valid(bufnr) then
-        local own = { [bufnr] = client.breakpoints(bufnr)[bufnr] or {} }
-        log.guard('breakpoints of a debug session', entry.session.set_breakpoints, entry.session, own, function() end)
-      end
-    end)
-  end
-  ctx:on_cancel(restore)
-  local body, fault = request.send(ctx, entry, 'setBreakpoints', {
-    source = { path = path, name = vim.fs.basename(path) },
-    breakpoints = points,
-    sourceModified = false,
-  })
-  if not body then
-    restore() -- it may have them, and be late to say so
-    return nil, fault
-  end
-  local target = (body.breakpoints or {})[1] or {}
-  if target.verified == false then
-    restore()
-    local why = target.message and ': ' .. target.message or ''
-    return nil, errors.new('tool_error', ('line: the program cannot stop in line %d%s'):format(args.line, why))
-  end
-  local ok, refused = control.resume(ctx, entry, 'continue')
-  if not ok then
-    restore()
-    return nil, refused
-  end
-  unwatch = tracker.on_news(function()
-    if tracker.state(entry) ~= 'running' then
-      restore()
-    end
-  end)
-  local answer = control.answer(ctx, entry, args)
-  if answer.status == 'stopped' then
-    local _, which = tracker.state(entry)
-    local frame = stop.frame(ctx, which)
-    answer.reached = frame ~= nil
-      and frame.line == (target.line or args.line)
-      and vim.uv.fs_realpath((frame.source or {}).path or '') == vim.uv.fs_realpath(path)
-  end
-  return answer
 end
 
 return M

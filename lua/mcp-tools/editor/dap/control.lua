@@ -1,4 +1,4 @@
---- A program under the debugger going on, stopping and ending.
+--- Control of a program under the debugger: it goes on, steps, stops and ends.
 ---
 --- Receives: the entry of a session, what it is to do, how long to wait.
 --- Sends: what came of it, told as a stop; or an error value.
@@ -10,6 +10,7 @@ local client = require('mcp-tools.editor.dap.client')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local news = require('mcp-tools.editor.dap.news')
 local request = require('mcp-tools.editor.dap.request')
 local select = require('mcp-tools.editor.dap.select')
 local stop = require('mcp-tools.editor.dap.stop')
@@ -63,7 +64,7 @@ function M.await(ctx, ms, is_true)
         finish(value)
       end
     end
-    unwatch = tracker.on_news(look)
+    unwatch = news.on_news(look)
     ctx:on_cancel(function()
       limit:stop()
       unwatch()

@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local place = require('mcp-tools.editor.dap.place')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
 local stop = require('mcp-tools.editor.dap.stop')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
@@ -155,7 +155,7 @@ function M.snapshot(ctx, entry, args)
   answer.at = stop.named(frame, ctx.root)
   local path = (frame.source or {}).path
   if path then
-    answer.code, answer.code_withheld = place.code(ctx, path, frame.line, args.context_lines)
+    answer.code, answer.code_withheld = source_lines.code(ctx, path, frame.line, args.context_lines)
   end
   answer.frames = vim.tbl_map(function(each)
     return M.frame(each, ctx.root)

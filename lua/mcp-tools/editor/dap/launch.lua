@@ -118,20 +118,6 @@ function M.configuration(args, root)
   return config
 end
 
---- The configuration as text, for who has to agree.
----@param args table
----@param root string
----@return string?
----@return mcp-tools.Error? err
-function M.preview(args, root)
-  local _, missing_client = client.get()
-  if missing_client then
-    return nil, missing_client
-  end
-  local config, err = M.configuration(args, root)
-  return config and vim.inspect(config), err
-end
-
 ---@param dap table
 ---@param config table
 ---@return mcp-tools.Error?
@@ -159,6 +145,28 @@ local function missing(dap, config)
       return errors.new('not_found', ('program: there is no file %s'):format(config.program))
     end
   end
+end
+
+--- What is known at once to be in the way of a configuration.
+---@param config table
+---@return mcp-tools.Error?
+function M.refusal(config)
+  local dap, err = client.get()
+  return dap and missing(dap, config) or err
+end
+
+--- The configuration as text, for who has to agree.
+---@param args table
+---@param root string
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args, root)
+  local config, err = M.configuration(args, root)
+  err = config and M.refusal(config) or err
+  if not config or err then
+    return nil, err
+  end
+  return vim.inspect(config)
 end
 
 ---@param ctx mcp-tools.Ctx
@@ -215,14 +223,11 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.run(ctx, config, args)
-  local dap, err = tracker.attach()
-  if not dap then
-    return nil, err
-  end
-  local bad = missing(dap, config)
+  local bad = M.refusal(config)
   if bad then
     return nil, bad
   end
+  tracker.attach()
   local entry, fault = begin(ctx, config, tracker.expect(config, args.exception_filters))
   if not entry then
     return nil, fault

@@ -101,4 +101,18 @@ function M.stopped(args)
   return which
 end
 
+--- What is said of a call before it runs; an error value where no session could take it, so that nobody is asked.
+---@param find fun(args: table): mcp-tools.dap.Entry?, mcp-tools.Error?
+---@param say string|fun(args: table, entry: mcp-tools.dap.Entry): string
+---@return fun(args: table): string?, mcp-tools.Error?
+function M.preview(find, say)
+  return function(args)
+    local entry, err = find(args)
+    if not entry then
+      return nil, err
+    end
+    return type(say) == 'function' and say(args, entry) or say --[[@as string]]
+  end
+end
+
 return M

@@ -4,12 +4,12 @@
 --- Sends: a table of about half a kilobyte.
 --- Does not know about: what had the program go on.
 
-local buffers = require('mcp-tools.editor.buffer')
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local client = require('mcp-tools.editor.dap.client')
 local errors = require('mcp-tools.errors')
-local place = require('mcp-tools.editor.dap.place')
 local request = require('mcp-tools.editor.dap.request')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
 local tracker = require('mcp-tools.editor.dap.tracker')
 local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
@@ -176,7 +176,7 @@ local function tell_place(ctx, entry, answer, pause)
   answer.at = M.named(frame, ctx.root)
   local path = (frame.source or {}).path
   if path then
-    answer.code, answer.code_withheld = place.code(ctx, path, frame.line, AROUND, WIDTH)
+    answer.code, answer.code_withheld = source_lines.code(ctx, path, frame.line, AROUND, WIDTH)
   end
   local callers = {}
   for i = 2, math.min(#(stop.frames or {}), CALLERS + 1) do

@@ -1,24 +1,18 @@
---- What happens in debug sessions: where they stop, what they print, which breakpoints are bound, how they end.
+--- Tracker of debug sessions: where they stop, what they print, which breakpoints are bound, how they end.
 ---
 --- Receives: nvim-dap's listeners; word of who has a program go on.
---- Sends: an entry for each session, kept for a while after its end; news to who waits for some.
---- Does not know about: calls and their answers.
----
---- A stop in a session that a tool has going keeps nvim-dap from moving the person's cursor: the event gets DAP's own
---- `preserveFocusHint`. One after the person's own step moves it as ever.
----
---- Longer than others by the list of what nvim-dap tells.
+--- Sends: an entry for each session, kept for a while after its end.
+--- Does not know about: what events change in it (events.lua), calls and their answers.
 
 local Output = require('mcp-tools.editor.dap.output')
 local client = require('mcp-tools.editor.dap.client')
-local log = require('mcp-tools.log')
+local events = require('mcp-tools.editor.dap.events')
+local news = require('mcp-tools.editor.dap.news')
 
 local M = {}
 
 --- Ended sessions whose output is kept.
 local MAX_ENDED = 5
---- What adapters send for their makers.
-local NOT_OUTPUT = { telemetry = true }
 
 ---@class mcp-tools.dap.Stop
 ---@field thread_id integer?
@@ -57,10 +51,6 @@ local NOT_OUTPUT = { telemetry = true }
 local entries, order = {}, {}
 ---@type table?
 local attached
----@type table<fun(), true>
-local watchers = {}
----@type table<table, true> arguments of requests that are the tools'
-local ours = setmetatable({}, { __mode = 'k' })
 
 ---@class mcp-tools.dap.Expected a session that a tool is about to start
 ---@field type string
@@ -71,26 +61,6 @@ local ours = setmetatable({}, { __mode = 'k' })
 
 ---@type mcp-tools.dap.Expected[]
 local expected = {}
-
-local function tell()
-  vim.schedule(function()
-    for _, fn in ipairs(vim.tbl_keys(watchers)) do
-      if watchers[fn] then
-        log.guard('news of a debug session', fn)
-      end
-    end
-  end)
-end
-
---- Calls `fn` after whatever has happened.
----@param fn fun()
----@return fun() stop
-function M.on_news(fn)
-  watchers[fn] = true
-  return function()
-    watchers[fn] = nil
-  end
-end
 
 ---@param entry mcp-tools.dap.Entry
 local function finish(entry)
@@ -107,7 +77,7 @@ local function finish(entry)
   order = vim.tbl_filter(function(id)
     return entries[id] ~= nil
   end, order)
-  tell()
+  news.tell()
 end
 
 ---@param session table
@@ -171,13 +141,8 @@ local function track(session)
   if not above then
     claim(entry)
   end
-  tell()
+  news.tell()
   return entry
-end
-
----@param entry mcp-tools.dap.Entry
-local function running(entry)
-  entry.stop, entry.withheld, entry.started = nil, {}, true
 end
 
 --- A tool has a stopped thread go on: from now on it runs, whatever comes first.
@@ -186,12 +151,12 @@ end
 ---@return fun() undo
 function M.resuming(entry, arguments)
   local stop, withheld = entry.stop, entry.withheld
-  ours[arguments] = true
+  events.mark(arguments)
   entry.resumed_by = 'tool'
   if entries[entry.root] then
     entries[entry.root].resumed_by = 'tool'
   end
-  running(entry)
+  events.running(entry)
   return function()
     entry.stop, entry.withheld = stop, withheld
   end
@@ -202,114 +167,6 @@ end
 function M.pausing(entry)
   entry.resumed_by = 'tool'
 end
-
-local EVENTS = {
-  stopped = function(entry, body)
-    -- nvim-dap lets further threads that stop on their own go on at once.
-    if entry.stop and entry.stop.thread_id and entry.stop.thread_id ~= body.threadId then
-      return
-    end
-    entry.started = true
-    entry.stop = {
-      thread_id = body.threadId,
-      reason = tostring(body.reason),
-      description = body.description,
-      text = body.text,
-    }
-    if entry.resumed_by == 'tool' then
-      body.preserveFocusHint = true
-    end
-    tell()
-  end,
-  continued = function(entry, body)
-    if entry.stop and (body.allThreadsContinued ~= false or body.threadId == entry.stop.thread_id) then
-      running(entry)
-      tell()
-    end
-  end,
-  output = function(entry, body)
-    if type(body.output) == 'string' and not NOT_OUTPUT[body.category] then
-      entry.output:add(body.category or 'console', body.output)
-    end
-  end,
-  exited = function(entry, body)
-    entry.exit_code = body.exitCode
-  end,
-  terminated = finish,
-  process = function(entry)
-    entry.started = true
-  end,
-  breakpoint = function(entry, body)
-    local changed = body.breakpoint or {}
-    for _, lines in pairs(entry.bound) do
-      for _, bound in pairs(lines) do
-        if bound.id and bound.id == changed.id then
-          bound.verified, bound.message = changed.verified == true, changed.message
-          bound.line = changed.line or bound.line
-        end
-      end
-    end
-    tell()
-  end,
-}
-
---- Someone has a program go on; `session.request` hands the arguments on as they were given.
-local function resumed(entry, err, _, arguments)
-  if not err and type(arguments) == 'table' and not ours[arguments] then
-    entry.resumed_by = 'person'
-  end
-end
-
-local function refused(entry, err)
-  if err then
-    entry.fault = client.fault(err)
-    tell()
-  else
-    entry.started = true
-    tell()
-  end
-end
-
-local RESPONSES = {
-  ['continue'] = resumed,
-  next = resumed,
-  stepIn = resumed,
-  stepOut = resumed,
-  stepBack = resumed,
-  reverseContinue = resumed,
-  initialize = function(entry, err)
-    if err then
-      refused(entry, err)
-    end
-  end,
-  launch = refused,
-  attach = refused,
-  setBreakpoints = function(entry, err, body, arguments)
-    local path = ((arguments or {}).source or {}).path
-    if err or not path or not body then
-      return
-    end
-    local lines = {}
-    for i, asked in ipairs(arguments.breakpoints or {}) do
-      local bound = (body.breakpoints or {})[i] or {}
-      lines[asked.line] = {
-        verified = bound.verified == true,
-        message = bound.message,
-        line = bound.line or asked.line,
-        id = bound.id,
-      }
-    end
-    entry.bound[path] = lines
-    tell()
-  end,
-  -- nvim-dap sets those of its defaults before the program runs; now those that the call asked for.
-  setExceptionBreakpoints = function(entry, err)
-    if not err and entry.filters and not entry.filters_sent then
-      entry.filters_sent = true
-      entry.session:request('setExceptionBreakpoints', { filters = entry.filters }, function() end)
-    end
-  end,
-}
 
 --- Listens to nvim-dap from now on. What is there already is taken as it is.
 ---@return table? dap
@@ -322,13 +179,17 @@ function M.attach()
     return dap
   end
   attached, entries, order, expected = dap, {}, {}, {}
-  for name, handler in pairs(EVENTS) do
-    dap.listeners.before['event_' .. name][client.KEY] = function(session, body)
+  local before = dap.listeners.before
+  for name, handler in pairs(events.EVENTS) do
+    before['event_' .. name][client.KEY] = function(session, body)
       handler(track(session), body or {})
     end
   end
-  for name, handler in pairs(RESPONSES) do
-    dap.listeners.before[name][client.KEY] = function(session, ...)
+  before.event_terminated[client.KEY] = function(session)
+    finish(track(session))
+  end
+  for name, handler in pairs(events.RESPONSES) do
+    before[name][client.KEY] = function(session, ...)
       handler(track(session), ...)
     end
   end

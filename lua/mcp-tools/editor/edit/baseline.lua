@@ -1,4 +1,4 @@
---- The text that a buffer had before a client's session first changed it.
+--- Baseline: the text that a buffer had before a client's session first changed it.
 ---
 --- Receives: a session, a buffer, its lines before a change.
 --- Sends: those lines again.

@@ -1,4 +1,4 @@
---- Places of a text that look most like lines which are not there: what a writer of an edit probably meant.
+--- Nearest lines: places of a text that look most like lines which are not there, as a writer probably meant them.
 ---
 --- Receives: the lines of a text, the lines that were looked for.
 --- Sends: the best places with their likeness.

@@ -100,7 +100,7 @@ function M.of_write(args)
   if not found then
     return nil, err
   elseif not found.bufnr then
-    return 'The file is not open; nothing would be written.'
+    return nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(args.path))
   end
   local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   local before, fault, code = disk_lines.now(found.path, found.bufnr)

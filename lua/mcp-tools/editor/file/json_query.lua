@@ -1,4 +1,4 @@
---- A value of a JSON text by its dotted path, found in a thread of its own.
+--- JSON query: a value of a JSON text by its dotted path, found in a thread of its own.
 ---
 --- Receives: the text, a path such as `scripts.test` or `items[0].name`.
 --- Sends: the value; of one that is too large, what it is made of; or what is wrong.

@@ -6,7 +6,7 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -16,6 +16,26 @@ local APPEARS_MS = 300
 --- A server that has been started answers `initialize` by then, ms.
 local INITIALIZED_MS = 20000
 
+--- That no server of a buffer can answer.
+---@param bufnr integer
+---@param method? string
+---@return mcp-tools.Error
+function M.missing(bufnr, method)
+  local attached = clients.of(bufnr)
+  if #attached == 0 then
+    local filetype = vim.bo[bufnr].filetype
+    local text = 'no language server is attached to %s (filetype %s); lsp_status lists those that run'
+    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
+    return errors.new('not_found', text:format(name, filetype ~= '' and filetype or 'unknown'))
+  end
+  local names = {}
+  for i, client in ipairs(attached) do
+    names[i] = client.name
+  end
+  local text = '%s cannot answer %s'
+  return errors.new('not_found', text:format(table.concat(names, ', '), method))
+end
+
 --- The servers of a buffer that can answer, as soon as they have started.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer
@@ -23,7 +43,7 @@ local INITIALIZED_MS = 20000
 ---@return vim.lsp.Client[]? clients not empty
 ---@return mcp-tools.Error? err
 function M.of(ctx, bufnr, method)
-  heard.ensure()
+  notifications.ensure()
   local filetype = vim.bo[bufnr].filetype
   if filetype ~= '' and vim.bo[bufnr].buftype == '' then
     wait.until_(ctx, APPEARS_MS, function()
@@ -42,18 +62,7 @@ function M.of(ctx, bufnr, method)
   if #list > 0 then
     return list
   end
-  local attached = clients.of(bufnr)
-  if #attached == 0 then
-    local text = 'no language server is attached to %s (filetype %s); lsp_status lists those that run'
-    local name = vim.fs.basename(vim.api.nvim_buf_get_name(bufnr))
-    return nil, errors.new('not_found', text:format(name, filetype ~= '' and filetype or 'unknown'))
-  end
-  local names = {}
-  for i, client in ipairs(attached) do
-    names[i] = client.name
-  end
-  local text = '%s cannot answer %s'
-  return nil, errors.new('not_found', text:format(table.concat(names, ', '), method))
+  return nil, M.missing(bufnr, method)
 end
 
 return M

@@ -1,4 +1,4 @@
---- Diagnostics as answers, and what is new among them, whatever lines they have moved to.
+--- Findings: diagnostics as answers, and what is new among them, whatever lines they have moved to.
 ---
 --- Receives: buffers; what was found in them before.
 --- Sends: rows of text, guill's items, differences; of files that may not be read only how many.
@@ -6,8 +6,8 @@
 
 local access = require('mcp-tools.files.access')
 local position = require('mcp-tools.editor.position')
+local quote = require('mcp-tools.editor.lsp.quote')
 local redact = require('mcp-tools.files.redact')
-local said = require('mcp-tools.editor.lsp.said')
 local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}
@@ -51,7 +51,7 @@ end
 ---@return mcp-tools.lsp.Finding
 local function finding(diagnostic)
   local bufnr, severity = diagnostic.bufnr, diagnostic.severity or 1
-  local message = position.cut(said.text(diagnostic.message), MAX_MESSAGE)
+  local message = position.cut(quote.text(diagnostic.message), MAX_MESSAGE)
   local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
   local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
   local loaded = vim.api.nvim_buf_is_loaded(bufnr)

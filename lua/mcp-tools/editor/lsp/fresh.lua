@@ -1,6 +1,6 @@
 --- Fresh diagnostics: has every server of a buffer spoken about the text that it has now?
 ---
---- Receives: a buffer; what servers have said and been told (heard.lua).
+--- Receives: a buffer; what servers have said and been told (notifications.lua).
 --- Sends: yes, or why that cannot be said; never yes by time alone where a server tells versions.
 --- Does not know about: what the diagnostics are.
 ---
@@ -10,7 +10,8 @@
 
 local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local progress = require('mcp-tools.editor.lsp.progress')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
 local wait = require('mcp-tools.editor.lsp.wait')
@@ -73,7 +74,7 @@ end
 ---@return boolean spoke
 ---@return boolean quiet and finished
 local function has_spoken(client, uri)
-  local of = heard.of(client)
+  local of = notifications.of(client)
   local published, sent = of.published[uri], of.sent[uri]
   if not published or of.versioned then
     return false, false
@@ -91,7 +92,7 @@ end
 ---@return boolean
 local function is_fresh(client, bufnr)
   local uri = uri_of(bufnr)
-  local published, sent = heard.of(client).published[uri], heard.of(client).sent[uri]
+  local published, sent = notifications.of(client).published[uri], notifications.of(client).sent[uri]
   if published and published.version then
     local version = math.max(version_of(bufnr) or 0, sent and sent.version or 0)
     return published.version >= version and not (sent and sent.again)
@@ -107,7 +108,7 @@ function M.state(bufnr)
   local list, looked, all = clients.of(bufnr), false, true
   local changed = vim.api.nvim_buf_get_changedtick(bufnr)
   for _, client in ipairs(list) do
-    local of = heard.of(client)
+    local of = notifications.of(client)
     local mute = of.ready and not of.spoke and not of.late
     if not mute or #list == 1 then
       looked = looked or of.published[uri_of(bufnr)] ~= nil
@@ -150,7 +151,7 @@ local function tell_again(ctx, client, bufnr, ms)
   local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local ends = vim.bo[bufnr].endofline or vim.bo[bufnr].fixendofline
   local version = version_of(bufnr) or 0
-  local numbers = heard.of(client).numbers[uri] or {}
+  local numbers = notifications.of(client).numbers[uri] or {}
   while numbers[version] do
     version = version + 1 -- one that stands for no other text
   end
@@ -165,7 +166,7 @@ local function tell_again(ctx, client, bufnr, ms)
   })
   -- What is heard of it from the editor comes a little later.
   wait.until_(ctx, ms, function()
-    local sent = heard.of(client).sent[uri]
+    local sent = notifications.of(client).sent[uri]
     return sent and sent.version == version and not sent.again
   end)
 end
@@ -188,7 +189,7 @@ local function pull(ctx, client, bufnr, over)
   if handler and report.kind == 'full' then
     handler(nil, report, { client_id = client.id, bufnr = bufnr, method = PULL, params = params })
   end
-  local of, uri = heard.of(client), uri_of(bufnr)
+  local of, uri = notifications.of(client), uri_of(bufnr)
   of.spoke = true
   of.published[uri] = { version = version, count = 1, at = vim.uv.hrtime() }
 end
@@ -203,13 +204,13 @@ end
 ---@param fresh fun(): boolean
 ---@return boolean
 local function is_over(ctx, client, bufnr, uri, left, fresh)
-  local of = heard.of(client)
+  local of = notifications.of(client)
   while left() > 0 and vim.api.nvim_buf_is_loaded(bufnr) and not clients.is_stopped(client) do
     local before, sent = of.published[uri], of.sent[uri]
     local since = sent and sent.at or 0
     barrier(ctx, client, bufnr, left())
     local idle = wait.until_(ctx, left(), function()
-      return not heard.works_since(client, since) or clients.is_stopped(client)
+      return not progress.works_since(of, since) or clients.is_stopped(client)
     end)
     if not idle or not wait.until_(ctx, left(), fresh) then
       return false
@@ -229,7 +230,7 @@ local function push(ctx, client, bufnr, over)
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
-  local of, begun, uri = heard.of(client), vim.uv.hrtime(), uri_of(bufnr)
+  local of, begun, uri = notifications.of(client), vim.uv.hrtime(), uri_of(bufnr)
   busy.is(client) -- a first look, with which later ones are compared
   barrier(ctx, client, bufnr, left())
   -- What it has just been told of files that came or went may change what it thinks of this one.
@@ -251,7 +252,7 @@ local function push(ctx, client, bufnr, over)
   wait.until_(ctx, left(), function()
     return fresh() or has_spoken(client, uri) or vim.uv.hrtime() > silent and not busy.is(client)
   end)
-  if not fresh() and not has_spoken(client, uri) and not heard.busy(client) and left() > 0 then
+  if not fresh() and not has_spoken(client, uri) and not progress.busy(of) and left() > 0 then
     tell_again(ctx, client, bufnr, left())
   end
   wait.until_(ctx, left(), fresh)
@@ -290,7 +291,7 @@ function M.wait(ctx, bufnr, list, ms)
       elseif not ready.was_ready(client) then
         ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
       end
-      local of = heard.of(client)
+      local of = notifications.of(client)
       local mute = of.ready and not of.spoke and not of.late and #list > 1 and not can_pull(client, bufnr)
       if not mute then
         local why = (can_pull(client, bufnr) and pull or push)(ctx, client, bufnr, over)

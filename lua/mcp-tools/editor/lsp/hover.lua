@@ -4,15 +4,15 @@
 --- Sends: the answer of the tool, or an error value.
 --- Does not know about: what the tool is called.
 
+local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
+local quote = require('mcp-tools.editor.lsp.quote')
 local redact = require('mcp-tools.files.redact')
-local clients = require('mcp-tools.editor.lsp.clients')
 local request = require('mcp-tools.editor.lsp.request')
-local said = require('mcp-tools.editor.lsp.said')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
@@ -76,7 +76,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.at(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -105,13 +105,13 @@ function M.at(ctx, args)
   end
   if not first then
     local text = 'No hover information available at %s; line and column must be on a name'
-    return nil, errors.new('not_found', text:format(places.name(spot)))
+    return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   return {
     hover = quoted(ctx, table.concat(texts, '\n\n---\n\n')),
     kind = vim.list_contains(kinds, 'markdown') and 'markdown' or 'plaintext',
     defined = defined(ctx, first, definitions[first.id]),
-    incomplete = places.incomplete(answers),
+    incomplete = navigation.incomplete(answers),
   }
 end
 
@@ -139,11 +139,11 @@ local function signature_of(ctx, signature)
       local first = position.byte(signature.label, label[1], 'utf-16')
       label = signature.label:sub(first + 1, position.byte(signature.label, label[2], 'utf-16'))
     end
-    parameters[i] = said.text(label)
+    parameters[i] = quote.text(label)
   end
   local about = signature.documentation and text_of(signature.documentation) or ''
   return {
-    label = said.text(signature.label),
+    label = quote.text(signature.label),
     documentation = about ~= '' and quoted(ctx, about) or nil,
     parameters = parameters,
   }
@@ -154,7 +154,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.signature(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -165,13 +165,13 @@ function M.signature(ctx, args)
     return nil, err
   elseif not result or #(result.signatures or {}) == 0 then
     local text = 'there is no call at %s; the place must be between its parentheses'
-    return nil, errors.new('not_found', text:format(places.name(spot)))
+    return nil, errors.new('not_found', text:format(navigation.name(spot)))
   end
   local active = (tonumber(result.activeSignature) or 0) + 1
   local signature = result.signatures[active] or result.signatures[1]
   local parameter = tonumber(signature.activeParameter) or tonumber(result.activeParameter)
   local list = {}
-  said.refresh(ctx)
+  quote.refresh(ctx)
   for i, each in ipairs(result.signatures) do
     list[i] = signature_of(ctx, each)
   end
@@ -220,13 +220,13 @@ function M.hints(ctx, args)
     return nil, err
   end
   local all = {}
-  said.refresh(ctx)
+  quote.refresh(ctx)
   for _, answer in ipairs(answers) do
     for _, hint in ipairs(answer.result) do
       local at = hint.position
       local line = vim.api.nvim_buf_get_lines(target.bufnr, at.line, at.line + 1, false)[1]
       local column = position.to_client(line, at.character, answer.client.offset_encoding)
-      table.insert(all, { at.line + 1, column, vim.trim(said.text(label_of(hint.label))) })
+      table.insert(all, { at.line + 1, column, vim.trim(quote.text(label_of(hint.label))) })
     end
   end
   table.sort(all, function(a, b)

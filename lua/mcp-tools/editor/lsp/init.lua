@@ -10,12 +10,12 @@
 
 local attached = require('mcp-tools.editor.lsp.attached')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
-local outside = require('mcp-tools.editor.lsp.outside')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local position = require('mcp-tools.editor.lsp.position')
 local ready = require('mcp-tools.editor.lsp.ready')
 local request = require('mcp-tools.editor.lsp.request')
 local target = require('mcp-tools.editor.buffer.target')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
@@ -46,7 +46,7 @@ M.state = ready.state
 ---@return mcp-tools.Target?
 ---@return mcp-tools.Error? err
 function M.target(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   return target.await(ctx, args, { load = true, current = true })
 end
 
@@ -122,7 +122,7 @@ end
 ---@param opts mcp-tools.lsp.Opts
 ---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? answer
 local function begin(ctx, client, bufnr, method, params, opts)
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local incomplete = M.settle(ctx, client, bufnr, method, opts.ready_ms)
   local given = type(params) == 'function' and params(client) or params
   local answer = request.begin(ctx, client, method, given --[[@as table]], bufnr, opts.timeout)

@@ -1,6 +1,6 @@
 --- Readiness: has a language server read the project, so that its answers are whole?
 ---
---- Receives: a client and a buffer that it serves; what the server has said (heard.lua).
+--- Receives: a client and a buffer that it serves; what the server has said (notifications.lua).
 --- Sends: ready, or what it is at.
 --- Does not know about: which server it is, what will be asked.
 ---
@@ -9,9 +9,10 @@
 --- anything is asked for the same thing until the answer stays the same.
 
 local clients = require('mcp-tools.editor.lsp.clients')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local progress = require('mcp-tools.editor.lsp.progress')
+local quote = require('mcp-tools.editor.lsp.quote')
 local request = require('mcp-tools.editor.lsp.request')
-local said = require('mcp-tools.editor.lsp.said')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -40,11 +41,11 @@ function M.state(client)
   elseif not client.initialized then
     return { state = 'starting' }
   end
-  local busy = heard.busy(client)
+  local busy = progress.busy(notifications.of(client))
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
-  local of = heard.of(client)
+  local of = notifications.of(client)
   return { state = of.ready and vim.uv.hrtime() > (of.unsettled or 0) and 'ready' or 'unsure' }
 end
 
@@ -54,7 +55,7 @@ end
 function M.doing(readiness)
   local parts = {}
   for _, each in ipairs({ 'title', 'message' }) do
-    table.insert(parts, said.some(readiness[each]))
+    table.insert(parts, quote.some(readiness[each]))
   end
   return #parts > 0 and table.concat(parts, ': ') or nil
 end
@@ -106,7 +107,11 @@ end
 local function is_stable(ctx, client, bufnr, over)
   local last, same = nil, 0
   while vim.uv.hrtime() < over do
-    if heard.busy(client) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr) then
+    if
+      progress.busy(notifications.of(client))
+      or clients.is_stopped(client)
+      or not vim.api.nvim_buf_is_loaded(bufnr)
+    then
       return false
     end
     local answer = probe(ctx, client, bufnr)
@@ -137,14 +142,14 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.was_ready(client)
-  return client.initialized and heard.of(client).ready
+  return client.initialized and notifications.of(client).ready
 end
 
 ---@param client vim.lsp.Client
 ---@return boolean
 local function is_quiet(client)
-  local of, now = heard.of(client), vim.uv.hrtime()
-  return heard.busy(client) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
+  local of, now = notifications.of(client), vim.uv.hrtime()
+  return progress.busy(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
 end
 
 --- Waits until a server is ready.
@@ -155,7 +160,7 @@ end
 ---@return boolean ready
 ---@return mcp-tools.lsp.Readiness readiness
 function M.wait(ctx, client, bufnr, ms)
-  heard.ensure()
+  notifications.ensure()
   local over = vim.uv.hrtime() + ms * 1e6
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
@@ -163,9 +168,9 @@ function M.wait(ctx, client, bufnr, ms)
   wait.until_(ctx, left(), function()
     return client.initialized or clients.is_stopped(client)
   end)
-  local of = heard.of(client)
+  local of = notifications.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not heard.busy(client) and vim.uv.hrtime() > (of.unsettled or 0) then
+    if of.ready and not progress.busy(of) and vim.uv.hrtime() > (of.unsettled or 0) then
       return true, { state = 'ready' }
     end
     local quiet = wait.until_(ctx, left(), function()

@@ -1,44 +1,37 @@
---- A name changed in all of a project: only when the server is ready, complete, and checked afterwards.
+--- Rename of a symbol in all of a project: only when the server is ready, complete, and checked afterwards.
 ---
 --- Receives: the arguments of a tool.
 --- Sends: files and places that were changed; or why nothing has changed.
 --- Does not know about: approval, what the tool is called.
---- Longer than others: asking, looking for what is left out, and looking again afterwards are one promise.
 ---
 --- A server that has not read all of the project renames a part of it, and says that it succeeded. So the name is
---- looked for in the project's text: every place that the server leaves out is asked for what it means, and one that
---- means the renamed thing stops it. Afterwards the new name must have as many references as the old one had.
+--- looked for in the project's text (rename_left_out.lua), and a place that means the renamed thing stops it.
+--- Afterwards the new name must have as many references as the old one had.
 
-local access = require('mcp-tools.files.access')
-local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local grep = require('mcp-tools.editor.search.grep')
+local left_out = require('mcp-tools.editor.lsp.rename_left_out')
 local locations = require('mcp-tools.editor.lsp.locations')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
-local open = require('mcp-tools.editor.buffer.open')
-local outside = require('mcp-tools.editor.lsp.outside')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local paths = require('mcp-tools.files.paths')
-local places = require('mcp-tools.editor.lsp.places')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
-local text_search = require('mcp-tools.editor.lsp.text_search')
+local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local wait = require('mcp-tools.editor.lsp.wait')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
 
 local METHOD = 'textDocument/rename'
+M.METHOD = METHOD
 --- Asked again for so long when a place is left out, ms.
 local PATIENCE_MS = 6000
 --- A server that is told of a file has looked at it by then, ms.
 local REMINDED_MS = 1200
---- Lines of the project that have the name; more are a word of the language.
-local MAX_LINES = 500
---- Places that are left out by the server and asked for what they mean.
-local MAX_ASKED = 40
 --- Servers look at the changed files by then, ms.
 local CHECK_MS = 6000
 
@@ -62,7 +55,7 @@ end
 ---@return string? name
 ---@return mcp-tools.Error? err
 local function name_of(of)
-  local word = places.word(of.spot)
+  local word = navigation.word(of.spot)
   local provider = of.client.server_capabilities.renameProvider
   if type(provider) ~= 'table' or not provider.prepareProvider then
     return word
@@ -79,7 +72,7 @@ local function name_of(of)
   if not result then
     local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
     local why = err and (' (%s)'):format(err.message) or ''
-    return nil, errors.new('not_found', text:format(places.name(of.spot), why))
+    return nil, errors.new('not_found', text:format(navigation.name(of.spot), why))
   end
   local range = result.range or result.start and result
   if not range or range.start.line ~= range['end'].line then
@@ -104,99 +97,6 @@ local function count(of, params)
   return result and #locations.items({ { result = result, client = of.client } })
 end
 
---- Places of the name in the project's text that a plan does not change.
----@param of mcp-tools.lsp.Renaming
----@param plan mcp-tools.lsp.Plan
----@return { path: string, line: integer, byte: integer }[] left
----@return boolean? more
-local function left_out(of, plan)
-  local changed = {}
-  for _, file in ipairs(plan.files) do
-    for _, each in ipairs(file.edits) do
-      changed[('%s %d %d'):format(file.place, each.start_line + 1, each.start_col)] = true
-    end
-  end
-  local root = paths.real_root(of.ctx.root)
-  local hits, _, more = grep.find(of.ctx, of.old, root, MAX_LINES)
-  if not hits then -- no program that searches
-    hits, more = text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
-  end
-  local left, name = {}, vim.pesc(of.old)
-  for _, hit in ipairs(hits) do
-    local path = paths.resolve(hit.path:sub(1, 1) == '/' and hit.path or root .. '/' .. hit.path)
-    for first in hit.text:gmatch('()%f[%w_\128-\255]' .. name .. '%f[^%w_\128-\255]') do
-      if not changed[('%s %d %d'):format(path, hit.line, first - 1)] then
-        table.insert(left, { path = path, line = hit.line, byte = first - 1 })
-      end
-    end
-  end
-  return left, more
-end
-
---- Does a place mean the thing that is renamed?
----@param of mcp-tools.lsp.Renaming
----@param plan mcp-tools.lsp.Plan
----@param place { path: string, line: integer, byte: integer }
----@return boolean
-local function means_it(of, plan, place)
-  local bufnr = of.ctx:await(function(done)
-    open.load(place.path, done)
-  end)
-  if not bufnr then
-    return false
-  end
-  local served = lsp.clients(of.ctx, bufnr, 'textDocument/definition')
-  if not served or not vim.list_contains(served, of.client) then
-    return false
-  end
-  local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
-  local params = lsp.document(bufnr, {
-    position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
-  })
-  local result = request.ask(of.ctx, of.client, 'textDocument/definition', params, bufnr)
-  for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
-    local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
-    for _, file in ipairs(plan.files) do
-      for _, each in ipairs(file.edits) do
-        if file.place == path and each.start_line == item.range.start.line then
-          return true
-        end
-      end
-    end
-  end
-  return false
-end
-
---- Is a file one that the servers of a buffer may know?
----@param bufnr integer
----@param path string
----@return boolean
-local function is_alike(bufnr, path)
-  local own = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
-  return vim.fn.fnamemodify(path, ':e') == own
-    or vim.filetype.match({ filename = path }) == vim.bo[bufnr].filetype and vim.bo[bufnr].filetype ~= ''
-end
-
---- A place that means the renamed thing and would keep the old name.
----@param of mcp-tools.lsp.Renaming
----@param plan mcp-tools.lsp.Plan
----@return string? missed
----@return boolean sure every place was looked at
----@return { path: string }? place of the missed one
-local function missed(of, plan)
-  local left, more = left_out(of, plan)
-  for i = 1, math.min(#left, MAX_ASKED) do
-    local place = left[i]
-    local allowed = access.path(place.path, of.ctx.root)
-    if allowed and is_alike(of.spot.bufnr, place.path) then
-      if means_it(of, plan, place) then
-        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
-      end
-    end
-  end
-  return nil, not more and #left <= MAX_ASKED
-end
-
 ---@param of mcp-tools.lsp.Renaming
 ---@return mcp-tools.lsp.Plan?
 ---@return mcp-tools.Error? err
@@ -204,7 +104,7 @@ local function ask(of)
   local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
   local change, err = request.ask(of.ctx, of.client, METHOD, params, of.spot.bufnr)
   if not change then
-    local text = ('%s does not rename what stands at %s'):format(of.client.name, places.name(of.spot))
+    local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
     return nil, err or errors.new('not_found', text)
   end
   return workspace_edit.plan(of.ctx, change, of.client)
@@ -223,7 +123,7 @@ local function complete(of)
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
     end
-    local place, sure, missing = missed(of, plan)
+    local place, sure, missing = left_out.find(of, plan)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -269,7 +169,7 @@ end
 ---@param before integer
 ---@return integer references in the end
 local function count_after(of, plan, before)
-  outside.tell(of.ctx, true)
+  watched_files.tell(of.ctx, true)
   local over = vim.uv.hrtime() + CHECK_MS * 1e6
   local params = moved(of, plan)
   while true do
@@ -281,93 +181,12 @@ local function count_after(of, plan, before)
   end
 end
 
---- Plans that were shown, for the question for approval: what → diff, and the texts that it is of.
----@type table<string, { diff: string, of: integer, ticks: table<integer, integer> }>
-local shown, shown_count = {}, 0
-
----@param args table
----@return string
-local function key_of(args)
-  return table.concat({
-    args.path or '',
-    args.bufnr or '',
-    args.line or '',
-    args.column or '',
-    args.symbol or '',
-    args.new_name,
-  }, '\1')
-end
-
---- Keeps the diff of a plan for the question. What goes by the cursor may be something else by then.
----@param args table
----@param bufnr integer
----@param plan mcp-tools.lsp.Plan
----@param diff string
-local function keep(args, bufnr, plan, diff)
-  if not args.symbol and not (args.line and args.column) then
-    return
-  elseif shown_count >= 32 then
-    shown, shown_count = {}, 0
-  end
-  local ticks = {}
-  for _, file in ipairs(plan.files) do
-    ticks[file.bufnr] = file.changedtick
-  end
-  shown[key_of(args)], shown_count = { diff = diff, of = bufnr, ticks = ticks }, shown_count + 1
-end
-
---- The diff that was shown for the same call, as long as it is what would happen.
----@param args table
----@return string?
-local function kept(args)
-  local plan = shown[key_of(args)]
-  local found = plan and buffers.find(args, { current = true })
-  if not found or found.bufnr ~= plan.of then
-    return nil
-  end
-  for bufnr, tick in pairs(plan.ticks) do
-    if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
-      return nil
-    end
-  end
-  return plan.diff
-end
-
---- The word at a place of an open file, for a person to whom line and column say little.
----@param args table
----@return string?
-local function word_at(args)
-  local found = args.line and args.column and buffers.find(args, { current = true })
-  if not found or not found.bufnr or not vim.api.nvim_buf_is_loaded(found.bufnr) then
-    return nil
-  end
-  local line = vim.api.nvim_buf_get_lines(found.bufnr, args.line - 1, args.line, false)[1]
-  local byte = line and vim.fn.byteidx(line, args.column - 1) or -1
-  if byte < 0 then
-    return nil
-  end
-  local word = line:sub(1, byte):match('[%w_\128-\255]*$') .. line:sub(byte + 1):match('^[%w_\128-\255]*')
-  return word ~= '' and word or nil
-end
-
---- What is said of a call before it runs: the diff, when it was looked at before.
----@param args table
----@return string
-function M.preview(args)
-  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
-  local at = args.symbol and ('%q'):format(args.symbol) or ('column %s'):format(args.column or 'of the cursor')
-  local word = word_at(args)
-  local what = word and ('"%s"'):format(word) or 'what stands'
-  local text = 'renames %s at %s, line %s, %s, to %s in all of the project'
-  return kept(args) or text:format(what, where, args.line or 'of the cursor', at, args.new_name)
-end
-
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
-  local spot, err = places.spot(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
   if not spot then
     return nil, err
   end
@@ -377,7 +196,7 @@ function M.run(ctx, args)
     return nil, err
   end
   local of = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
-  outside.tell(ctx)
+  watched_files.tell(ctx)
   local incomplete = lsp.settle(ctx, of.client, spot.bufnr, METHOD, args.wait_ms)
   if incomplete then
     local text =
@@ -403,7 +222,12 @@ function M.run(ctx, args)
   }
   if args.dry_run then
     answer.diff = workspace_edit.preview(plan, ctx.root)
-    keep(args, spot.bufnr, plan, answer.diff)
+    local what = { bufnr = spot.bufnr, line = spot.line, column = spot.column, new_name = of.new }
+    local ticks = {}
+    for _, file in ipairs(plan.files) do
+      ticks[file.bufnr] = file.changedtick
+    end
+    dry_run.keep(METHOD, what, answer.diff, ticks)
     return answer
   end
   local files

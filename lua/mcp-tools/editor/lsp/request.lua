@@ -7,8 +7,9 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
-local said = require('mcp-tools.editor.lsp.said')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local progress = require('mcp-tools.editor.lsp.progress')
+local quote = require('mcp-tools.editor.lsp.quote')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -30,8 +31,8 @@ local TRIES = 5
 ---@param err lsp.ResponseError
 ---@return mcp-tools.Error
 local function fault(ctx, client, method, err)
-  said.refresh(ctx)
-  local message = said.text(tostring(err.message))
+  quote.refresh(ctx)
+  local message = quote.text(tostring(err.message))
   return errors.new('tool_error', ('%s answered %s with an error: %s'):format(client.name, method, message))
 end
 
@@ -51,7 +52,7 @@ end
 local function send(ctx, question, cb)
   local client, method = question.client, question.method
   local id, look, over
-  local asked = heard.of(client).asked
+  local asked = notifications.of(client).asked
   local function finish(err, result, why)
     if over then
       return
@@ -105,7 +106,7 @@ local function with_token(method, params)
   if params == nil or not vim.startswith(method, 'textDocument/') and method ~= 'workspace/symbol' then
     return params
   end
-  return vim.tbl_extend('keep', params, { workDoneToken = heard.token() })
+  return vim.tbl_extend('keep', params, { workDoneToken = progress.token() })
 end
 
 --- Asks a server now, for an answer that is waited for later: other work goes on meanwhile.

@@ -5,11 +5,12 @@
 --- Does not know about: what servers are asked, what the tool is called.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
-local heard = require('mcp-tools.editor.lsp.heard')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local ready = require('mcp-tools.editor.lsp.ready')
 local timer = require('mcp-tools.util.timer')
 
@@ -25,7 +26,7 @@ local LOOK_MS = 20
 ---@return vim.lsp.Client[]?
 ---@return mcp-tools.Error? err
 local function chosen(ctx, args)
-  heard.ensure()
+  notifications.ensure()
   if not args.path and not args.bufnr then
     return clients.starting()
   end
@@ -127,6 +128,49 @@ local function again(client, cb)
   end)
 end
 
+--- Those of a name.
+---@param list vim.lsp.Client[]
+---@param name string? all when left out
+---@return vim.lsp.Client[]? list not empty
+---@return mcp-tools.Error? err
+local function called(list, name)
+  list = vim.tbl_filter(function(client)
+    return not name or client.name == name
+  end, list)
+  if #list == 0 then
+    local what = name and ('name: no language server is called %s'):format(name) or 'no language server runs'
+    return nil, errors.new('not_found', what .. '; lsp_status lists those that run')
+  end
+  return list
+end
+
+--- What is said of a restart before it happens.
+---@param args { path: string?, bufnr: integer?, name: string? }
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args)
+  local found, err = {}, nil
+  if args.path or args.bufnr then
+    found, err = buffers.find(args)
+  end
+  if not found then
+    return nil, err
+  elseif found.path and not found.bufnr then
+    return 'The language servers that it starts when it is opened.'
+  end
+  local list
+  list, err = called(clients.starting(found.bufnr), args.name)
+  if not list then
+    return nil, err
+  end
+  return table.concat(
+    vim.tbl_map(function(client)
+      return ('%s, of %d files'):format(client.name, #files_of(client))
+    end, list),
+    '\n'
+  )
+end
+
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { path: string?, bufnr: integer?, name: string? }
 ---@return table?
@@ -136,12 +180,9 @@ function M.restart(ctx, args)
   if not list then
     return nil, err
   end
-  list = vim.tbl_filter(function(client)
-    return not args.name or client.name == args.name
-  end, list)
-  if #list == 0 then
-    local what = args.name and ('name: no language server is called %s'):format(args.name) or 'no language server runs'
-    return nil, errors.new('not_found', what .. '; lsp_status lists those that run')
+  list, err = called(list, args.name)
+  if not list then
+    return nil, err
   end
   local restarted = {}
   for _, client in ipairs(list) do

@@ -9,9 +9,9 @@ local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local said = require('mcp-tools.editor.lsp.said')
+local quote = require('mcp-tools.editor.lsp.quote')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
@@ -52,10 +52,10 @@ local function nested(tree, items, depth)
     if range and tree.left > 0 then
       tree.left = tree.left - 1
       local symbol = {
-        name = said.text(item.name),
+        name = quote.text(item.name),
         kind = kind_name(item.kind),
         range = { start = point(tree, range.start), ['end'] = point(tree, range['end']) },
-        detail = said.some(item.detail),
+        detail = quote.some(item.detail),
       }
       tree.bytes = tree.bytes + #vim.json.encode(symbol) + 1
       tree.pause()
@@ -86,7 +86,7 @@ function M.of_file(ctx, args)
     return nil, errors.new('not_found', ('No symbols found in %s'):format(target.shown))
   end
   local pause = turns.of(ctx)
-  said.refresh(ctx)
+  quote.refresh(ctx)
   for depth = args.depth, 1, -1 do
     local tree = {
       bufnr = target.bufnr,
@@ -143,8 +143,8 @@ end
 ---@param symbol table
 ---@return string
 local function label(symbol)
-  local inside = said.some(symbol.containerName)
-  return ('%s %s%s'):format(kind_name(symbol.kind), said.text(symbol.name), inside and ' in ' .. inside or '')
+  local inside = quote.some(symbol.containerName)
+  return ('%s %s%s'):format(kind_name(symbol.kind), quote.text(symbol.name), inside and ' in ' .. inside or '')
 end
 
 --- Symbols of the project.
@@ -162,7 +162,7 @@ function M.of_project(ctx, args)
     wanted[kind:lower()] = true
   end
   local items, unready, seen = {}, {}, {}
-  said.refresh(ctx)
+  quote.refresh(ctx)
   for _, each in ipairs(list) do
     local answers, fault = lsp.ask_one(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })
     err = err or fault
@@ -202,7 +202,7 @@ function M.of_project(ctx, args)
     offset = args.offset,
     narrow = 'a longer query, kinds, or limit and offset give fewer',
   })
-  answer.incomplete = places.incomplete(unready)
+  answer.incomplete = navigation.incomplete(unready)
   return answer
 end
 

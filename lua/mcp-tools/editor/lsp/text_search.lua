@@ -5,9 +5,9 @@
 --- Does not know about: how files come to be known (outside.lua), what is done with the lines.
 
 local access = require('mcp-tools.files.access')
-local outside = require('mcp-tools.editor.lsp.outside')
 local read = require('mcp-tools.files.read')
 local turns = require('mcp-tools.util.turns')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
@@ -26,7 +26,7 @@ local MAX_SEARCHED, AT_ONCE = 10000, 32
 function M.find(ctx, bufnr, text, max)
   local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
   local files, hits, pause = {}, {}, turns.of(ctx)
-  for _, path in ipairs(outside.files()) do
+  for _, path in ipairs(watched_files.files()) do
     if path:sub(-#extension - 1) == '.' .. extension and access.path(path, ctx.root) then
       table.insert(files, path)
     end

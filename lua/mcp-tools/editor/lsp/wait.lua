@@ -5,7 +5,7 @@
 --- Does not know about: which servers, what for.
 
 local deadline = require('mcp-tools.util.deadline')
-local heard = require('mcp-tools.editor.lsp.heard')
+local notifications = require('mcp-tools.editor.lsp.notifications')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -44,7 +44,7 @@ function M.until_(ctx, ms, condition)
       end
     end
     ticks = timer.every(TICK_MS, look)
-    unlisten = heard.on_news(look)
+    unlisten = notifications.on_news(look)
     ctx:on_cancel(function()
       finish(nil)
     end)

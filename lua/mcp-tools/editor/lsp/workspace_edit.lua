@@ -239,4 +239,36 @@ function M.summary(plan, files)
   return list
 end
 
+--- Plans an edit and applies it, or shows what it would do; both go into an answer.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param change table WorkspaceEdit
+---@param answer table its files and places are added
+---@param dry_run boolean
+---@param diff? string that was shown of it
+---@return mcp-tools.Error? err
+function M.carry_out(ctx, client, change, answer, dry_run, diff)
+  local plan, err = M.plan(ctx, change, client)
+  if not plan then
+    return err
+  elseif diff and not dry_run and M.preview(plan, ctx.root) ~= diff then
+    return errors.new(
+      'stale',
+      'apply: it changes something else by now than its diff has shown; list the actions again'
+    )
+  end
+  answer.places = answer.places + plan.count
+  if dry_run then
+    answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
+    vim.list_extend(answer.files, M.summary(plan))
+    return nil
+  end
+  local files
+  files, err = M.apply(ctx, plan)
+  if files then
+    vim.list_extend(answer.files, M.summary(plan, files))
+  end
+  return err
+end
+
 return M

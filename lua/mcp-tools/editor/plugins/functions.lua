@@ -114,22 +114,31 @@ function M.list(module)
   return list
 end
 
---- A public function. Its module is loaded for that.
 ---@param module string
+---@param name string
+---@return mcp-tools.Error?
+local function unreachable(module, name)
+  local err = M.refusal(module)
+  if not err and is_private(name) then
+    err = errors.new('access_denied', ('function: %s is private'):format(name))
+  end
+  return err
+end
+
+---@param module string
+---@param name string
+---@return mcp-tools.Error
+local function no_function(module, name)
+  local text = 'function: %s has no function %s; plugin_functions lists them'
+  return errors.new('not_found', text:format(module, name))
+end
+
+---@param module string
+---@param value any what the module is
 ---@param name string with dots
 ---@return function?
 ---@return mcp-tools.Error? err
-function M.find(module, name)
-  local err = M.refusal(module)
-  if err then
-    return nil, err
-  elseif is_private(name) then
-    return nil, errors.new('access_denied', ('function: %s is private'):format(name))
-  end
-  local ok, value = pcall(require, module)
-  if not ok then
-    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
-  end
+local function within(module, value, name)
   for _, key in ipairs(vim.split(name, '.', { plain = true })) do
     local reached, item = pcall(function()
       return value[key]
@@ -137,10 +146,48 @@ function M.find(module, name)
     value = reached and item or nil
   end
   if not vim.is_callable(value) then
-    local text = 'function: %s has no function %s; plugin_functions lists them'
-    return nil, errors.new('not_found', text:format(module, name))
+    return nil, no_function(module, name)
   end
   return value
+end
+
+--- Why there is certainly no such function. Nothing of the plugin runs for that: what is not loaded may have it, and so
+--- may a table that looks it up by a function of its own.
+---@param module string
+---@param name string with dots
+---@return mcp-tools.Error?
+function M.missing(module, name)
+  local err, value = unreachable(module, name), package.loaded[module]
+  if err or value == nil then
+    return err
+  end
+  for _, key in ipairs(vim.split(name, '.', { plain = true })) do
+    if debug.getmetatable(value) then
+      return nil
+    end
+    value = type(value) == 'table' and rawget(value, key) or nil
+    if value == nil then
+      break
+    end
+  end
+  return not vim.is_callable(value) and no_function(module, name) or nil
+end
+
+--- A public function. Its module is loaded for that.
+---@param module string
+---@param name string with dots
+---@return function?
+---@return mcp-tools.Error? err
+function M.find(module, name)
+  local err = unreachable(module, name)
+  if err then
+    return nil, err
+  end
+  local ok, value = pcall(require, module)
+  if not ok then
+    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
+  end
+  return within(module, value, name)
 end
 
 return M

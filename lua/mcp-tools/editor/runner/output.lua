@@ -5,8 +5,8 @@
 --- Does not know about: how it was run.
 
 local paths = require('mcp-tools.files.paths')
-local places = require('mcp-tools.editor.runner.places')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
+local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
 local quoted = require('mcp-tools.editor.answer.quoted')
 local tap = require('mcp-tools.editor.runner.tap')
 local turns = require('mcp-tools.util.turns')
@@ -62,7 +62,7 @@ function M.read(ctx, run, results, done)
     end, pause)
   elseif not results and run.exit_code ~= 0 then
     local text = done.stdout:sub(-MAX_READ) .. '\n' .. done.stderr
-    local failures = places.failures(quoted.plain(ctx, text), find, pause)
+    local failures = problem_matcher.failures(quoted.plain(ctx, text), find, pause)
     if #failures > 0 then
       run.from_output = true
       results = { failures = failures }

@@ -64,7 +64,7 @@ local function target_of(args)
     return nil, errors.new('not_found', ('there is no file %s; unsaved ones cannot be run'):format(name))
   end
   for _, test in ipairs(args.tests or {}) do
-    if test:sub(1, 1) == '-' then
+    if test:find('^[-@]') then -- `@file` is a file of options
       return nil, errors.new('validation_error', ('tests: %s is an option, not a test'):format(test))
     end
   end
@@ -105,12 +105,14 @@ local function nearest(target)
   return test
 end
 
+--- A path as an argument: none that a program takes for an option, or for a file of options.
 ---@param path string
 ---@param folder string
 ---@return string
 local function below(path, folder)
   folder = paths.real_root(folder)
-  return vim.startswith(path, folder .. '/') and path:sub(#folder + 2) or path
+  local relative = vim.startswith(path, folder .. '/') and path:sub(#folder + 2) or path
+  return relative:find('^[-@]') and './' .. relative or relative
 end
 
 ---@param target mcp-tools.runner.Target

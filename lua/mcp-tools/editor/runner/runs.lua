@@ -143,19 +143,27 @@ local function ended(run)
   end
 end
 
+--- Why no run can be started now.
+---@return mcp-tools.Error?
+function M.refusal()
+  local running = 0
+  for _, run in ipairs(runs) do
+    running = running + (run.state == 'running' and 1 or 0)
+  end
+  if running >= M.MAX_RUNNING then
+    return errors.new('busy', ('%d runs go on already; wait for them, or end one (cancel)'):format(running))
+  end
+end
+
 --- Starts a run.
 ---@param plan mcp-tools.runner.Plan
 ---@param opts { root: string, timeout: integer, quickfix: boolean, on_output: fun(stream: string, text: string)? }
 ---@return mcp-tools.runner.Run?
 ---@return mcp-tools.Error? err
 function M.start(plan, opts)
-  local running = 0
-  for _, run in ipairs(runs) do
-    running = running + (run.state == 'running' and 1 or 0)
-  end
-  if running >= M.MAX_RUNNING then
-    local text = ('%d runs go on already; wait for them, or end one (cancel)'):format(running)
-    return nil, errors.new('busy', text)
+  local busy = M.refusal()
+  if busy then
+    return nil, busy
   end
   count = count + 1
   local run = setmetatable({

@@ -4,6 +4,7 @@
 --- Sends: what could run tests; commands, or why they must not be run.
 --- Does not know about: who asks.
 
+local access = require('mcp-tools.files.access')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local read_now = require('mcp-tools.files.read_now')
@@ -39,6 +40,17 @@ local NO_TESTS = 'no test specified'
 ---@field path string
 ---@field scripts table<string, string>
 
+--- The text of a file of the project, wherever its links lead: else only of one that the person has trusted.
+---@param path string
+---@param root string
+---@return string?
+local function text_of(path, root)
+  if not access.path(path, root) and not trusted.read(path) then
+    return nil
+  end
+  return (read_now(path, MAX_FILE))
+end
+
 --- The package that a file is of: the nearest package.json up to the root.
 ---@param from string resolved file or folder
 ---@param root string
@@ -49,7 +61,7 @@ function M.package(from, root)
   local folder = stat and stat.type == 'directory' and from or vim.fs.dirname(from)
   while vim.startswith(folder .. '/', root .. '/') do
     local path = folder .. '/package.json'
-    local text = read_now(path, MAX_FILE)
+    local text = text_of(path, root)
     if text then
       local scripts = targets.scripts(text)
       if not scripts then
@@ -137,9 +149,25 @@ end
 ---@return string? text
 local function makefile(root)
   for _, name in ipairs(targets.MAKEFILES) do
-    local text = read_now(root .. '/' .. name, MAX_FILE)
+    local text = text_of(root .. '/' .. name, root)
     if text then
       return root .. '/' .. name, text
+    end
+  end
+end
+
+--- Options that have make read another file than the one that the person trusts, abbreviated too.
+local ELSEWHERE = { '^%-%a*[fCIE]', '^%-%-f', '^%-%-mak', '^%-%-dir', '^%-%-inc', '^%-%-ev', '^MAKEFILES=' }
+
+---@param extra string[]
+---@return mcp-tools.Error?
+local function strays(extra)
+  for _, argument in ipairs(extra) do
+    for _, pattern in ipairs(ELSEWHERE) do
+      if argument:find(pattern) then
+        local text = 'args: %s would have make read something else than the Makefile of the project'
+        return errors.new('validation_error', text:format(argument))
+      end
     end
   end
 end
@@ -164,7 +192,7 @@ function M.make(root, name, extra)
   if not known then
     return nil, errors.new('not_found', ('runner: %s has no target "%s"; workflow_list names them'):format(path, name))
   end
-  local err = distrusted(path)
+  local err = strays(extra) or distrusted(path)
   if err then
     return nil, err
   end

@@ -83,6 +83,13 @@ end
 ---@param folder string
 ---@param kind string
 local function add_files(ctx, list, withheld, folder, kind)
+  local resolved, why = access.path(folder, ctx.root)
+  if not resolved then -- a link: what it leads to has names, too
+    if vim.uv.fs_stat(folder) then
+      table.insert(withheld, { path = access.shown(folder, ctx.root), why = why })
+    end
+    return
+  end
   local found = {}
   collect(ctx, folder, 1, found)
   for _, path in ipairs(found) do

@@ -1,4 +1,4 @@
---- A search in the text of the project, for prompts.
+--- grep: lines on the disk that hold a text, by ripgrep, else by git. (search/init.lua: the text as the editor has it.)
 ---
 --- Receives: what to look for, as plain text.
 --- Sends: lines that hold it; nothing of sensitive files.

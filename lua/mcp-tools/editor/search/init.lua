@@ -5,12 +5,12 @@
 --- Does not know about: how it is shown, what is done with it.
 
 local access = require('mcp-tools.files.access')
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local candidates = require('mcp-tools.editor.search.candidates')
+local contents = require('mcp-tools.editor.buffer.contents')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
-local texts = require('mcp-tools.editor.buffer.texts')
 local turns = require('mcp-tools.util.turns')
 
 local api = vim.api
@@ -44,7 +44,7 @@ M.MAX_MATCHES = 100000
 local function unsaved(place, takes)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer.is_text(bufnr) then
+    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer_kind.is_text(bufnr) then
       local name = api.nvim_buf_get_name(bufnr)
       local path = name ~= '' and paths.resolve(name)
       local below = path and vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2))
@@ -118,9 +118,9 @@ function M.find(ctx, query, opts)
   local found = { files = {}, total = 0, passed = 0, cut = err == true, place = place, matcher = made }
   list = judged(ctx, found, list, takes)
   local pause = turns.of(ctx)
-  for first = 1, #list, texts.AT_ONCE do
-    local chunk = vim.list_slice(list, first, first + texts.AT_ONCE - 1)
-    local read = texts.of(ctx, chunk)
+  for first = 1, #list, contents.AT_ONCE do
+    local chunk = vim.list_slice(list, first, first + contents.AT_ONCE - 1)
+    local read = contents.of(ctx, chunk)
     for _, path in ipairs(chunk) do
       local text = read[path]
       if text and not found.cut then
@@ -140,7 +140,7 @@ function M.find(ctx, query, opts)
     if found.cut then
       break
     end
-    ctx:progress(math.min(first + texts.AT_ONCE - 1, #list), #list)
+    ctx:progress(math.min(first + contents.AT_ONCE - 1, #list), #list)
   end
   return found
 end

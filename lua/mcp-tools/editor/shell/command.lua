@@ -28,10 +28,19 @@ M.ARGS = {
 ---@field env table<string, string>?
 ---@field shown string the line, or the arguments quoted as a shell would need them
 
---- An argument as a person reads it.
+local ESCAPES = { ['\n'] = '\\n', ['\t'] = '\\t', ['\r'] = '\\r', ['\\'] = '\\\\', ["'"] = "\\'" }
+
+--- An argument as a person reads it: in one line, so that none looks like two, or like a line of ours.
 ---@param text string
 ---@return string
 function M.quoted(text)
+  if text:find('%c') then
+    return "$'"
+      .. text:gsub("[%c\\']", function(char)
+        return ESCAPES[char] or ('\\x%02x'):format(char:byte())
+      end)
+      .. "'"
+  end
   if text:find('^[%w_%-./:=@%%+,]+$') then
     return text
   end
@@ -54,6 +63,24 @@ local function shell(line)
   return { 'sh', '-c', line }
 end
 
+--- What no program can be given.
+---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
+---@return string? fault
+local function unusable(args)
+  for name, value in pairs(args.env or {}) do
+    if name == '' or name:find('[=%z]') then
+      return ('env: %q is no name of a variable'):format(name)
+    elseif value:find('%z') then
+      return ('env: %s has a NUL byte'):format(name)
+    end
+  end
+  for name, value in pairs({ command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }) do
+    if value:find('%z') then
+      return name .. ': has a NUL byte'
+    end
+  end
+end
+
 --- What is to be run.
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@param root string
@@ -65,6 +92,10 @@ function M.of(args, root)
   elseif args.command and not args.command:find('%S') then
     return nil, errors.new('validation_error', 'command: is empty')
   end
+  local fault = unusable(args)
+  if fault then
+    return nil, errors.new('validation_error', fault)
+  end
   local cwd, bad = root, nil
   if args.cwd then
     cwd, bad = paths.resolve(args.cwd)
@@ -72,6 +103,13 @@ function M.of(args, root)
   local stat = not bad and vim.uv.fs_stat(cwd)
   if not stat or stat.type ~= 'directory' then
     return nil, errors.new('not_found', ('cwd: there is no folder %s'):format(cwd))
+  end
+  local program = args.argv and args.argv[1]
+  if program and not (args.env or {}).PATH then
+    local found = program:find('/', 1, true) and vim.fs.joinpath(program:sub(1, 1) == '/' and '' or cwd, program)
+    if vim.fn.executable(found or program) ~= 1 then
+      return nil, errors.new('not_found', ('argv: there is no program %s'):format(program))
+    end
   end
   return {
     argv = args.argv or shell(args.command),
@@ -85,11 +123,11 @@ end
 ---@param command mcp-tools.shell.Command
 ---@return string
 function M.preview(command)
-  local lines = { 'in ' .. command.cwd }
+  local lines = { 'in ' .. (command.cwd:find('%c') and M.quoted(command.cwd) or command.cwd) }
   local names = vim.tbl_keys(command.env or {})
   table.sort(names)
   for _, name in ipairs(names) do
-    table.insert(lines, ('%s=%s'):format(name, command.env[name]))
+    table.insert(lines, ('%s=%s'):format(name:find('^[%w_]+$') and name or M.quoted(name), M.quoted(command.env[name])))
   end
   table.insert(lines, '$ ' .. command.shown)
   return table.concat(lines, '\n')

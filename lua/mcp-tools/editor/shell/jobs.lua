@@ -4,6 +4,7 @@
 --- Sends: jobs, their output from an offset on, their end.
 --- Does not know about: arguments of tools, what output means.
 
+local errors = require('mcp-tools.errors')
 local output = require('mcp-tools.editor.process.output')
 local process = require('mcp-tools.editor.process')
 local timer = require('mcp-tools.util.timer')
@@ -66,14 +67,24 @@ local function tell(job)
   end
 end
 
+--- Why no job can be started now.
+---@return mcp-tools.Error?
+function M.refusal()
+  if running() >= M.MAX_RUNNING then
+    return errors.new('busy', ('%d jobs run already; stop one (action stop)'):format(M.MAX_RUNNING))
+  end
+end
+
 --- Starts a job.
 ---@param command mcp-tools.shell.Command
 ---@param owner string
 ---@param root string
----@return mcp-tools.shell.Job? nil: too many run
+---@return mcp-tools.shell.Job?
+---@return mcp-tools.Error? err
 function M.start(command, owner, root)
-  if running() >= M.MAX_RUNNING then
-    return nil
+  local err = M.refusal()
+  if err then
+    return nil, err
   end
   count = count + 1
   local job = setmetatable({

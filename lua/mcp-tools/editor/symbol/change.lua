@@ -157,6 +157,10 @@ function M.preview(args, make)
   local path
   if target then
     path, err = name_path.parse(args.symbol, 'symbol')
+    local refused = path and target.bufnr and edit.refusal(target.bufnr, args.changedtick)
+    if refused then
+      return nil, refused
+    end
   end
   if not target or not path then
     return nil, err

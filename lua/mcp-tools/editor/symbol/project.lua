@@ -8,7 +8,7 @@ local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
-local outside = require('mcp-tools.editor.lsp.outside')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
@@ -60,7 +60,7 @@ local function ask_servers(ctx, word)
   local asked, incomplete = {}, nil
   local list = clients.of(nil, METHOD)
   if #list > 0 then
-    outside.tell(ctx)
+    watched_files.tell(ctx)
   end
   for _, client in ipairs(list) do
     local bufnr = next(client.attached_buffers)

@@ -15,7 +15,7 @@ local search = require('mcp-tools.editor.search')
 local search_answer = require('mcp-tools.editor.search.answer')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
-local texts = require('mcp-tools.editor.buffer.texts')
+local contents = require('mcp-tools.editor.buffer.contents')
 local turns = require('mcp-tools.util.turns')
 
 local M = {}
@@ -196,8 +196,8 @@ function M.find(ctx, picked)
     return a.shown < b.shown
   end)
   local read = {}
-  for first = 1, #readable, texts.AT_ONCE do
-    local part = texts.of(ctx, vim.list_slice(readable, first, first + texts.AT_ONCE - 1))
+  for first = 1, #readable, contents.AT_ONCE do
+    local part = contents.of(ctx, vim.list_slice(readable, first, first + contents.AT_ONCE - 1))
     read = vim.tbl_extend('force', read, part)
   end
   for _, file in ipairs(made.files) do

@@ -27,7 +27,7 @@ local M = {}
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout number? ms
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
----@field preview? fun(args: table): string?, mcp-tools.Error?
+---@field preview? fun(args: table, again: fun(err?: mcp-tools.Error)?): string?, mcp-tools.Error?
 ---@field state? fun(): table
 ---@field hosts table<string, table>?
 ---@field recommended boolean?

@@ -1,5 +1,7 @@
 --- Closes a buffer that nobody looks at.
 
+local buffers = require('mcp-tools.editor.buffer')
+local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
 local target = require('mcp-tools.editor.buffer.target')
@@ -31,7 +33,20 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = function(args)
-    return args.discard and 'it throws unsaved changes away' or false
+    return args.discard and 'it throws unsaved changes away: those that are shown, against the file' or false
+  end,
+  preview = function(args)
+    local found, err = buffers.find(args)
+    if not found then
+      return nil, err
+    elseif not found.bufnr then
+      return 'It is not open.'
+    end
+    err = refusal(found.bufnr, buffers.shown(found.bufnr), args.discard)
+    if err then
+      return nil, err
+    end
+    return edit_preview.of_write(args)
   end,
   execute = function(ctx, args)
     target.find(ctx, args, {}, function(found, err)

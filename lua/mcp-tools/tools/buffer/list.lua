@@ -32,18 +32,9 @@ return {
           local info = vim.fn.getbufinfo(bufnr)[1]
           local path, repaired = utf8.repair(access.shown(info.name, ctx.root))
           lossy = lossy or repaired
-          table.insert(list, {
-            bufnr = info.bufnr,
-            path = path ~= '' and path or nil,
-            filetype = options.filetype ~= '' and options.filetype or nil,
-            buftype = options.buftype ~= '' and options.buftype or nil,
-            loaded = info.loaded == 1,
-            modified = options.modified,
-            changedtick = info.changedtick,
-            lines = info.loaded == 1 and info.linecount or nil,
-            visible = #info.windows > 0,
-            current = info.bufnr == current or nil,
-          })
+          local told = buffers.facts(info, current)
+          told.path = path ~= '' and path or nil
+          table.insert(list, told)
         end
       end
     end

@@ -33,7 +33,20 @@ return {
   needs_approval = function(args)
     return args.overwrite and 'it writes over what others wrote' or 'it writes a file'
   end,
-  preview = edit_preview.of_write,
+  preview = function(args)
+    local found = buffers.find(args)
+    local bufnr = found and found.bufnr
+    local err
+    if bufnr and args.changedtick and args.changedtick ~= vim.api.nvim_buf_get_changedtick(bufnr) then
+      err = buffer_change.stale(bufnr, args.changedtick)
+    elseif bufnr and vim.bo[bufnr].modified then
+      err = save.refusal(bufnr)
+    end
+    if err then
+      return nil, err
+    end
+    return edit_preview.of_write(args)
+  end,
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})
     if not found then

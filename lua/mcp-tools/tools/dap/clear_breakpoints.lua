@@ -6,15 +6,13 @@ return {
   name = 'dap_clear_breakpoints',
   description = 'Removes all breakpoints, those of the person too, also from the running program. Says how many.',
   annotations = { read_only = false, destructive = true, idempotent = true },
-  needs_approval = 'it removes all breakpoints, yours too',
+  needs_approval = function()
+    return breakpoints.count() > 0 and 'it removes all breakpoints, yours too'
+  end,
   preview = function()
-    return 'All breakpoints are removed.'
+    return ('%d breakpoints are removed.'):format(breakpoints.count())
   end,
   run = function(ctx)
-    local answer, err = breakpoints.clear(ctx)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.clear(ctx))
   end,
 }

@@ -1,9 +1,9 @@
 --- Where the program stands.
 
-local place = require('mcp-tools.editor.dap.place')
-local select = require('mcp-tools.editor.dap.select')
-local stop = require('mcp-tools.editor.dap.stop')
 local access = require('mcp-tools.files.access')
+local select = require('mcp-tools.editor.dap.select')
+local source_lines = require('mcp-tools.editor.dap.source_lines')
+local stop = require('mcp-tools.editor.dap.stop')
 
 return {
   name = 'dap_current_location',
@@ -25,7 +25,7 @@ return {
     local source = frame.source or {}
     local code, withheld
     if source.path then
-      code, withheld = place.code(ctx, source.path, frame.line, args.context_lines)
+      code, withheld = source_lines.code(ctx, source.path, frame.line, args.context_lines)
     end
     return {
       location = {

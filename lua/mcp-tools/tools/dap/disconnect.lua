@@ -18,9 +18,9 @@ return {
     return args.terminate_debuggee and 'it ends the program under the debugger'
       or 'it lets the program go on without the debugger'
   end,
-  preview = function(args)
+  preview = select.preview(select.active, function(args)
     return args.terminate_debuggee and 'The session ends, and its program.' or 'The session ends; its program goes on.'
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.active(args)
     if not entry then

@@ -21,18 +21,14 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   needs_approval = 'it runs an expression in the program under the debugger',
-  preview = function(args)
+  preview = select.preview(select.stopped, function(args)
     return args.expression
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.run(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.run(ctx, entry, args))
   end,
 }

@@ -15,18 +15,14 @@ return {
   needs_approval = function(args)
     return args.filters ~= nil and 'it changes at which exceptions the program stops'
   end,
-  preview = function(args)
+  preview = select.preview(select.active, function(args)
     return 'Stops at: ' .. (args.filters and table.concat(args.filters, ', ') or 'as now')
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.active(args)
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.exceptions(ctx, entry, args.filters)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.exceptions(ctx, entry, args.filters))
   end,
 }

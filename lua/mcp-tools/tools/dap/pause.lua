@@ -23,9 +23,7 @@ return {
   annotations = { read_only = false, destructive = false },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it stops the program under the debugger',
-  preview = function()
-    return 'The program is paused where it is.'
-  end,
+  preview = select.preview(select.active, 'The program is paused where it is.'),
   run = function(ctx, args)
     local entry, err = select.active(args)
     if not entry then

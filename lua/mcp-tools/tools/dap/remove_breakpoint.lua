@@ -11,13 +11,13 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it removes a breakpoint',
   preview = function(args)
+    local bufnr, err = breakpoints.find(args)
+    if not bufnr then
+      return nil, err
+    end
     return ('The breakpoint in line %d is removed.'):format(args.line)
   end,
   run = function(ctx, args)
-    local answer, err = breakpoints.remove(ctx, args)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.remove(ctx, args))
   end,
 }

@@ -12,19 +12,14 @@ return {
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it ends the program under the debugger and runs it again',
-  preview = function(args)
-    local entry = select.any(args)
-    return entry and vim.inspect(launch.again(entry)) or 'There is no debug session.'
-  end,
+  preview = select.preview(select.any, function(_, entry)
+    return vim.inspect(launch.again(entry))
+  end),
   run = function(ctx, args)
     local entry, err = select.any(args)
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = launch.restart(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(launch.restart(ctx, entry, args))
   end,
 }

@@ -50,10 +50,6 @@ return {
     if not config then
       return ctx(nil, err)
     end
-    local answer, fault = launch.run(ctx, config, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(launch.run(ctx, config, args))
   end,
 }

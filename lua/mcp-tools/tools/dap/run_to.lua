@@ -2,6 +2,7 @@
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
 local control = require('mcp-tools.editor.dap.control')
+local run_to = require('mcp-tools.editor.dap.run_to')
 local select = require('mcp-tools.editor.dap.select')
 
 return {
@@ -15,6 +16,11 @@ return {
   timeout = control.TOOL_TIMEOUT,
   needs_approval = 'it lets the program under the debugger run on',
   preview = function(args)
+    local entry, err = select.stopped(args)
+    err = not entry and err or breakpoints.refusal(args)
+    if err then
+      return nil, err
+    end
     return ('The stopped program runs to line %d.'):format(args.line)
   end,
   run = function(ctx, args)
@@ -22,10 +28,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = breakpoints.run_to(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(run_to(ctx, entry, args))
   end,
 }

@@ -1,7 +1,6 @@
 --- Sets a breakpoint, in a buffer that nobody has to look at.
 
 local breakpoints = require('mcp-tools.editor.dap.breakpoints')
-local client = require('mcp-tools.editor.dap.client')
 
 return {
   name = 'dap_set_breakpoint',
@@ -21,7 +20,7 @@ return {
     return 'it sets a breakpoint'
   end,
   preview = function(args)
-    local _, err = client.get()
+    local err = breakpoints.refusal(args)
     if err then
       return nil, err
     end
@@ -34,10 +33,6 @@ return {
     return table.concat(lines, '\n')
   end,
   run = function(ctx, args)
-    local answer, err = breakpoints.set(ctx, args)
-    if not answer then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(breakpoints.set(ctx, args))
   end,
 }

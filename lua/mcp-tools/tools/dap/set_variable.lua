@@ -16,18 +16,14 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   needs_approval = 'it changes a variable of the program under the debugger',
-  preview = function(args)
+  preview = select.preview(select.stopped, function(args)
     return ('%s = %s'):format(args.name, args.value)
-  end,
+  end),
   run = function(ctx, args)
     local entry, err = select.stopped(args)
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = evaluate.set(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(evaluate.set(ctx, entry, args))
   end,
 }

@@ -11,9 +11,7 @@ return {
   args = { session_id = select.ARG },
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it ends the program under the debugger',
-  preview = function()
-    return 'The program and the debug session end.'
-  end,
+  preview = select.preview(select.active, 'The program and the debug session end.'),
   run = function(ctx, args)
     local entry, err = select.active(args)
     if not entry then

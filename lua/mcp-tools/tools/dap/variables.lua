@@ -31,10 +31,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local answer, fault = inspect.variables(ctx, entry, args)
-    if not answer then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(inspect.variables(ctx, entry, args))
   end,
 }

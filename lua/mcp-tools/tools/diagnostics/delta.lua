@@ -1,13 +1,12 @@
 --- What has become worse or better since a mark, in all open files.
 
-local checks = require('mcp-tools.editor.lsp.checks')
+local diagnostics_delta = require('mcp-tools.editor.lsp.diagnostics_delta')
 
 return {
   name = 'diagnostics_delta',
   description = 'Without since: sets a mark, {mark, total}. With since: what is new and fixed since that mark in all'
-    .. ' open'
-    .. ' files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a new'
-    .. ' mark.',
+    .. ' open files, each checked as it is now: {new, fixed, remaining, files: [{path, new, fixed}], settled}, and a'
+    .. ' new mark.',
   args = {
     since = { type = 'string', description = 'A mark that an earlier call of this tool gave' },
     timeout_ms = {
@@ -27,10 +26,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = checks.delta(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics_delta.run(ctx, given))
   end,
 }

@@ -1,7 +1,7 @@
 --- What is wrong in a file or in the project (guill's name, arguments and shape).
 
 local args = require('mcp-tools.editor.lsp.args')
-local checks = require('mcp-tools.editor.lsp.checks')
+local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
 
 local SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
 
@@ -27,10 +27,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    local answer, err = checks.list(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics.list(ctx, given))
   end,
 }

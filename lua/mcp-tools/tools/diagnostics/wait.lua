@@ -1,7 +1,7 @@
 --- Fresh diagnostics after an edit.
 
 local args = require('mcp-tools.editor.lsp.args')
-local checks = require('mcp-tools.editor.lsp.checks')
+local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
 
 return {
   name = 'diagnostics_wait',
@@ -29,10 +29,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    local answer, err = checks.wait(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(diagnostics.wait(ctx, given))
   end,
 }

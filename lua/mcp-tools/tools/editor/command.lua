@@ -31,10 +31,6 @@ return {
     return ':' .. args.command
   end,
   run = function(ctx, args)
-    local answer, err = captured.command(ctx, args.command, args.max_bytes, turns.of(ctx))
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(captured.command(ctx, args.command, args.max_bytes, turns.of(ctx)))
   end,
 }

@@ -4,6 +4,14 @@ local captured = require('mcp-tools.editor.captured')
 local errors = require('mcp-tools.errors')
 local turns = require('mcp-tools.util.turns')
 
+---@param code string
+---@return function?
+---@return mcp-tools.Error? err
+local function chunk(code)
+  local fn, fault = load(code, '=code', 't') -- no bytecode, which nobody can read
+  return fn, not fn and errors.new('validation_error', 'code: ' .. fault) or nil
+end
+
 return {
   name = 'editor_eval_lua',
   title = 'Run Lua',
@@ -30,18 +38,15 @@ return {
   explicit = true,
   needs_approval = 'it runs Lua in the editor, which can do whatever you can',
   preview = function(args)
-    return args.code
+    local fn, err = chunk(args.code)
+    return fn and args.code, err
   end,
   run = function(ctx, args)
-    local fn, fault = loadstring(args.code, '=code')
+    local fn, err = chunk(args.code)
     if not fn then
-      return ctx(nil, errors.new('validation_error', 'code: ' .. fault))
-    end
-    local list = { n = #args.args, unpack(args.args) }
-    local answer, err = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
-    if err then
       return ctx(nil, err)
     end
-    return answer
+    local list = { n = #args.args, unpack(args.args) }
+    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
   end,
 }

@@ -30,6 +30,13 @@ return {
   needs_approval = function(args)
     return registers.is_shared(args.names) and 'it reads the clipboard, which may hold anything'
   end,
+  preview = function(args)
+    local err = registers.refusal(args.names)
+    if err then
+      return nil, err
+    end
+    return 'Registers ' .. args.names
+  end,
   run = function(ctx, args)
     local err = registers.refusal(args.names)
     if err then

@@ -1,7 +1,7 @@
 --- Who calls the function at a place, or what it calls.
 
 local args = require('mcp-tools.editor.lsp.args')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 local KINDS = {
   incoming = {
@@ -33,10 +33,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = places.hierarchy(ctx, given, KINDS[given.direction])
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.hierarchy(ctx, given, KINDS[given.direction]))
   end,
 }

@@ -1,7 +1,7 @@
 --- What servers offer to do at a place: listed, then applied by id.
 
-local actions = require('mcp-tools.editor.lsp.actions')
 local args = require('mcp-tools.editor.lsp.args')
+local code_actions = require('mcp-tools.editor.lsp.code_actions')
 
 return {
   name = 'lsp_code_actions',
@@ -23,14 +23,14 @@ return {
     return given.apply ~= nil and not given.dry_run and 'it changes files of the project'
   end,
   preview = function(given)
-    return actions.preview(given.apply)
+    return code_actions.preview(given.apply)
   end,
   run = function(ctx, given)
     local answer, err
     if given.apply then
-      answer, err = actions.apply(ctx, given.apply, given.dry_run)
+      answer, err = code_actions.apply(ctx, given.apply, given.dry_run)
     else
-      answer, err = actions.list(ctx, given)
+      answer, err = code_actions.list(ctx, given)
     end
     if err then
       return ctx(nil, err)

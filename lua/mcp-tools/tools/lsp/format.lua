@@ -1,7 +1,7 @@
 --- Formats a file, or some lines of it, as its language server does.
 
-local actions = require('mcp-tools.editor.lsp.actions')
 local args = require('mcp-tools.editor.lsp.args')
+local format = require('mcp-tools.editor.lsp.format')
 
 return {
   name = 'lsp_format',
@@ -16,11 +16,8 @@ return {
   needs_approval = function(given)
     return not given.dry_run and 'it changes a file'
   end,
+  preview = format.preview,
   run = function(ctx, given)
-    local answer, err = actions.format(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(format.run(ctx, given))
   end,
 }

@@ -14,10 +14,6 @@ return {
   recommended = true,
   run = function(ctx, given)
     given.column = given.column or given.col -- guill's name for it
-    local answer, err = hover.at(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(hover.at(ctx, given))
   end,
 }

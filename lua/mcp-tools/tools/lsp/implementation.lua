@@ -1,7 +1,7 @@
 --- Where what stands at a place is implemented.
 
 local args = require('mcp-tools.editor.lsp.args')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 return {
   name = 'lsp_implementation',
@@ -12,10 +12,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = places.few(ctx, given, 'textDocument/implementation', 'implementation')
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.few(ctx, given, 'textDocument/implementation', 'implementation'))
   end,
 }

@@ -13,10 +13,6 @@ return {
   })),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = hover.hints(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(hover.hints(ctx, given))
   end,
 }

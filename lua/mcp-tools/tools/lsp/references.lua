@@ -1,7 +1,7 @@
 --- Where the name at a place is used.
 
 local args = require('mcp-tools.editor.lsp.args')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 return {
   name = 'lsp_references',
@@ -14,7 +14,7 @@ return {
   })),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = places.references(ctx, given)
+    local answer, err = navigation.references(ctx, given)
     if err then
       return ctx(nil, err)
     end

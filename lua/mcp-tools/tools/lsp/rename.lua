@@ -2,6 +2,7 @@
 
 local args = require('mcp-tools.editor.lsp.args')
 local rename = require('mcp-tools.editor.lsp.rename')
+local rename_preview = require('mcp-tools.editor.lsp.rename_preview')
 
 return {
   name = 'lsp_rename',
@@ -22,13 +23,9 @@ return {
   needs_approval = function(given)
     return not given.dry_run and 'it changes files of the project'
   end,
-  preview = rename.preview,
+  preview = rename_preview.preview,
   recommended = true,
   run = function(ctx, given)
-    local answer, err = rename.run(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(rename.run(ctx, given))
   end,
 }

@@ -13,11 +13,8 @@ return {
   }),
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = 'it restarts language servers',
+  preview = status.preview,
   run = function(ctx, given)
-    local answer, err = status.restart(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(status.restart(ctx, given))
   end,
 }

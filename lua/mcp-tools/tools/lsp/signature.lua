@@ -11,10 +11,6 @@ return {
   args = args.place(),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = hover.signature(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(hover.signature(ctx, given))
   end,
 }

@@ -19,10 +19,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = status.of(ctx, given)
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(status.of(ctx, given))
   end,
 }

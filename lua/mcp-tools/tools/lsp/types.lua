@@ -1,7 +1,7 @@
 --- The types above or below the one at a place.
 
 local args = require('mcp-tools.editor.lsp.args')
-local places = require('mcp-tools.editor.lsp.places')
+local navigation = require('mcp-tools.editor.lsp.navigation')
 
 local KINDS = {
   super = { prepare = 'textDocument/prepareTypeHierarchy', step = 'typeHierarchy/supertypes' },
@@ -18,10 +18,6 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    local answer, err = places.hierarchy(ctx, given, KINDS[given.direction])
-    if err then
-      return ctx(nil, err)
-    end
-    return answer
+    return ctx(navigation.hierarchy(ctx, given, KINDS[given.direction]))
   end,
 }

@@ -37,6 +37,10 @@ return {
   explicit = true,
   needs_approval = 'it calls a function of a plugin, which can do whatever you can',
   preview = function(args)
+    local err = functions.missing(args.module, args['function'])
+    if err then
+      return nil, err
+    end
     local list = {}
     for i, value in ipairs(args.args or {}) do
       list[i] = vim.inspect(value)
@@ -49,10 +53,6 @@ return {
       return ctx(nil, err)
     end
     local list = { n = #args.args, unpack(args.args) }
-    local answer, fault = captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx))
-    if fault then
-      return ctx(nil, fault)
-    end
-    return answer
+    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
   end,
 }

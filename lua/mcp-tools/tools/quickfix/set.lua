@@ -34,6 +34,25 @@ local function item_of(entry, i)
   return quickfix.item(vim.tbl_extend('force', entry, { path = path }), buffers.of_path(path))
 end
 
+--- The list of the arguments, and its new entries.
+---@param args table
+---@return mcp-tools.QuickfixList?
+---@return table[]|mcp-tools.Error items_or_err
+local function meant(args)
+  local list, err = quickfix_target.find(args)
+  if not list then
+    return nil, err --[[@as mcp-tools.Error]]
+  end
+  local items = {}
+  for i, entry in ipairs(args.entries) do
+    items[i], err = item_of(entry, i)
+    if err then
+      return nil, err
+    end
+  end
+  return list, items
+end
+
 return {
   name = 'quickfix_set',
   description = 'Puts entries into the quickfix list or a location list, so that the person can go through them. A new'
@@ -72,17 +91,19 @@ return {
   needs_approval = function(args)
     return args.action == 'replace' and 'it replaces the entries of a list' or false
   end,
-  execute = function(ctx, args)
-    local list, err = quickfix_target.find(args)
+  preview = function(args)
+    local list, err = meant(args)
     if not list then
-      return ctx(nil, err)
+      return nil, err
     end
-    local items = {}
-    for i, entry in ipairs(args.entries) do
-      items[i], err = item_of(entry, i)
-      if err then
-        return ctx(nil, err)
-      end
+    local about = quickfix.get({ window = list.window }, { nr = 0, size = 0, title = 0 })
+    local text = 'The list "%s" has %d entries now, and %d afterwards.'
+    return text:format(sanitize.line(about.title or ''), about.size or 0, #args.entries)
+  end,
+  execute = function(ctx, args)
+    local list, items = meant(args)
+    if not list then
+      return ctx(nil, items --[[@as mcp-tools.Error]])
     end
     local title = args.title and sanitize.line(args.title) or args.action == 'new' and 'From an assistant' or nil
     if not quickfix.set(list, ACTIONS[args.action], { title = title, items = items }) then

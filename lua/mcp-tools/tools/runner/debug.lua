@@ -70,7 +70,8 @@ return {
   needs_approval = 'it runs a test, and with it code of the project, under the debugger',
   preview = function(args)
     local what, err = plan_of(args, project.root())
-    if not what then
+    err = what and launch.refusal(configuration(what, args)) or err
+    if not what or err then
       return nil, err
     end
     return 'under the debugger ' .. command.preview(what.command)

@@ -80,6 +80,10 @@ return {
     if args.cancel then
       return 'ends ' .. args.cancel
     end
+    local busy = runs.refusal()
+    if busy then
+      return nil, busy
+    end
     return plan.preview(args, project.root())
   end,
   run = function(ctx, args)

@@ -42,10 +42,9 @@ function ACTIONS.start(ctx, args, owner)
   if not what then
     return nil, err
   end
-  local job = jobs.start(what, owner, ctx.root)
+  local job, busy = jobs.start(what, owner, ctx.root)
   if not job then
-    local text = ('%d jobs run already; stop one (action stop)'):format(jobs.MAX_RUNNING)
-    return nil, errors.new('busy', text)
+    return nil, busy
   end
   return ACTIONS.read(ctx, args, owner, job)
 end
@@ -117,6 +116,10 @@ return {
   end,
   preview = function(args)
     if args.action == 'start' then
+      local busy = jobs.refusal()
+      if busy then
+        return nil, busy
+      end
       return command.preview_of(args, project.root())
     end
     return args.action

@@ -1,6 +1,6 @@
 --- What a file defines, by its syntax tree alone.
 
-local place = require('mcp-tools.editor.syntax.place')
+local inspect = require('mcp-tools.editor.syntax.inspect')
 
 return {
   name = 'treesitter_outline',
@@ -14,6 +14,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    return ctx(place.outline(ctx, args))
+    return ctx(inspect.outline(ctx, args))
   end,
 }

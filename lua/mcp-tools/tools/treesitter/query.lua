@@ -1,6 +1,6 @@
 --- What a treesitter query captures in a file.
 
-local place = require('mcp-tools.editor.syntax.place')
+local inspect = require('mcp-tools.editor.syntax.inspect')
 
 return {
   name = 'treesitter_query',
@@ -19,6 +19,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    return ctx(place.query(ctx, args))
+    return ctx(inspect.query(ctx, args))
   end,
 }

@@ -1,6 +1,6 @@
 --- What a place in a text stands in, by its syntax tree.
 
-local place = require('mcp-tools.editor.syntax.place')
+local inspect = require('mcp-tools.editor.syntax.inspect')
 
 return {
   name = 'treesitter_scope',
@@ -17,6 +17,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    return ctx(place.scope(ctx, args))
+    return ctx(inspect.scope(ctx, args))
   end,
 }

@@ -1,6 +1,7 @@
 --- Brings a buffer back to a state of its undo tree.
 
 local buffers = require('mcp-tools.editor.buffer')
+local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local preview = require('mcp-tools.editor.edit.preview')
 local target = require('mcp-tools.editor.buffer.target')
@@ -24,6 +25,9 @@ return {
     local found, err = buffers.find(args)
     local texts
     if found and found.bufnr then
+      err = edit.refusal(found.bufnr, args.changedtick)
+    end
+    if found and found.bufnr and not err then
       texts, err = undo.texts(found.bufnr, { vim.fn.undotree(found.bufnr).seq_cur, args.seq })
     end
     if not texts then

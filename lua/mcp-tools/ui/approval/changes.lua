@@ -6,15 +6,17 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local paths = require('mcp-tools.files.paths')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
 
 ---@param question mcp-tools.Question
+---@param again? fun(err: mcp-tools.Error?)
 ---@return string|false
-local function ask(question)
+local function ask(question, again)
   local definition = question.call.definition
-  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args))
+  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again)
   if ok and text == nil and errors.is(err) then
     text = 'This is going to fail: ' .. err.message
   end
@@ -25,7 +27,26 @@ local function ask(question)
   return false
 end
 
---- What would change, if the definition can tell. It is asked once a question.
+--- A preview that can tell more by now is asked again. One that has found out that the call fails ends the question,
+--- unless that is about files outside the project, of which the client is to learn nothing before the answer.
+---@param question mcp-tools.Question
+---@return fun(err: mcp-tools.Error?)
+local function renewer(question)
+  return function(err)
+    local outside = vim.iter(question.places):any(function(place)
+      return place.path ~= nil and (place.unclear or not paths.inside(place.path, question.root))
+    end)
+    if question.closed then
+      return
+    elseif err and not outside then
+      return question:close('ended', nil, err, 'preview')
+    end
+    question.preview = ask(question)
+    question:renew()
+  end
+end
+
+--- What would change, if the definition can tell. It is asked once a question, and again when it knows more.
 ---@param question mcp-tools.Question
 ---@return string? text, string? fault
 function M.of(question)
@@ -33,7 +54,7 @@ function M.of(question)
   if not definition.preview or not source.is_believed(definition, question.root) then
     return nil
   elseif question.preview == nil then
-    question.preview = ask(question)
+    question.preview = ask(question, vim.schedule_wrap(renewer(question)))
   end
   return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
 end

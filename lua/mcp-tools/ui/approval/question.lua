@@ -146,6 +146,14 @@ function Question:close(state, choice, err, by)
   self.tell(choice, err, by)
 end
 
+--- What it shows is another by now, which nobody has read.
+function Question:renew()
+  self.read = nil
+  for _, asker in ipairs(self.askers) do
+    self:have(asker, 'renew')
+  end
+end
+
 --- Does not take an answer. Why is said beside the question, where it goes when the question goes and is seen from any
 --- mode; else who answered has to be told.
 ---@param why string
@@ -173,10 +181,7 @@ function Question:answer(choice, by)
   elseif not vim.list_contains(self.choices, choice) then
     return false, ('this question cannot be answered by "%s"'):format(choice)
   elseif YES[choice] and by ~= 'client' and changes.have_moved(self) then
-    self.read = nil
-    for _, asker in ipairs(self.askers) do
-      self:have(asker, 'renew')
-    end
+    self:renew()
     return self:refuse('what would change is another by now: look, then answer again')
   end
   self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person')

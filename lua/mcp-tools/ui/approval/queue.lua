@@ -72,7 +72,7 @@ end
 local function expire_later(question, ms)
   question.call.answer_by = uv.hrtime() + ms * 1e6
   return timer.after(ms, function()
-    local why = ('nobody answered within %d s'):format(ms / 1000)
+    local why = ('nobody answered within %g s'):format(ms / 1000)
     Question.tell_missed(question.call, why)
     question:close('unanswered', nil, denial.error(question.call, why, 'unanswered'), 'timeout')
   end)

@@ -9,6 +9,7 @@ local Page = require('mcp-tools.ui.float.page')
 local access = require('mcp-tools.files.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local changes = require('mcp-tools.ui.approval.changes')
+local diff = require('mcp-tools.ui.approval.diff')
 local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
@@ -187,56 +188,6 @@ local function add_first(page, list)
   return first or #list + 1
 end
 
----@param page mcp-tools.Page
----@param text string
-local function add_heading(page, text)
-  local cut = text:find('CUT', 1, true)
-  page:add(text, { { 1, (cut or #text + 1) - 1, 'Heading' }, { cut or 1, cut and #text or 0, 'Cut' } })
-end
-
-local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
-local BAR = #'  │ '
-
-local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
-
---- A diff of the one file that the head names needs neither its name again nor a row for where it begins.
----@param text string
----@param file string? as a diff calls it
----@return string heading, string text
-local function headed(text, file)
-  if not file then
-    return 'changes', text
-  end
-  for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
-    local lead = ('--- %s\n+++ b/%s\n'):format(before, file)
-    local hunk, rest = nil, nil
-    if vim.startswith(text, lead) then
-      hunk, rest = text:sub(#lead + 1):match(HUNK)
-    end
-    if hunk then
-      return heading .. '  ' .. hunk, rest
-    end
-  end
-  return 'changes', text
-end
-
----@param page mcp-tools.Page
----@param text string? what would change
----@param fault string?
----@param file string? the only one, as a diff calls it
-local function add_changes(page, text, fault, file)
-  if fault then
-    return page:add(fault, { { 1, #fault, 'Cut' } })
-  end
-  local heading, body = headed(text or '', file)
-  local lines, cut = arguments.block(body, arguments.MAX_BYTES)
-  add_heading(page, cut and heading .. ', CUT' or heading)
-  for _, line in ipairs(lines) do
-    local name = DIFF[line:sub(BAR + 1, BAR + 1)]
-    page:add(line, name and { { BAR + 1, #line, name } })
-  end
-end
-
 --- The only file of a question, as a diff calls it; none where the head does not show it whole.
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
@@ -257,7 +208,7 @@ end
 ---@param text string
 local function add_whole(page, heading, text)
   local lines, cut = arguments.block(text, MAX_PART)
-  add_heading(page, heading .. (cut and ', CUT' or ''))
+  diff.heading(page, heading .. (cut and ', CUT' or ''))
   for _, line in ipairs(lines) do
     page:add(line)
   end
@@ -276,12 +227,37 @@ local function add_end(page, question, files, cuts)
     add_whole(page, 'source', sanitize.line(source.describe(question.call.definition, question.root)))
   end
   if cuts.files then
-    add_heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
+    diff.heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
     for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
       local line = ('  │ %s%s'):format(file.path, file.mark)
       page:add(line, { { #line - #file.mark + 1, #line, 'Outside' } })
     end
   end
+end
+
+---@param question mcp-tools.Question
+---@return table<string, any> known arguments that the tool has
+local function known_of(question)
+  local schema = question.call.definition.input_schema
+  return type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
+end
+
+--- The arguments that are not what they would be without having been given. What a stranger calls a default counts not.
+---@param question mcp-tools.Question
+---@param known table<string, any>
+---@return table
+local function without_defaults(question, known)
+  if not source.is_believed(question.call.definition, question.root) then
+    return question.args
+  end
+  local given = {}
+  for key, value in pairs(question.args) do
+    local argument = known[key]
+    if type(argument) ~= 'table' or argument.default == nil or not vim.deep_equal(value, argument.default) then
+      given[key] = value
+    end
+  end
+  return given
 end
 
 ---@param question mcp-tools.Question
@@ -295,20 +271,19 @@ local function page_of(question, width, with_changes)
   if with_changes then
     text, fault = changes.of(question)
   end
-  local schema = question.call.definition.input_schema
-  local known = type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
-  local list, heading, left = arguments.read(question.args, known, width)
+  local known = known_of(question)
+  local list, heading, left = arguments.read(without_defaults(question, known), known, width)
   local changed = text ~= nil or fault ~= nil
   if #list == 0 then
-    page:add('without arguments')
+    page:add(next(question.args) == nil and 'without arguments' or 'with the default arguments')
   elseif not changed or heading ~= arguments.HEADING then
-    add_heading(page, heading)
+    diff.heading(page, heading)
   end
   if changed then
     local first = add_first(page, list)
-    add_changes(page, text, fault, only_file(question, files, cuts))
+    diff.add(page, text, fault, only_file(question, files, cuts))
     if first <= #list then
-      add_heading(page, 'arguments, continued')
+      diff.heading(page, 'arguments, continued')
       add_arguments(page, list, first)
     end
   else

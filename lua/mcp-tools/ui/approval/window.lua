@@ -6,7 +6,7 @@
 
 local float = require('mcp-tools.ui.float.window')
 local frame = require('mcp-tools.ui.approval.frame')
-local place = require('mcp-tools.ui.float.place')
+local placement = require('mcp-tools.ui.float.placement')
 local style = require('mcp-tools.ui.approval.style')
 local text = require('mcp-tools.ui.approval.text')
 
@@ -39,7 +39,7 @@ end
 ---@param now integer? row where it stands
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
-  return { place.find(self.rows, opened, now) }
+  return { placement.find(self.rows, opened, now) }
 end
 
 --- How many rows have not been on the screen. Who has seen the end has seen enough.

@@ -7,7 +7,7 @@
 local Page = require('mcp-tools.ui.float.page')
 local float = require('mcp-tools.ui.float.window')
 local frame = require('mcp-tools.ui.interview.frame')
-local place = require('mcp-tools.ui.float.place')
+local placement = require('mcp-tools.ui.float.placement')
 local sanitize = require('mcp-tools.util.sanitize')
 local style = require('mcp-tools.ui.interview.style')
 
@@ -97,9 +97,9 @@ end
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
   local field_rows = self:has_choices() and SMALL_FIELD_ROWS or FIELD_ROWS
-  local at = place.find(self.rows + field_rows + place.FRAME, opened, now)
-  local height = math.max(1, at.height - field_rows - place.FRAME)
-  return { { row = at.row, height = height }, { row = at.row + height + place.FRAME, height = field_rows } }
+  local at = placement.find(self.rows + field_rows + placement.FRAME, opened, now)
+  local height = math.max(1, at.height - field_rows - placement.FRAME)
+  return { { row = at.row, height = height }, { row = at.row + height + placement.FRAME, height = field_rows } }
 end
 
 --- Takes what stands in the field. Keys that come faster than the editor draws have no event of their own.

@@ -1,5 +1,4 @@
-local Executor = require('mcp-tools.call.executor')
-local Registry = require('mcp-tools.registry.store')
+local executors = require('executors')
 local inputs = require('mcp-tools.call.inputs')
 local t = require('helpers')
 
@@ -16,22 +15,7 @@ local FULL = {
 
 --- Runs a tool for a client that declares this; the requests that it makes are noted.
 local function bench(tool, declared, opts)
-  local registry = Registry.new({
-    prefix = function()
-      return ''
-    end,
-  })
-  local executor = Executor.new({
-    registry = registry,
-    gateway = {
-      decide = function(_, _, answer)
-        answer(true)
-      end,
-    },
-    settings = function()
-      return { tool_timeout = 5000, max_calls = 8, max_result = 1e6, max_resource = 1000, result_ttl = 300000 }
-    end,
-  })
+  local executor, registry = executors.new({ max_result = 1e6 })
   if type(tool) == 'function' then
     tool = { run = tool }
   end

@@ -1,5 +1,4 @@
-local Executor = require('mcp-tools.call.executor')
-local Registry = require('mcp-tools.registry.store')
+local executors = require('executors')
 local inputs = require('mcp-tools.call.inputs')
 local t = require('helpers')
 
@@ -8,22 +7,7 @@ local NAME = { type = 'object', properties = { name = { type = 'string' } }, req
 
 --- An executor whose listener notes what is asked; `tool` runs at once.
 local function bench(tool, opts)
-  local registry = Registry.new({
-    prefix = function()
-      return ''
-    end,
-  })
-  local executor = Executor.new({
-    registry = registry,
-    gateway = {
-      decide = function(_, _, answer)
-        answer(true)
-      end,
-    },
-    settings = function()
-      return { tool_timeout = 5000, max_calls = 8, max_result = 1000, result_ttl = 300000 }
-    end,
-  })
+  local executor, registry = executors.new()
   tool.name, tool.description = 'asks', 'x'
   assert(registry:add('tools', tool))
   local asked = {}

@@ -1,11 +1,12 @@
 -- What is known of sessions, by the events that a client of debug adapters tells.
 
+local news = require('mcp-tools.editor.dap.news')
 local sessions = require('mcp-tools.editor.dap.select')
-local tracker = require('mcp-tools.editor.dap.tracker')
 local t = require('helpers')
+local tracker = require('mcp-tools.editor.dap.tracker')
 
 local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
-vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'dap_client')
+vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'support/dap_client')
 
 local dap, next_id
 
@@ -142,7 +143,7 @@ describe('sessions that have ended', function()
     local one = session()
     event('process', one, {})
     local told = 0
-    local stop = tracker.on_news(function()
+    local stop = news.on_news(function()
       told = told + 1
     end)
     for _, on_close in pairs(one.on_close) do

@@ -1,34 +1,16 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
+local double_project = require('double_project')
 local project = require('lsp_project')
 local t = require('helpers')
 
 local path, bufnr
+local start, result_of = double_project.start, double_project.result_of
 
---- A server of a file that is open.
 local function server(capabilities, answers)
-  bufnr = vim.fn.bufadd(path)
-  vim.fn.bufload(bufnr)
-  vim.bo[bufnr].buflisted = true
-  return double.start(bufnr, project.root, capabilities, answers or {})
-end
-
---- A call that has not ended.
-local function start(name, args)
-  local call = project.start(name, args)
-  vim.wait(30, function()
-    return call:ended()
-  end, 5)
-  t.ok(not call:ended(), name .. ' did not wait')
-  return call
-end
-
-local function result_of(call, ms)
-  t.wait(function()
-    return call:ended()
-  end, ms or 8000)
-  t.eq(nil, call.outcome.error)
-  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+  local s
+  s, bufnr = double_project.server(capabilities, answers)
+  return s
 end
 
 local function edit(lines)
@@ -36,9 +18,7 @@ local function edit(lines)
 end
 
 before_each(function()
-  project.open('python')
-  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
-  path = project.write('text.txt', 'one\n')
+  path = double_project.open()
 end)
 after_each(project.close)
 

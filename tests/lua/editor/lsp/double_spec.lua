@@ -1,33 +1,15 @@
 local double = require('lsp_double')
+local double_project = require('double_project')
 local project = require('lsp_project')
 local t = require('helpers')
 
 local path, bufnr
+local start, result_of = double_project.start, double_project.result_of
 
---- A server of a file that is open.
 local function server(capabilities, answers)
-  bufnr = vim.fn.bufadd(path)
-  vim.fn.bufload(bufnr)
-  vim.bo[bufnr].buflisted = true
-  return double.start(bufnr, project.root, capabilities, answers or {})
-end
-
---- A call that has not ended.
-local function start(name, args)
-  local call = project.start(name, args)
-  vim.wait(30, function()
-    return call:ended()
-  end, 5)
-  t.ok(not call:ended(), name .. ' did not wait')
-  return call
-end
-
-local function result_of(call, ms)
-  t.wait(function()
-    return call:ended()
-  end, ms or 8000)
-  t.eq(nil, call.outcome.error)
-  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+  local s
+  s, bufnr = double_project.server(capabilities, answers)
+  return s
 end
 
 local function edit(lines)
@@ -35,9 +17,7 @@ local function edit(lines)
 end
 
 before_each(function()
-  project.open('python')
-  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
-  path = project.write('text.txt', 'one\n')
+  path = double_project.open()
 end)
 after_each(project.close)
 
@@ -310,21 +290,22 @@ describe('a rename', function()
 
   it('is asked for with its diff, as long as that is what would happen', function()
     renamer({ 0, 1 })
-    local preview = require('mcp-tools.editor.lsp.rename').preview
+    local preview = require('mcp-tools.editor.lsp.rename_preview').preview
     local args = { line = 1, column = 1, new_name = 'new' }
     vim.api.nvim_win_set_buf(0, bufnr)
     t.ok(project.call('lsp_rename', vim.tbl_extend('force', { dry_run = true }, args)))
     t.matches('%+new', preview(args))
     vim.cmd('enew')
-    t.matches('^renames what stands at', preview(args))
+    t.matches('no language server is attached', select(2, preview(args)).message)
     vim.api.nvim_win_set_buf(0, bufnr)
     t.matches('%+new', preview(args))
     edit({ 'one', 'one', 'three' })
     t.matches('^renames "one" at', preview(args))
     edit({ 'x.größe()' })
     t.matches('^renames "größe" at', preview({ line = 1, column = 5, new_name = 'new' }))
-    t.matches('^renames what stands at', preview({ line = 7, column = 5, new_name = 'new' }))
-    t.matches('^renames what stands at', preview({ line = 1, column = 99, new_name = 'new' }))
+    t.matches('^renames what stands at', preview({ line = 1, column = 10, new_name = 'new' }))
+    t.matches('line: 7 is beyond', select(2, preview({ line = 7, column = 5, new_name = 'new' })).message)
+    t.matches('column: 99 is beyond', select(2, preview({ line = 1, column = 99, new_name = 'new' })).message)
   end)
 
   it('that wants to rename files as well is refused', function()

@@ -1,6 +1,7 @@
 -- What servers say, as answers quote it.
 
 local double = require('lsp_double')
+local double_project = require('double_project')
 local project = require('lsp_project')
 local t = require('helpers')
 
@@ -9,10 +10,8 @@ local TOKEN = 'ghp_' .. ('a1B2'):rep(9)
 local path, bufnr
 
 local function server(capabilities, answers)
-  bufnr = vim.fn.bufadd(path)
-  vim.fn.bufload(bufnr)
-  vim.bo[bufnr].buflisted = true
-  local s = double.start(bufnr, project.root, capabilities, answers or {})
+  local s
+  s, bufnr = double_project.server(capabilities, answers)
   s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
   return s
 end
@@ -26,9 +25,7 @@ local function without_token(name, args)
 end
 
 before_each(function()
-  project.open('python')
-  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
-  path = project.write('text.txt', 'one\n')
+  path = double_project.open()
 end)
 after_each(project.close)
 

@@ -191,18 +191,28 @@ end)
 
 describe('approval', function()
   it('is asked for by whatever runs or changes, with what it would do; the rest only reads', function()
+    local path = dap.write('short.py', '')
     local args = {
       name = 'x',
       type = 'python',
       request = 'launch',
-      program = dap.write('short.py', ''),
-      line = 3,
+      program = path,
+      line = 1,
+      path = path,
       expression = 'danger()',
       value = '1',
       filters = { 'raised' },
       terminate_debuggee = true,
       condition = 'danger()',
     }
+    dap.ok('dap_set_breakpoint', { path = args.program, line = 1 })
+    local needs_session = {}
+    for _, name in ipairs({ 'continue', 'disconnect', 'evaluate', 'exceptions', 'pause', 'run_to' }) do
+      needs_session['dap_' .. name] = true
+    end
+    for _, name in ipairs({ 'set_variable', 'step_into', 'step_out', 'step_over', 'terminate' }) do
+      needs_session['dap_' .. name] = true
+    end
     local asked, reads = 0, 0
     for _, file in ipairs(require('mcp-tools.discovery.bundled_files').of('tools')) do
       local def = file.group == 'dap' and require(file.module)
@@ -214,7 +224,12 @@ describe('approval', function()
         local reason = def.needs_approval
         reason = type(reason) == 'function' and reason(args) or reason
         t.eq('string', type(reason))
-        t.eq('string', type(def.preview(args)))
+        local text, err = def.preview(args)
+        t.eq(
+          needs_session[def.name] and 'no active debug session' or nil,
+          err and err.message:match('^no active debug session')
+        )
+        t.eq(needs_session[def.name] and 'nil' or 'string', type(text))
       end
       t.ok(not def or #def.description <= 300, file.name)
     end

@@ -1,33 +1,14 @@
 -- The tools where nvim-dap is not installed.
 
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local project = require('editor_project')
 local t = require('helpers')
+local tool_calls = require('tool_calls')
 
-local function call(name, args)
-  local result, err, ended
-  require('mcp-tools').call(name, args or {}, function(...)
-    result, err = ...
-    ended = true
-  end)
-  t.wait(function()
-    return ended
-  end)
-  return result, err
-end
+local call = tool_calls.call
 
 before_each(function()
   project.open()
-  config.setup({ tools = { 'dap' } })
-  config.setup({
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
-  })
-  core.get()
+  project.offer({ 'dap' })
 end)
 after_each(project.close)
 

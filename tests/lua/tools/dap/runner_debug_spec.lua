@@ -54,6 +54,7 @@ describe('runner_debug', function()
       '^under the debugger in .*\n%$ .*%-m pytest .*%-%-capture=no x%.py::test_x$',
       preview({
         test = 'x.py::test_x',
+        type = 'python',
       })
     )
     local cases = {

@@ -102,8 +102,8 @@ end)
 
 describe('a session that another one starts', function()
   it('is the one that is told and asked, and both are listed', function()
-    local adapter = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(dap.open, 'S').source:sub(2)))
-    local args = { adapter .. '/fixtures/dap_adapter.py' }
+    local support = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(dap.open, 'S').source:sub(2)))
+    local args = { vim.fs.dirname(support) .. '/fixtures/dap_adapter.py' }
     dap.dap().adapters.many = { type = 'executable', command = dap.python, args = args }
     local answer = dap.ok('dap_run', { type = 'many', request = 'launch', name = 'parent' })
     t.eq({ 'stopped', 'breakpoint', { 'who = child' } }, { answer.status, answer.reason, answer.locals })

@@ -86,6 +86,72 @@ describe('a yes', function()
   end)
 end)
 
+describe('a preview that knows more later', function()
+  local again, known, told
+
+  --- A question on the screen whose preview is still being made.
+  local function ask_and_show()
+    known, told = 'later', {}
+    local call = Call.new({ id = 'later-' .. vim.uv.hrtime(), name = 'x', host = 'test' })
+    call.definition = {
+      name = 'x',
+      description = 'x',
+      preview = function(_, more)
+        again = more or again
+        return known
+      end,
+    }
+    local show = asker({
+      serial = true,
+      renew = function(question)
+        table.insert(told, question.preview)
+      end,
+    })
+    local question, said = ask({ show }, nil, call)
+    question.root = '/p'
+    text.page(question, 76)
+    question.read = true
+    return question, said
+  end
+
+  it('is asked again, and what it says is to be read', function()
+    local question, said = ask_and_show()
+    known = '-a difference'
+    again()
+    t.wait(function()
+      return #told > 0
+    end)
+    t.eq({ { '-a difference' }, nil }, { told, question.read })
+    t.ok(question:answer('once'))
+    again()
+    again({ code = 'not_found', message = 'gone' })
+    local passed = false
+    vim.schedule(function()
+      passed = true
+    end)
+    t.wait(function()
+      return passed
+    end)
+    t.eq({ 1, 1 }, { #told, #said })
+  end)
+
+  it('ends a question whose call fails; not one that is about files outside', function()
+    local _, said = ask_and_show()
+    again({ code = 'not_found', message = 'gone' })
+    t.wait(function()
+      return #said > 0
+    end)
+    t.eq({ 'gone', 'preview' }, { said[1].err.message, said[1].by })
+    local question = ask_and_show()
+    question.places = { { path = '/elsewhere/x', given = 'x' } }
+    again({ code = 'not_found', message = 'gone' })
+    t.wait(function()
+      return #told > 0
+    end)
+    t.ok(not question.closed)
+  end)
+end)
+
 describe('an asker that fails', function()
   it('is done with: the call is denied and the log says why', function()
     for _, is_serial in ipairs({ true, false }) do

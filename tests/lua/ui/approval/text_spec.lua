@@ -80,6 +80,28 @@ describe('arguments in a question', function()
     t.ok(all:find('… CUT: %d+ more'))
   end)
 
+  it('are left out where they are what they would be anyhow, but for those of strangers', function()
+    local definition = {
+      input_schema = {
+        properties = {
+          path = {},
+          dry_run = { default = true },
+          list = { default = { 1 } },
+          regex = { default = false },
+        },
+      },
+    }
+    local function rows(args, origin)
+      definition.source = { origin = origin, name = 'x' }
+      return table.concat(page_of(args, { call = { definition = definition } }).rows, '\n')
+    end
+    local all = rows({ path = 'a', dry_run = false, list = { 1 }, regex = false }, 'bundled')
+    t.ok(all:find('dry_run: false', 1, true) and all:find('path: "a"', 1, true), all)
+    t.eq(nil, all:find('regex', 1, true) or all:find('list', 1, true))
+    t.matches('with the default arguments', rows({ dry_run = true }, 'bundled'))
+    t.matches('regex: false', rows({ path = 'a', regex = false }, 'server'))
+  end)
+
   it('cannot look like two: quotes and backslashes are escaped', function()
     has({ a = [[x\", b: "y]] }, [[a: "x\\\", b: \"y"]])
     has({ [ [[a"\]] ] = 1 }, [["a\"\\": 1]])

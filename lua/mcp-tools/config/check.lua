@@ -1,0 +1,179 @@
+--- Check of the options that a person gives: what does not fit, by path, and keys that there are not.
+---
+--- Receives: what was given to `setup()`.
+--- Sends: faults and unknown keys, in words for people.
+--- Does not know about: what was set before, what becomes of it.
+---
+--- The require inside a function is start-up cost: what only mistakes need.
+
+---@class mcp-tools.OptionTree
+---@field by_path table<string, mcp-tools.Option>
+---@field keys_of table<string, string[]> keys of each option's path
+---@field keys_at table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
+
+---@param word string
+---@param candidates string[]
+---@return string?
+local function nearest(word, candidates)
+  return require('mcp-tools.util.suggest')(word, candidates)
+end
+
+---@param parent string
+---@param key string|number
+---@return string
+local function join(parent, key)
+  return parent == '' and tostring(key) or parent .. '.' .. tostring(key)
+end
+
+---@param value any
+---@param kind string
+---@return boolean
+local function is_a(value, kind)
+  if kind == 'integer' then
+    return type(value) == 'number' and value % 1 == 0
+  elseif kind == 'list' then
+    return type(value) == 'table' and vim.islist(value)
+  elseif kind == 'map' then
+    return type(value) == 'table'
+  elseif kind == 'function' then
+    return vim.is_callable(value)
+  end
+  return type(value) == kind
+end
+
+---@param value any
+---@param kinds string|string[]
+---@return boolean
+local function is_any(value, kinds)
+  for _, kind in ipairs(type(kinds) == 'table' and kinds or { kinds }) do
+    if is_a(value, kind) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param kinds string|string[]
+---@return string
+local function names(kinds)
+  return type(kinds) == 'table' and table.concat(kinds, ' or ') or kinds --[[@as string]]
+end
+
+---@param value any
+---@return string
+local function show(value)
+  return type(value) == 'string' and ('"%s"'):format(value) or tostring(value)
+end
+
+local check_fields ---@type fun(fields: mcp-tools.Option[], place: string, item: table, faults: string[])
+
+--- Faults of one value, appended to `faults` as `path: what is wrong`.
+---@param option mcp-tools.Option
+---@param value any
+---@param faults string[]
+local function check_option(option, value, faults)
+  local path = option.path
+  if not is_any(value, option.type) then
+    table.insert(faults, ('%s: expected %s, got %s'):format(path, names(option.type), type(value)))
+    return
+  end
+  if option.enum and type(value) == 'string' and not vim.list_contains(option.enum, value) then
+    local hint = nearest(value, option.enum)
+    table.insert(
+      faults,
+      ('%s: expected one of %s, got "%s"%s'):format(
+        path,
+        table.concat(option.enum, ', '),
+        value,
+        hint and (' (did you mean "%s"?)'):format(hint) or ''
+      )
+    )
+  end
+  if type(value) == 'number' and (value < (option.min or value) or value > (option.max or value)) then
+    local range = option.max and ('%d to %d'):format(option.min, option.max) or ('%d or more'):format(option.min)
+    table.insert(faults, ('%s: expected %s, got %s'):format(path, range, tostring(value)))
+  end
+  if type(value) == 'table' and option.items then
+    for key, item in pairs(value) do
+      local place = type(key) == 'number' and ('%s[%d]'):format(path, key) or join(path, key)
+      if not is_any(item, option.items) then
+        table.insert(faults, ('%s: expected %s, got %s'):format(place, names(option.items), type(item)))
+      elseif option.item_enum and not vim.list_contains(option.item_enum, item) then
+        local allowed = table.concat(option.item_enum, ', ')
+        table.insert(faults, ('%s: expected one of %s, got %s'):format(place, allowed, show(item)))
+      elseif option.fields then
+        check_fields(option.fields, place, item, faults)
+      end
+    end
+  end
+end
+
+--- What was meant by a key that nothing is known by, for people.
+---@param tree mcp-tools.OptionTree
+---@param parent string
+---@param key string|number
+---@return string?
+local function meant(tree, parent, key)
+  local keys = tree.keys_of[join(parent, key)]
+  if keys then -- it is a path
+    return table.concat(keys, ' = { ') .. ' = …' .. (' }'):rep(#keys - 1)
+  end
+  local near = nearest(tostring(key), tree.keys_at[parent])
+  return near and join(parent, near)
+end
+
+--- Faults of one item of a map, whose fields are known.
+function check_fields(fields, place, item, faults)
+  local known = {}
+  for _, field in ipairs(fields) do
+    known[field.path] = field
+  end
+  for key, value in pairs(item) do
+    local path = join(place, key)
+    if known[key] then
+      check_option(setmetatable({ path = path }, { __index = known[key] }), value, faults)
+    else
+      local near = nearest(tostring(key), vim.tbl_keys(known))
+      local hint = near and (' (did you mean %s?)'):format(near) or ''
+      table.insert(faults, ('%s: there is no such field%s'):format(path, hint))
+    end
+  end
+end
+
+--- Walks what was given along the tree of known keys.
+---@param tree mcp-tools.OptionTree
+---@param given table
+---@param parent string
+---@param faults string[]
+---@param unknown string[]
+local function check(tree, given, parent, faults, unknown)
+  for key, value in pairs(given) do
+    -- A key that is a path itself leads nowhere: nobody reads what stands there.
+    local path = not tostring(key):find('.', 1, true) and join(parent, key) or nil
+    if tree.by_path[path] then
+      check_option(tree.by_path[path], value, faults)
+    elseif tree.keys_at[path] then
+      if type(value) == 'table' then
+        check(tree, value, path, faults, unknown)
+      else
+        table.insert(faults, ('%s: expected table, got %s'):format(path, type(value)))
+      end
+    else
+      local hint = meant(tree, parent, key)
+      table.insert(unknown, join(parent, key) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
+    end
+  end
+end
+
+--- Checks options.
+---@param given table
+---@param tree mcp-tools.OptionTree
+---@return string[] faults `path: what is wrong`
+---@return string[] unknown keys, with what may have been meant
+return function(given, tree)
+  local faults, unknown = {}, {}
+  check(tree, given, '', faults, unknown)
+  table.sort(faults)
+  table.sort(unknown)
+  return faults, unknown
+end

@@ -1,0 +1,204 @@
+--- Configuration: the options as they are in force.
+---
+--- Receives: what the person gave to `setup()`.
+--- Sends: one merged, checked table of options.
+--- Does not know about: what an option does; the list of them is in config/options.lua.
+---
+--- Requires inside functions are start-up cost: what only `setup()` and mistakes need.
+
+local log = require('mcp-tools.log')
+local options = require('mcp-tools.config.options')
+
+local M = {}
+
+---@type mcp-tools.Option[]
+M.schema = options
+
+---@type table<string, mcp-tools.Option>
+local by_path = {}
+---@type table<string, string[]> keys of each option's path
+local keys_of = {}
+---@type table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
+local keys_at = { [''] = {} }
+
+for _, option in ipairs(options) do
+  local path, keys, parent = option.path, {}, ''
+  by_path[path], keys_of[path] = option, keys
+  for key in path:gmatch('[^.]+') do
+    keys[#keys + 1] = key
+    local place = parent == '' and key or parent .. '.' .. key
+    if not keys_at[place] then
+      table.insert(keys_at[parent], key)
+      keys_at[place] = {}
+    end
+    parent = place
+  end
+  keys_at[path] = nil -- a value, not a table of options
+end
+
+--- The path that a key leads to; none for a key that is a path itself, since nobody reads what stands there.
+---@param parent string
+---@param key string|number
+---@return string?
+local function step(parent, key)
+  return not tostring(key):find('.', 1, true) and (parent == '' and tostring(key) or parent .. '.' .. tostring(key))
+    or nil
+end
+
+---@return table
+local function defaults()
+  local values = {}
+  for _, option in ipairs(options) do
+    local node, keys = values, keys_of[option.path]
+    for i = 1, #keys - 1 do
+      node[keys[i]] = node[keys[i]] or {}
+      node = node[keys[i]]
+    end
+    local default = option.default
+    node[keys[#keys]] = type(default) == 'table' and vim.deepcopy(default) or default
+  end
+  return values
+end
+
+--- Lists and single values are replaced; maps are merged key by key, so a later `setup{tools = {dap = true}}` adds.
+---@param option mcp-tools.Option
+---@param old any
+---@param new any
+---@return any
+local function merged_value(option, old, new)
+  if type(new) ~= 'table' or vim.is_callable(new) then
+    return new
+  elseif option.type ~= 'map' and vim.islist(new) then
+    return vim.list_extend({}, new)
+  end
+  local out = {}
+  for key, value in pairs(type(old) == 'table' and old or { old }) do
+    out[key] = value
+  end
+  for key, value in pairs(new) do
+    if type(key) == 'number' then
+      table.insert(out, value)
+    else
+      out[key] = value
+    end
+  end
+  return out
+end
+
+---@param old table
+---@param given table
+---@param parent string
+---@return table
+local function merge(old, given, parent)
+  local out = {}
+  for key, value in pairs(old) do
+    out[key] = value
+  end
+  for key, value in pairs(given) do
+    local path = step(parent, key)
+    if by_path[path] then
+      out[key] = merged_value(by_path[path], out[key], value)
+    elseif keys_at[path] then
+      out[key] = merge(out[key], value, path)
+    end
+  end
+  return out
+end
+
+local values ---@type table
+local was_setup = false
+local refusal ---@type string?
+
+---@param new table
+local function use(new)
+  values = new
+  log.level = new.debug and log.levels.debug or log.levels[new.bridge.log_level] or log.levels.info
+end
+
+use(defaults())
+
+--- guill/mcp-tools.nvim's `integrations` are kept but do nothing yet; said once, not at every `setup()`.
+---@param integrations? table<string, boolean|table>
+local function tell_integrations(integrations)
+  local on = {}
+  for name, enabled in pairs(integrations or {}) do
+    if enabled then
+      table.insert(on, tostring(name))
+    end
+  end
+  if #on > 0 then
+    table.sort(on)
+    local text = 'integrations (%s) are not there yet'
+    local remedy = 'Use `:McpTools endpoint`'
+    require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
+  end
+end
+
+--- Checks `opts` and merges them over what was set before. Raises one error that lists every fault; then nothing has
+--- changed. Unknown keys are named in a warning and left out.
+---@param opts? table
+function M.change(opts)
+  opts = opts == nil and {} or opts
+  if type(opts) ~= 'table' then
+    error(('mcp-tools: setup() takes a table, got %s'):format(type(opts)), 0)
+  end
+  local faults, unknown =
+    require('mcp-tools.config.check')(opts, { by_path = by_path, keys_of = keys_of, keys_at = keys_at })
+  if #faults > 0 then
+    error('mcp-tools: setup() was given options that do not fit:\n  ' .. table.concat(faults, '\n  '), 0)
+  end
+  use(merge(values, opts, ''))
+  if #unknown > 0 then
+    require('mcp-tools.notify').warn('setup(): unknown options left out: ' .. table.concat(unknown, ', '))
+  end
+  tell_integrations(opts.integrations)
+end
+
+--- The person's own options: `change`, and from now on the bridge may start by itself.
+---@param opts? table
+function M.setup(opts)
+  local ok, err = pcall(M.change, opts)
+  refusal = not ok and tostring(err) or nil
+  if not ok then
+    error(err, 0)
+  end
+  was_setup = true
+end
+
+--- The value at a dotted path (`config.get('bridge.port')`); nil when there is none. Without a path: all options.
+--- The tables are the live ones: read them, do not change them.
+---@param path? string
+---@return any
+function M.get(path)
+  local node = values
+  if not path then
+    return node
+  end
+  for key in path:gmatch('[^.]+') do
+    if type(node) ~= 'table' then
+      return nil
+    end
+    node = node[key]
+  end
+  return node
+end
+
+--- Whether `setup()` was called with options that were accepted.
+---@return boolean
+function M.is_setup()
+  return was_setup
+end
+
+--- Why the last call of `setup()` was refused; nil when it was accepted.
+---@return string?
+function M.refusal()
+  return refusal
+end
+
+--- Back to the defaults, as if `setup()` had never run. For tests.
+function M.reset()
+  use(defaults())
+  was_setup, refusal = false, nil
+end
+
+return M

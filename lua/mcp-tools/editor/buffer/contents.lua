@@ -1,0 +1,119 @@
+--- Contents of files as the editor has them: of a buffer that is open, else of the disk, several at a time.
+---
+--- Receives: resolved paths that have been judged; the ctx of a `run` tool.
+--- Sends: text, and the buffer that it is of.
+--- Does not know about: what is looked for, who may read it.
+
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local read = require('mcp-tools.files.read')
+local target = require('mcp-tools.editor.buffer.target')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+local api = vim.api
+
+local M = {}
+
+--- Larger files were written by programs.
+M.MAX_FILE = 4 * 1024 * 1024
+--- Files that are read at a time.
+M.AT_ONCE = 16
+--- Bytes at the beginning that tell whether it is text.
+local LOOK = 8000
+
+---@class mcp-tools.Text
+---@field text string lines end with "\n"
+---@field bufnr integer?
+---@field changedtick integer?
+---@field unsaved boolean
+
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@return mcp-tools.Text?
+local function of_buffer(ctx, bufnr)
+  if target.refusal(ctx, bufnr) then
+    return nil
+  end
+  ctx:await(function(done)
+    disk.refresh(bufnr, done)
+  end)
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return nil
+  end
+  return {
+    text = table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n',
+    bufnr = bufnr,
+    changedtick = api.nvim_buf_get_changedtick(bufnr),
+    unsaved = vim.bo[bufnr].modified,
+  }
+end
+
+--- Text that is not UTF-8, in the first of 'fileencodings' that it can be in: Neovim reads it so.
+---@param bytes string
+---@return string
+local function in_utf8(bytes)
+  if not utf8.invalid_at(bytes) then
+    return bytes
+  end
+  for encoding in vim.gsplit(vim.go.fileencodings, ',', { trimempty = true }) do
+    local text = not encoding:find('^ucs%-bom')
+      and not encoding:find('^utf%-?8')
+      and encoding ~= 'default'
+      and vim.iconv(bytes, encoding, 'utf-8')
+    if type(text) == 'string' and text ~= '' and vim.iconv(text, 'utf-8', encoding) == bytes then
+      return text
+    end
+  end
+  return bytes
+end
+
+--- Bytes of a file as its buffer has them: only where every line ends with both bytes are they its line breaks.
+---@param bytes string
+---@return string
+local function as_buffer(bytes)
+  local text = bytes:sub(1, 3) == '\239\187\191' and bytes:sub(4) or in_utf8(bytes)
+  if text:sub(1, 1) == '\n' or text:find('[^\r]\n') then
+    return text
+  end
+  return (text:gsub('\r\n', '\n'))
+end
+
+--- Texts of at most `AT_ONCE` files. What is no text has none.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param list string[]
+---@return table<string, mcp-tools.Text|false> texts by path; false: it is too large
+function M.of(ctx, list)
+  local texts, on_disk, pause = {}, {}, turns.of(ctx)
+  for _, path in ipairs(list) do
+    local bufnr = buffers.of_path(path)
+    if bufnr then
+      texts[path] = of_buffer(ctx, bufnr)
+    else
+      table.insert(on_disk, path)
+    end
+    pause()
+  end
+  local left = #on_disk
+  if left == 0 then
+    return texts
+  end
+  ctx:await(function(done)
+    for _, path in ipairs(on_disk) do
+      read.read(path, M.MAX_FILE, function(bytes, err)
+        if bytes and not bytes:sub(1, LOOK):find('%z') then
+          texts[path] = { text = as_buffer(bytes), unsaved = false }
+        elseif err and err.code == 'too_large' then
+          texts[path] = false
+        end
+        left = left - 1
+        if left == 0 then
+          done()
+        end
+      end)
+    end
+  end)
+  return texts
+end
+
+return M

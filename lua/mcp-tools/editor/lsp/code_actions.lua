@@ -1,0 +1,263 @@
+--- Code actions: what servers offer to do to a text, listed and done by id.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value.
+--- Does not know about: approval, what the tool is called.
+---
+--- An action is its edit, its command, or both. A command runs in the server, and what it wants to have changed is
+--- taken from it and applied like any other edit; commands of the editor's own plugins are not run.
+
+local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local navigation = require('mcp-tools.editor.lsp.navigation')
+local position = require('mcp-tools.editor.lsp.position')
+local quote = require('mcp-tools.editor.lsp.quote')
+local request = require('mcp-tools.editor.lsp.request')
+local wait = require('mcp-tools.editor.lsp.wait')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local M = {}
+
+--- Actions that can still be applied.
+local MAX_KEPT = 300
+
+---@class mcp-tools.lsp.Offer
+---@field action table CodeAction or Command
+---@field client vim.lsp.Client
+---@field bufnr integer
+---@field changedtick integer
+---@field plan mcp-tools.lsp.Plan? made for a preview
+---@field diff string?
+
+---@type table<string, mcp-tools.lsp.Offer>
+local kept = {}
+---@type string[]
+local order = {}
+local count = 0
+
+---@param offer mcp-tools.lsp.Offer
+---@return string id
+local function keep(offer)
+  count = count + 1
+  local id = 'a' .. count
+  kept[id] = offer
+  table.insert(order, id)
+  if #order > MAX_KEPT then
+    kept[table.remove(order, 1)] = nil
+  end
+  return id
+end
+
+--- Diagnostics of some lines, as their server told them.
+---@param bufnr integer
+---@param first integer from 1
+---@param last integer
+---@return lsp.Diagnostic[]
+local function diagnostics(bufnr, first, last)
+  local list = {}
+  for _, each in ipairs(vim.diagnostic.get(bufnr)) do
+    local original = vim.tbl_get(each, 'user_data', 'lsp')
+    if original and each.lnum + 1 <= last and (each.end_lnum or each.lnum) + 1 >= first then
+      table.insert(list, original)
+    end
+  end
+  return list
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.list(ctx, args)
+  local spot, err = navigation.spot(ctx, args)
+  if not spot then
+    return nil, err
+  end
+  local total = vim.api.nvim_buf_line_count(spot.bufnr)
+  local last = math.max(spot.line, math.min(args.end_line or spot.line, total))
+  local end_text = vim.api.nvim_buf_get_lines(spot.bufnr, last - 1, last, false)[1] or ''
+  local answers
+  answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/codeAction', function(client)
+    local from = lsp.place(spot.bufnr, spot.line, spot.column)(client).position
+    local to = from
+    if args.end_line then
+      to = { line = last - 1, character = position.units(end_text, #end_text, client.offset_encoding) }
+    end
+    return lsp.document(spot.bufnr, {
+      range = { start = from, ['end'] = to },
+      context = {
+        diagnostics = diagnostics(spot.bufnr, spot.line, last),
+        only = args.kinds,
+        triggerKind = 1,
+      },
+    })
+  end, { every = true })
+  if not answers then
+    return nil, err
+  end
+  quote.refresh(ctx)
+  local actions, tick = {}, vim.api.nvim_buf_get_changedtick(spot.bufnr)
+  for _, answer in ipairs(answers) do
+    for _, action in ipairs(answer.result) do
+      if #actions < args.limit then
+        table.insert(actions, {
+          id = keep({ action = action, client = answer.client, bufnr = spot.bufnr, changedtick = tick }),
+          title = quote.text(action.title),
+          kind = action.kind,
+          preferred = action.isPreferred or nil,
+          disabled = type(action.disabled) == 'table' and quote.text(action.disabled.reason) or nil,
+        })
+      end
+    end
+  end
+  return { actions = actions, note = #actions == 0 and 'no server offers anything here' or nil }
+end
+
+--- What an action does, once its server has filled it in.
+---@param ctx mcp-tools.Ctx
+---@param offer mcp-tools.lsp.Offer
+---@return table? action
+---@return mcp-tools.Error? err
+local function resolved(ctx, offer)
+  local action, client = offer.action, offer.client
+  if action.edit or type(action.command) == 'string' then
+    return action
+  end
+  local provider = client.server_capabilities.codeActionProvider
+  local can = type(provider) == 'table' and provider.resolveProvider
+    or clients.supports(client, 'codeAction/resolve', offer.bufnr)
+  if not can or not action.data and action.command then
+    return action
+  end
+  local result, err = request.ask(ctx, client, 'codeAction/resolve', action, offer.bufnr)
+  if err and not action.command then
+    return nil, err
+  end
+  return result or action
+end
+
+--- Servers that run a command: what one wants to have changed meanwhile is that command's.
+---@type table<integer, true>
+local executing = {}
+
+--- Runs a command in its server, when no other one runs there.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param command table
+---@return table[]? edits that it wants
+---@return mcp-tools.Error? err
+local function execute(ctx, client, bufnr, command)
+  local provider = client.server_capabilities.executeCommandProvider
+  if not provider or not vim.list_contains(provider.commands or {}, command.command) then
+    local text = '%s is a command of the editor, not of %s, and is not run'
+    return nil, errors.new('tool_error', text:format(command.command, client.name))
+  end
+  local free = wait.until_(ctx, request.TIMEOUT_MS, function()
+    return not executing[client.id]
+  end)
+  if not free then
+    return nil, errors.new('busy', ('apply: %s is still at another command; try again'):format(client.name))
+  end
+  executing[client.id] = true
+  local edits, before, over = {}, client.handlers['workspace/applyEdit'], false
+  local function mine(_, params)
+    table.insert(edits, params.edit)
+    return { applied = true }
+  end
+  local function back()
+    if over then
+      return
+    end
+    over, executing[client.id] = true, nil
+    if client.handlers['workspace/applyEdit'] == mine then
+      client.handlers['workspace/applyEdit'] = before
+    end
+  end
+  client.handlers['workspace/applyEdit'] = mine
+  ctx.call:on_end(back)
+  local params = { command = command.command, arguments = command.arguments }
+  local _, err = request.ask(ctx, client, 'workspace/executeCommand', params, bufnr)
+  back()
+  if err then
+    return nil, err
+  end
+  return edits
+end
+
+--- What was offered under an id, as long as it can be done.
+---@param id string
+---@return table? offer
+---@return mcp-tools.Error? err
+local function usable(id)
+  local offer = kept[id]
+  if not offer then
+    return nil, errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(id))
+  elseif not vim.api.nvim_buf_is_loaded(offer.bufnr) or clients.is_stopped(offer.client) then
+    return nil, errors.new('stale', 'apply: the file or its server has been closed; list the actions again')
+  elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
+    return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
+  elseif offer.action.disabled then
+    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. quote.text(offer.action.disabled.reason))
+  end
+  return offer
+end
+
+--- What is said of an action before it runs.
+---@param id string
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(id)
+  local offer, err = usable(id)
+  if not offer then
+    return nil, err
+  end
+  return offer.diff or ('%s: %s'):format(offer.client.name, quote.text(offer.action.title))
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param id string
+---@param dry_run boolean
+---@return table?
+---@return mcp-tools.Error? err
+function M.apply(ctx, id, dry_run)
+  local offer, err = usable(id)
+  if not offer then
+    return nil, err
+  end
+  quote.refresh(ctx)
+  watched_files.tell(ctx)
+  local action
+  action, err = resolved(ctx, offer)
+  if not action then
+    return nil, err
+  end
+  local answer = { title = quote.text(action.title or offer.action.title), places = 0, files = {} }
+  if action.edit then
+    err = workspace_edit.carry_out(ctx, offer.client, action.edit, answer, dry_run, offer.diff)
+    if err then
+      return nil, err
+    end
+  end
+  local command = type(action.command) == 'string' and action or action.command
+  if command and dry_run then
+    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, offer.client.name)
+  elseif command then
+    local edits
+    edits, err = execute(ctx, offer.client, offer.bufnr, command)
+    for _, change in ipairs(edits or {}) do
+      err = err or workspace_edit.carry_out(ctx, offer.client, change, answer, false)
+    end
+    if err then
+      return nil, err
+    end
+  elseif not action.edit then
+    return nil, errors.new('tool_error', 'apply: the server does not say what it changes')
+  end
+  offer.diff = answer.diff
+  return answer
+end
+
+return M

@@ -1,0 +1,230 @@
+--- Diagnostics for tools: a list of them, fresh ones after an edit.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
+--- Does not know about: what the tool is called, marks (diagnostics_delta.lua).
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
+local errors = require('mcp-tools.errors')
+local findings = require('mcp-tools.editor.lsp.findings')
+local fresh = require('mcp-tools.editor.lsp.fresh')
+local lsp = require('mcp-tools.editor.lsp')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local per_session = require('mcp-tools.util.per_session')
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
+
+local M = {}
+
+--- What is said of a page that there is not.
+local BEYOND = 'offset: %d is beyond the last of them (total %d)'
+
+--- Rows of what is still there; the new ones are what matters.
+local MAX_REMAINING = 50
+--- Somebody types on while there is much to look at: looked at again so many times.
+local TRIES = 3
+
+--- Per file what was told last.
+---@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.lsp.Finding[]>
+local seen_of = per_session(function()
+  return {}
+end)
+
+---@param bufnr integer
+---@return string
+local function name_of(bufnr)
+  return vim.api.nvim_buf_get_name(bufnr)
+end
+
+--- What was there before the call looked at the disk.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@return mcp-tools.lsp.Finding[]?
+local function before_call(ctx, args)
+  local found = buffers.find(args, { current = true })
+  return found and found.bufnr and (findings.of(found.bufnr, {}, turns.of(ctx))) or nil
+end
+
+-- List ---------------------------------------------------------------------------------------------------------
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@return table
+local function project(ctx, args)
+  local pause = turns.of(ctx)
+  -- First: a server that speaks between pauses is not in the list.
+  local unsure = { unknown = {}, stale = {} }
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
+    local list = listed and access.buffer(bufnr, ctx.root) and unsure[fresh.state(bufnr)]
+    if list and #list < 20 then
+      table.insert(list, access.shown(name_of(bufnr), ctx.root))
+    end
+  end
+  local files, withheld = findings.everywhere(ctx, args, pause)
+  local answer = { checked = 'open files', total = 0, files = {}, withheld = withheld }
+  local all, left, skip = {}, args.limit, args.offset
+  for _, file in ipairs(files) do
+    vim.list_extend(all, file.list)
+    local part = vim.list_slice(file.list, skip + 1, skip + left)
+    skip = math.max(0, skip - #file.list)
+    if #part > 0 then
+      left = left - #part
+      table.insert(answer.files, { path = file.path, diagnostics = findings.rows(part) })
+    end
+  end
+  answer.total, answer.counts = #all, findings.counts(all)
+  if args.offset + args.limit < #all then
+    answer.next_offset = args.offset + args.limit
+  end
+  if args.offset > 0 and args.offset >= #all then
+    answer.why = BEYOND:format(args.offset, #all)
+  end
+  answer.unknown = #unsure.unknown > 0 and unsure.unknown or nil
+  answer.stale = #unsure.stale > 0 and unsure.stale or nil
+  answer.note = 'files that are not open are not in it unless their server told of them; give path to have one checked'
+  return answer
+end
+
+---@param bufnr integer
+---@param ok boolean
+---@param why string?
+---@return 'yes'|'stale'|'unknown'
+---@return string?
+local function checked(bufnr, ok, why)
+  if ok then
+    return 'yes'
+  end
+  local state = fresh.state(bufnr)
+  return state == 'yes' and 'stale' or state, why
+end
+
+--- Servers of a buffer, waited for as long as they start.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param ms number
+---@return boolean fresh
+---@return string? why
+local function freshen(ctx, bufnr, ms)
+  local list, err = lsp.clients(ctx, bufnr)
+  if not list then
+    return false, err and err.message
+  end
+  watched_files.tell(ctx)
+  return fresh.wait(ctx, bufnr, list, ms)
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.list(ctx, args)
+  notifications.ensure()
+  if args.project then
+    return project(ctx, args)
+  end
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local ok, why = freshen(ctx, target.bufnr, args.wait_ms)
+  local pause = turns.of(ctx)
+  redact.refresh(pause)
+  local list, steady, state, reason
+  for _ = 1, TRIES do
+    -- First, as what comes between pauses is not in the list.
+    state, reason = checked(target.bufnr, ok, why)
+    list, steady = findings.of(target.bufnr, args, pause)
+    if steady then
+      break
+    end
+    ok = false -- the servers have answered for another text
+  end
+  if not steady then
+    return nil, errors.new('busy', ('%s changes while it is looked at; try again'):format(target.shown))
+  end
+  if not args.severity and not args.min_severity and not args.source then
+    seen_of(ctx)[name_of(target.bufnr)] = list
+  end
+  local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
+  if not args.path and state == 'yes' and #part > 0 then -- an empty list would not say that somebody has looked
+    return vim.tbl_map(function(each)
+      return each.item
+    end, part)
+  elseif args.offset > 0 and args.offset >= #list then
+    reason = BEYOND:format(args.offset, #list) .. (reason and '; ' .. reason or '')
+  end
+  return {
+    path = target.shown,
+    checked = state,
+    why = reason,
+    total = #list,
+    counts = findings.counts(list),
+    diagnostics = findings.rows(part),
+    next_offset = args.offset + #part < #list and args.offset + #part or nil,
+  }
+end
+
+-- After an edit ------------------------------------------------------------------------------------------------
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.wait(ctx, args)
+  notifications.ensure()
+  local begun = vim.uv.hrtime()
+  local seen, before = seen_of(ctx), before_call(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  before = seen[name_of(bufnr)] or before or {}
+  local list
+  list, err = lsp.clients(ctx, bufnr)
+  if not list then
+    return nil, err
+  end
+  watched_files.tell(ctx)
+  local ok, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
+  if not vim.api.nvim_buf_is_loaded(bufnr) then
+    return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
+  end
+  redact.refresh(turns.of(ctx))
+  local all, steady = findings.of(bufnr, {}, turns.of(ctx))
+  if not steady then
+    ok, why = false, 'the text changed while it was looked at'
+  end
+  local now = findings.at_least(all, args.min_severity)
+  local new, fixed = findings.difference(before, now)
+  if ok then
+    seen[name_of(bufnr)] = all
+  end
+  local old, is_new = {}, {}
+  for _, each in ipairs(new) do
+    is_new[each] = true
+  end
+  for _, each in ipairs(now) do
+    if not is_new[each] then
+      table.insert(old, each)
+    end
+  end
+  return {
+    path = target.shown,
+    settled = ok,
+    why = why,
+    new = findings.rows(new, args.limit),
+    fixed = findings.rows(fixed, args.limit),
+    remaining = findings.rows(old, MAX_REMAINING),
+    total = #now,
+    checked = ok and ('version %d, %.1f s'):format(
+      vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr),
+      (vim.uv.hrtime() - begun) / 1e9
+    ) or 'no: what is told may be of an older text',
+  }
+end
+
+return M

@@ -1,0 +1,131 @@
+--- Diagnostics since a mark: what has come and gone in all files.
+---
+--- Receives: the arguments of a tool.
+--- Sends: a mark, and what differs from an earlier one, or an error value.
+--- Does not know about: what the tool is called.
+
+local access = require('mcp-tools.files.access')
+local clients = require('mcp-tools.editor.lsp.clients')
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+local findings = require('mcp-tools.editor.lsp.findings')
+local fresh = require('mcp-tools.editor.lsp.fresh')
+local notifications = require('mcp-tools.editor.lsp.notifications')
+local per_session = require('mcp-tools.util.per_session')
+local turns = require('mcp-tools.util.turns')
+local watched_files = require('mcp-tools.editor.lsp.watched_files')
+
+local M = {}
+
+--- Of one session.
+local MAX_MARKS = 32
+--- Open files that a difference waits for.
+local MAX_WAITED = 50
+
+---@class mcp-tools.lsp.Marks
+---@field marks table<string, table<string, mcp-tools.lsp.Finding[]>> mark → path → what was there
+---@field order string[] marks, the oldest first
+---@field count integer
+
+---@type fun(ctx: mcp-tools.Ctx): mcp-tools.lsp.Marks
+local marks_of = per_session(function()
+  return { marks = {}, order = {}, count = 0 }
+end)
+
+--- What is there now, in all files that may be read.
+---@param ctx mcp-tools.Ctx
+---@return table<string, mcp-tools.lsp.Finding[]>
+---@return table? withheld
+local function snapshot(ctx)
+  local files, withheld = findings.everywhere(ctx, {}, turns.of(ctx))
+  local now = {}
+  for _, file in ipairs(files) do
+    now[file.path] = file.list
+  end
+  return now, withheld
+end
+
+---@param ctx mcp-tools.Ctx
+---@param ms number
+---@return string[] unsettled paths of open files that no server has looked at
+local function freshen_all(ctx, ms)
+  local over, unsettled, waited = vim.uv.hrtime() + ms * 1e6, {}, 0
+  watched_files.tell(ctx)
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
+    if #served > 0 then
+      ctx:await(function(done)
+        disk.refresh(bufnr, done)
+      end)
+    end
+    if #served > 0 and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' then
+      waited = waited + 1
+      local left = (over - vim.uv.hrtime()) / 1e6
+      if waited > MAX_WAITED or not fresh.wait(ctx, bufnr, served, math.max(left, 1)) then
+        table.insert(unsettled, access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root))
+      end
+    end
+  end
+  return unsettled
+end
+
+---@param session mcp-tools.lsp.Marks
+---@param now table<string, mcp-tools.lsp.Finding[]>
+---@return string
+local function mark(session, now)
+  session.count = session.count + 1
+  local name = 'm' .. session.count
+  session.marks[name] = now
+  table.insert(session.order, name)
+  if #session.order > MAX_MARKS then
+    session.marks[table.remove(session.order, 1)] = nil
+  end
+  return name
+end
+
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.run(ctx, args)
+  notifications.ensure()
+  local session = marks_of(ctx)
+  local before = args.since and session.marks[args.since]
+  if args.since and not before then
+    local text = 'since: there is no mark %s in this session; call without since to set one'
+    return nil, errors.new('not_found', text:format(args.since))
+  end
+  local unsettled = freshen_all(ctx, args.timeout_ms)
+  local now, withheld = snapshot(ctx)
+  local answer = {
+    mark = mark(session, now),
+    settled = #unsettled == 0,
+    unsettled = #unsettled > 0 and unsettled or nil,
+    withheld = withheld,
+  }
+  if not before then
+    local total = 0
+    for _, list in pairs(now) do
+      total = total + #list
+    end
+    answer.total = total
+    return answer
+  end
+  local paths = vim.tbl_extend('keep', now, before)
+  answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
+  for path in vim.spairs(paths) do
+    local new, fixed = findings.difference(before[path] or {}, now[path] or {})
+    answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
+    answer.remaining = answer.remaining + #(now[path] or {}) - #new
+    if #new + #fixed > 0 then
+      table.insert(answer.files, {
+        path = path,
+        new = findings.rows(new, args.limit),
+        fixed = findings.rows(fixed, args.limit),
+      })
+    end
+  end
+  return answer
+end
+
+return M

@@ -1,0 +1,93 @@
+--- Formatting of a file, or of some lines of it, by its language server.
+---
+--- Receives: the arguments of a tool.
+--- Sends: the answer of the tool, or an error value.
+--- Does not know about: approval, what the tool is called.
+
+local precheck = require('mcp-tools.editor.lsp.precheck')
+local errors = require('mcp-tools.errors')
+local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.lsp.position')
+local dry_run = require('mcp-tools.editor.lsp.dry_run')
+local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+
+local M = {}
+
+local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeFormatting'
+
+--- Formats a file, or some lines of it.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args table
+---@return table?
+---@return mcp-tools.Error? err
+function M.run(ctx, args)
+  local target, err = lsp.target(ctx, args)
+  if not target then
+    return nil, err
+  end
+  local bufnr = target.bufnr
+  local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
+  local method = FORMAT
+  local total = vim.api.nvim_buf_line_count(bufnr)
+  local range
+  if args.start_line or args.end_line then
+    method = FORMAT_RANGE
+    local last = math.min(args.end_line or total, total)
+    if (args.start_line or 1) > last then
+      local text = ('start_line: must not be behind end_line or the end (%d lines)'):format(total)
+      return nil, errors.new('validation_error', text)
+    end
+    local text = vim.api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or ''
+    range = function(client)
+      return {
+        start = { line = (args.start_line or 1) - 1, character = 0 },
+        ['end'] = { line = last - 1, character = position.units(text, #text, client.offset_encoding) },
+      }
+    end
+  end
+  local edits, info
+  local asked = vim.api.nvim_buf_get_changedtick(bufnr)
+  edits, err, info = lsp.request(ctx, bufnr, method, function(client)
+    return lsp.document(bufnr, { options = options, range = range and range(client) })
+  end)
+  if err then
+    return nil, err
+  end
+  local answer = { path = target.shown, changed = false, places = 0, files = {} }
+  if not edits then
+    if args.dry_run then
+      dry_run.keep(FORMAT, args, '', { [bufnr] = asked })
+    end
+    return answer
+  end
+  local before = vim.api.nvim_buf_get_changedtick(bufnr)
+  local change = { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }
+  err = workspace_edit.carry_out(ctx, info.client, change, answer, args.dry_run)
+  if err then
+    return nil, err
+  end
+  if args.dry_run then
+    dry_run.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
+  end
+  answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
+  answer.unsaved = answer.files[1] and answer.files[1].unsaved
+  answer.files = nil
+  return answer
+end
+
+--- What is said of formatting before it happens.
+---@param args table
+---@param again? fun(err: mcp-tools.Error?)
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args, again)
+  local err = precheck.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
+  if err then
+    return nil, err
+  end
+  local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
+  local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
+  return dry_run.preview(FORMAT, args, text, M.run, again)
+end
+
+return M

@@ -1,0 +1,34 @@
+--- Quotes of language servers, as answers may have them: labels, details, titles, messages.
+---
+--- Receives: texts as a server gave them; some give none where there should be one.
+--- Sends: UTF-8 without secrets.
+--- Does not know about: what they are of.
+
+local redact = require('mcp-tools.files.redact')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+local M = {}
+
+--- A text without secrets, by the lines of sensitive buffers that are known (`refresh`).
+---@param text any
+---@return string '' for what is no text
+function M.text(text)
+  return type(text) == 'string' and (utf8.repair(redact.quoted(text))) or ''
+end
+
+--- The same, where an answer leaves out what is empty.
+---@param text any
+---@return string?
+function M.some(text)
+  local shown = M.text(text)
+  return shown ~= '' and shown or nil
+end
+
+--- Learns the lines of sensitive buffers as they are now.
+---@param ctx mcp-tools.Ctx in a coroutine
+function M.refresh(ctx)
+  redact.refresh(turns.of(ctx))
+end
+
+return M

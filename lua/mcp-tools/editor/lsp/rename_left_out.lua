@@ -1,0 +1,117 @@
+--- Left out of a rename: places that mean the renamed thing, of which a server that has not read all does not know.
+---
+--- Receives: a rename, and what its server would change.
+--- Sends: one such place, and whether every place was looked at.
+--- Does not know about: what is done about it.
+
+local access = require('mcp-tools.files.access')
+local grep = require('mcp-tools.editor.search.grep')
+local locations = require('mcp-tools.editor.lsp.locations')
+local lsp = require('mcp-tools.editor.lsp')
+local open = require('mcp-tools.editor.buffer.open')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.lsp.position')
+local request = require('mcp-tools.editor.lsp.request')
+local text_search = require('mcp-tools.editor.lsp.text_search')
+
+local M = {}
+
+--- Lines of the project that have the name; more are a word of the language.
+local MAX_LINES = 500
+--- Places that are left out by the server and asked for what they mean.
+local MAX_ASKED = 40
+
+--- Places of the name in the project's text that a plan does not change.
+---@param of mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@return { path: string, line: integer, byte: integer }[] left
+---@return boolean? more
+local function unchanged(of, plan)
+  local changed = {}
+  for _, file in ipairs(plan.files) do
+    for _, each in ipairs(file.edits) do
+      changed[('%s %d %d'):format(file.place, each.start_line + 1, each.start_col)] = true
+    end
+  end
+  local root = paths.real_root(of.ctx.root)
+  local hits, _, more = grep.find(of.ctx, of.old, root, MAX_LINES)
+  if not hits then -- no program that searches
+    hits, more = text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
+  end
+  local left, name = {}, vim.pesc(of.old)
+  for _, hit in ipairs(hits) do
+    local path = paths.resolve(hit.path:sub(1, 1) == '/' and hit.path or root .. '/' .. hit.path)
+    for first in hit.text:gmatch('()%f[%w_\128-\255]' .. name .. '%f[^%w_\128-\255]') do
+      if not changed[('%s %d %d'):format(path, hit.line, first - 1)] then
+        table.insert(left, { path = path, line = hit.line, byte = first - 1 })
+      end
+    end
+  end
+  return left, more
+end
+
+--- Does a place mean the thing that is renamed?
+---@param of mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@param place { path: string, line: integer, byte: integer }
+---@return boolean
+local function means_it(of, plan, place)
+  local bufnr = of.ctx:await(function(done)
+    open.load(place.path, done)
+  end)
+  if not bufnr then
+    return false
+  end
+  local served = lsp.clients(of.ctx, bufnr, 'textDocument/definition')
+  if not served or not vim.list_contains(served, of.client) then
+    return false
+  end
+  local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
+  local params = lsp.document(bufnr, {
+    position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
+  })
+  local result = request.ask(of.ctx, of.client, 'textDocument/definition', params, bufnr)
+  for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
+    local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
+    for _, file in ipairs(plan.files) do
+      for _, each in ipairs(file.edits) do
+        if file.place == path and each.start_line == item.range.start.line then
+          return true
+        end
+      end
+    end
+  end
+  return false
+end
+
+--- Is a file one that the servers of a buffer may know?
+---@param bufnr integer
+---@param path string
+---@return boolean
+local function is_alike(bufnr, path)
+  local own = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
+  return vim.fn.fnamemodify(path, ':e') == own
+    or vim.filetype.match({ filename = path }) == vim.bo[bufnr].filetype and vim.bo[bufnr].filetype ~= ''
+end
+
+--- A place that means the renamed thing and would keep the old name.
+---@param of mcp-tools.lsp.Renaming
+---@param plan mcp-tools.lsp.Plan
+---@return string? missed
+---@return boolean sure every place was looked at
+---@return { path: string }? place of the missed one
+function M.find(of, plan)
+  local left, more = unchanged(of, plan)
+  for i = 1, math.min(#left, MAX_ASKED) do
+    local place = left[i]
+    local allowed = access.path(place.path, of.ctx.root)
+    if allowed and is_alike(of.spot.bufnr, place.path) then
+      if means_it(of, plan, place) then
+        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
+      end
+    end
+  end
+  return nil, not more and #left <= MAX_ASKED
+end
+
+return M

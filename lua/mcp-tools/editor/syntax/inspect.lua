@@ -1,0 +1,242 @@
+--- Inspection of syntax trees: what is around a place, what a query captures, what a file defines.
+---
+--- Receives: arguments of tools, the ctx of a `run` tool.
+--- Sends: text that stays within bounds, or an error value.
+--- Does not know about: language servers.
+
+local errors = require('mcp-tools.errors')
+local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
+local ladder = require('mcp-tools.editor.answer.ladder')
+local nodes = require('mcp-tools.editor.symbol.nodes')
+local outline = require('mcp-tools.editor.symbol.outline')
+local position = require('mcp-tools.editor.position')
+local redact = require('mcp-tools.files.redact')
+local source = require('mcp-tools.editor.symbol.source')
+local syntax = require('mcp-tools.editor.syntax')
+local turns = require('mcp-tools.util.turns')
+local utf8 = require('mcp-tools.util.utf8')
+
+local api = vim.api
+
+local M = {}
+
+--- Bytes of a node's text that are shown.
+local MAX_TEXT = 120
+--- Quantifiers of a query: two beside each other are tried in every way, in one go that nothing stops.
+local MAX_REPEATED = 1
+--- Captures that are counted; beyond it there are "more".
+local MAX_COUNTED = 100000
+
+---@param bufnr integer
+---@param tick integer
+local function changed(bufnr, tick)
+  return not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick
+end
+
+--- The file that arguments name, with its tree.
+---@param ctx mcp-tools.Ctx
+---@param args { path: string?, bufnr: integer? }
+---@return mcp-tools.SymbolSource?
+---@return TSNode|mcp-tools.Error root_or_err
+---@return string? lang
+local function tree_of(ctx, args)
+  local file, err = source.open(ctx, args)
+  if not file then
+    return nil, err --[[@as mcp-tools.Error]]
+  end
+  local lang, why = syntax.language(vim.bo[file.bufnr].filetype)
+  if not lang then
+    local text = '%s: %s; symbol_overview works without one'
+    return nil, errors.new('not_found', text:format(file.shown, why))
+  end
+  local root
+  root, why = ctx:await(function(done)
+    syntax.parse(file.bufnr, lang, done)
+  end)
+  if not root then
+    return nil, errors.new('tool_error', ('%s: %s'):format(file.shown, why))
+  elseif not api.nvim_buf_is_loaded(file.bufnr) then
+    return nil, errors.new('not_found', ('there is no %s any more'):format(file.shown))
+  end
+  return file, root, lang
+end
+
+---@param bufnr integer
+---@param node TSNode
+---@return string
+local function shown(bufnr, node)
+  local row, col, end_row, end_col = node:range()
+  local count = api.nvim_buf_line_count(bufnr)
+  local function line_of(number)
+    return api.nvim_buf_get_lines(bufnr, number, number + 1, false)[1] or ''
+  end
+  if end_row >= count or end_col == 0 and end_row > row then
+    end_row = math.min(end_row, count) - 1
+    end_col = #line_of(end_row)
+  end
+  local line = line_of(row)
+  local text = row == end_row and line:sub(col + 1, end_col) or line:sub(col + 1) .. ' …'
+  text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
+  local column = position.column(bufnr, row, col)
+  -- The end is the last character of it.
+  local last = math.max(position.characters(line_of(end_row):sub(1, end_col)), row == end_row and column or 1)
+  return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
+end
+
+--- The nodes around a place.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer?, line: integer, column: integer?, limit: integer }
+---@return string?
+---@return mcp-tools.Error? err
+function M.scope(ctx, args)
+  local file, root = tree_of(ctx, args)
+  if not file then
+    return nil, root --[[@as mcp-tools.Error]]
+  end
+  local count = api.nvim_buf_line_count(file.bufnr)
+  if args.line > count then
+    local text = 'line: %d is beyond the end (%d lines)'
+    return nil, errors.new('validation_error', text:format(args.line, count))
+  end
+  local line = api.nvim_buf_get_lines(file.bufnr, args.line - 1, args.line, false)[1]
+  local byte = args.column and vim.fn.byteidx((line:gsub('%z', '\n')), args.column - 1) or #line:match('^%s*')
+  if byte < 0 then
+    local text = 'column: %d is beyond the end of line %d (%d characters)'
+    return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))
+  end
+  local node = root:named_descendant_for_range(args.line - 1, byte, args.line - 1, math.min(byte + 1, #line))
+  redact.refresh(turns.of(ctx))
+  local rows = {}
+  while node and #rows < args.limit do
+    local name = node:field('name')[1]
+    local label = name and (' %s'):format(utf8.cut(vim.treesitter.get_node_text(name, file.bufnr), 80)) or ''
+    table.insert(rows, ('%s%s %s'):format(node:type(), label, shown(file.bufnr, node)))
+    node = node:parent()
+  end
+  if #rows == 0 then
+    rows = { 'no node is there' }
+  end
+  return file.shown .. '\n' .. table.concat(rows, '\n')
+end
+
+--- The outline by the tree alone.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { path: string?, bufnr: integer? }
+---@return string?
+---@return mcp-tools.Error? err
+function M.outline(ctx, args)
+  local file, err = source.open(ctx, args)
+  if not file then
+    return nil, err
+  end
+  local filetype, tick = vim.bo[file.bufnr].filetype, api.nvim_buf_get_changedtick(file.bufnr)
+  local tree, _, why = ctx:await(function(done)
+    from_syntax.ask(file.bufnr, filetype, done)
+  end)
+  if not tree or not api.nvim_buf_is_loaded(file.bufnr) then
+    return nil, errors.new('not_found', ('%s: %s; symbol_overview works without one'):format(file.shown, why or 'gone'))
+  end
+  local pause = turns.of(ctx)
+  tree = nodes.prune(tree, pause)
+  local function rung(opts, without)
+    opts.filetype = filetype
+    return {
+      without = without,
+      text = function()
+        pause()
+        if changed(file.bufnr, tick) then
+          return ''
+        end
+        local rows = outline.rows(tree, source.lines_of(file.bufnr), opts)
+        local head = ('%s, %d lines'):format(file.shown, api.nvim_buf_line_count(file.bufnr))
+        return head .. '\n' .. (#rows > 0 and table.concat(rows, '\n') or 'no symbols')
+      end,
+    }
+  end
+  local text = ladder.fit({
+    rung({}),
+    rung({ small = false }, 'variables and fields'),
+    rung({ small = false, depth = 1, signatures = false }, 'more than the top level'),
+  }, 'find single ones with symbol_find')
+  if changed(file.bufnr, tick) then
+    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+  end
+  return text
+end
+
+--- What a query captures.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args { query: string, path: string?, bufnr: integer?, start_line: integer, end_line: integer?, limit: integer,
+---  offset: integer }
+---@return string?
+---@return mcp-tools.Error? err
+function M.query(ctx, args)
+  local file, root, lang = tree_of(ctx, args)
+  if not file then
+    return nil, root --[[@as mcp-tools.Error]]
+  end
+  -- Their patterns can take for ever on one long node, and nothing stops them.
+  if args.query:find('#[%w-]*match%?') then
+    local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
+    return nil, errors.new('validation_error', text)
+  end
+  local bare = args.query:gsub('"[^"\n]*"', ''):gsub(';[^\n]*', '')
+  if select(2, bare:gsub('[*+]', '')) > MAX_REPEATED then
+    local text = 'query: more than one * or + takes for ever on long lists of nodes; ask for the parts one by one'
+    return nil, errors.new('validation_error', text)
+  end
+  local ok, query = pcall(vim.treesitter.query.parse, lang, args.query)
+  if not ok then
+    local why = tostring(query):gsub('^.-:%d+: ', '')
+    return nil, errors.new('validation_error', ('query: it does not fit the grammar of %s: %s'):format(lang, why))
+  end
+  redact.refresh(turns.of(ctx))
+  local tick = api.nvim_buf_get_changedtick(file.bufnr)
+  local rows, count = {}, 0
+  local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
+  local fine, thrown = ctx:await(function(done)
+    syntax.walk(function()
+      if ctx:cancelled() or api.nvim_buf_get_changedtick(file.bufnr) ~= tick then
+        return false
+      end
+      local id, node = captures()
+      if not id or count >= MAX_COUNTED then
+        return false
+      end
+      local name = query.captures[id]
+      if name:sub(1, 1) ~= '_' then
+        count = count + 1
+        if count > args.offset and #rows < args.limit then
+          table.insert(rows, ('@%s %s'):format(name, shown(file.bufnr, node)))
+        end
+      end
+      return true
+    end, done)
+  end)
+  if not fine then
+    return nil, errors.new('tool_error', ('query: it failed: %s'):format(tostring(thrown)))
+  elseif changed(file.bufnr, tick) then
+    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+  end
+  local head = ('%s: %d%s captures'):format(file.shown, count, count >= MAX_COUNTED and ' or more' or '')
+  local last = math.min(args.offset + args.limit, count)
+  if args.offset > 0 or last < count then
+    head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
+    head = head .. (last < count and (', offset=%d goes on'):format(last) or '')
+  end
+  return ladder.fit({
+    {
+      text = function()
+        return head .. '\n' .. table.concat(rows, '\n')
+      end,
+    },
+    {
+      without = 'captures, so the total',
+      text = function()
+        return head
+      end,
+    },
+  }, 'narrow it with limit, start_line and end_line')
+end
+
+return M

@@ -1,0 +1,63 @@
+--- The part of a question for approval that shows what would change: its heading, and the diff in colours.
+---
+--- Receives: a page, a diff, the file that the head of the question names.
+--- Sends: rows of that page.
+--- Does not know about: calls, where the diff comes from (changes.lua).
+
+local arguments = require('mcp-tools.ui.approval.arguments')
+
+local M = {}
+
+--- A heading, with what is cut marked in it.
+---@param page mcp-tools.Page
+---@param text string
+function M.heading(page, text)
+  local cut = text:find('CUT', 1, true)
+  page:add(text, { { 1, (cut or #text + 1) - 1, 'Heading' }, { cut or 1, cut and #text or 0, 'Cut' } })
+end
+
+local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
+local BAR = #'  │ '
+
+local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
+
+--- A diff of the one file that the head names needs neither its name again nor a row for where it begins.
+---@param text string
+---@param file string? as a diff calls it
+---@return string heading, string text
+local function headed(text, file)
+  if not file then
+    return 'changes', text
+  end
+  for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
+    local lead = ('--- %s\n+++ b/%s\n'):format(before, file)
+    local hunk, rest = nil, nil
+    if vim.startswith(text, lead) then
+      hunk, rest = text:sub(#lead + 1):match(HUNK)
+    end
+    if hunk then
+      return heading .. '  ' .. hunk, rest
+    end
+  end
+  return 'changes', text
+end
+
+--- Adds what would change.
+---@param page mcp-tools.Page
+---@param text string? what would change
+---@param fault string?
+---@param file string? the only one, as a diff calls it
+function M.add(page, text, fault, file)
+  if fault then
+    return page:add(fault, { { 1, #fault, 'Cut' } })
+  end
+  local heading, body = headed(text or '', file)
+  local lines, cut = arguments.block(body, arguments.MAX_BYTES)
+  M.heading(page, cut and heading .. ', CUT' or heading)
+  for _, line in ipairs(lines) do
+    local name = DIFF[line:sub(BAR + 1, BAR + 1)]
+    page:add(line, name and { { BAR + 1, #line, name } })
+  end
+end
+
+return M

@@ -1,0 +1,56 @@
+-- A project with one text file, served by a language server that does what a test says (lsp_double.lua).
+-- Receives: capabilities and answers of the server. Sends: the server; calls of tools, and their results.
+-- Does not know about: what is tested.
+
+local double = require('lsp_double')
+local project = require('lsp_project')
+local t = require('helpers')
+
+local M = {}
+
+local path
+
+--- A new project, which no real server serves. Closed by `project.close`.
+---@return string path of its file
+function M.open()
+  project.open('python')
+  pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')
+  path = project.write('text.txt', 'one\n')
+  return path
+end
+
+--- A server of the file, which is open from now on.
+---@param capabilities table
+---@param answers? table<string, any>
+---@return LspDouble
+---@return integer bufnr
+function M.server(capabilities, answers)
+  local bufnr = vim.fn.bufadd(path)
+  vim.fn.bufload(bufnr)
+  vim.bo[bufnr].buflisted = true
+  return double.start(bufnr, project.root, capabilities, answers or {}), bufnr
+end
+
+--- A call that has not ended.
+---@return mcp-tools.Call
+function M.start(name, args)
+  local call = project.start(name, args)
+  vim.wait(30, function()
+    return call:ended()
+  end, 5)
+  t.ok(not call:ended(), name .. ' did not wait')
+  return call
+end
+
+--- What a call gives in the end.
+---@param call mcp-tools.Call
+---@param ms? integer
+function M.result_of(call, ms)
+  t.wait(function()
+    return call:ended()
+  end, ms or 8000)
+  t.eq(nil, call.outcome.error)
+  return vim.json.decode(call.outcome.payload.text, { luanil = { object = true, array = true } })
+end
+
+return M

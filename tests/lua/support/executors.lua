@@ -1,0 +1,39 @@
+-- An executor of its own over an empty registry, in which tools run without a question.
+-- Receives: what differs. Sends: both. Does not know about: what is tested.
+
+local Executor = require('mcp-tools.call.executor')
+local Registry = require('mcp-tools.registry.store')
+
+local M = {}
+
+local SETTINGS = { tool_timeout = 5000, max_calls = 8, max_result = 1000, max_resource = 1000, result_ttl = 300000 }
+
+--- Lets everything through.
+local GATEWAY = {
+  decide = function(_, _, answer)
+    answer(true)
+  end,
+}
+
+---@param settings? table over those above
+---@param gateway? table in place of that one
+---@return mcp-tools.Executor
+---@return mcp-tools.Registry registry without a prefix
+function M.new(settings, gateway)
+  local registry = Registry.new({
+    prefix = function()
+      return ''
+    end,
+  })
+  local all = vim.tbl_extend('force', SETTINGS, settings or {})
+  local executor = Executor.new({
+    registry = registry,
+    gateway = gateway or GATEWAY,
+    settings = function()
+      return all
+    end,
+  })
+  return executor, registry
+end
+
+return M

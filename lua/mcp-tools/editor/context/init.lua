@@ -10,7 +10,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local cursor = require('mcp-tools.editor.person.cursor')
 local diagnostics = require('mcp-tools.editor.context.diagnostics')
-local files = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local log = require('mcp-tools.log')
 local place = require('mcp-tools.editor.context.place')
 local selection = require('mcp-tools.editor.context.selection')
@@ -159,7 +159,7 @@ local function watch()
   end, '[vV\22]*:*')
   on('ModeChanged', function() end, '*:[vV\22]*')
   on('BufEnter', function(args)
-    if files.is_text(args.buf) then
+    if buffer_kind.is_text(args.buf) then
       visited[args.buf] = now_ms()
     end
   end)
@@ -186,7 +186,7 @@ function M.on_change(fn, wanted)
     return
   end
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
-    if info.lastused > 0 and files.is_text(info.bufnr) then
+    if info.lastused > 0 and buffer_kind.is_text(info.bufnr) then
       visited[info.bufnr] = info.lastused * 1000
     end
   end

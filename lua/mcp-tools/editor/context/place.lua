@@ -5,7 +5,7 @@
 --- Sends: paths that may be told, positions.
 --- Does not know about: agents; what is at a place.
 
-local buffer = require('mcp-tools.files.buffer')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 
@@ -28,14 +28,14 @@ local FRESH = 5e9
 ---@param bufnr integer valid
 ---@return string?
 function M.path(bufnr)
-  local kind, name = buffer.kind(bufnr)
-  if kind ~= 'file' or buffer.is_marked(bufnr) then
+  local kind, name = buffer_kind.kind(bufnr)
+  if kind ~= 'file' or buffer_kind.is_marked(bufnr) then
     return nil
   end
   local entry, now = known[bufnr], vim.uv.hrtime()
   if not entry or entry.name ~= name or now - entry.at > FRESH then
     local path, bad = paths.resolve(name)
-    local told = not bad and not buffer.is_sensitive_name(name, kind) and path or nil
+    local told = not bad and not buffer_kind.is_sensitive_name(name, kind) and path or nil
     entry = { name = name, path = told, at = now }
     known[bufnr] = entry
   end

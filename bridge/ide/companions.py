@@ -64,6 +64,14 @@ class Companions:
             if not self._again:
                 return
 
+    def let_go(self) -> None:
+        """Ends what agents read, at the end of the bridge; what they wait for gets no answer.
+
+        The person can then decide in the agent's terminal, where a cancelled proposal would be a rejected one.
+        """
+        if self._front is not None:
+            self._front.sessions.let_companions_go()
+
     async def close(self) -> None:
         """Closes the sockets; what is at the port ends with it."""
         if self._work is not None:

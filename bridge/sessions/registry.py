@@ -164,6 +164,12 @@ class Sessions:
         """Its sessions."""
         return [session for session in self._by_id.values() if session.companion == companion]
 
+    def let_companions_go(self) -> None:
+        """Ends the connections of all companions' agents, without an answer to what they wait for."""
+        for session in self._by_id.values():
+            if session.companion is not None:
+                session.let_go()
+
     def delete(self, id_: str, companion: str | None = None) -> bool:
         """Ends a session for good, also one that is not in memory; False when there is none."""
         sealed = self._ids.open(id_)

@@ -373,6 +373,12 @@ class Session:
         for exchange in list(self._in_flight.values()):
             exchange.cancel(reason)
 
+    def let_go(self) -> None:
+        """Lets go of all who read; what they wait for is not answered."""
+        self.standalone.hang_up()
+        for response in self._open:
+            response.hang_up()
+
     async def close(self, reason: str = "session_closed") -> None:
         """Ends everything that belongs to the session."""
         if self.closed:

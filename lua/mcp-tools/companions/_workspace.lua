@@ -17,6 +17,18 @@ local function session_of(ctx)
   return companion.session(ctx.session) or error('the connection is gone')
 end
 
+--- Tells a session something, also one that is away for a moment: it hears of it when it is back.
+---@param session mcp-tools.companion.Session as it was
+---@param method string
+---@param params table
+local function tell(session, method, params)
+  local now = companion.session(session.key)
+  if not (now and now:push(method, params)) then
+    session.data.late = session.data.late or {}
+    table.insert(session.data.late, { method, params })
+  end
+end
+
 --- The outcome of a proposal, which was asked for long ago.
 ---@param session mcp-tools.companion.Session
 ---@param path string as the agent named it
@@ -25,9 +37,9 @@ local function tells(session, path)
   return function(outcome)
     local quiet = session.data.quiet
     if outcome.state == 'accepted' then
-      session:push('ide/diffAccepted', { filePath = path, content = outcome.text })
+      tell(session, 'ide/diffAccepted', { filePath = path, content = outcome.text })
     elseif not (quiet and quiet[path]) then
-      session:push('ide/diffRejected', { filePath = path })
+      tell(session, 'ide/diffRejected', { filePath = path })
     end
   end
 end
@@ -112,7 +124,17 @@ function M.new(fields)
         { method = 'ide/contextUpdate', params = { workspaceState = { openFiles = open_files(context) } } },
       }
     end,
-    left = function(session)
+    opened = function(session)
+      local late = proposals.resume(session) and session.data.late or {}
+      session.data.late = nil
+      for _, push in ipairs(late) do
+        session:push(push[1], push[2])
+      end
+    end,
+    left = function(session, is_bridge_gone)
+      if is_bridge_gone then
+        return proposals.suspend(session)
+      end
       proposals.close_all(session, 'the agent is gone')
     end,
   }, fields)

@@ -246,7 +246,10 @@ return {
     end
   end,
 
-  left = function(session)
+  left = function(session, is_bridge_gone)
+    if is_bridge_gone then
+      return proposals.abandon(session)
+    end
     proposals.close_all(session, 'the agent is gone')
   end,
 

@@ -213,8 +213,12 @@ return {
       )
   end,
 
-  left = function(session)
-    proposals.close_all(session, 'the agent is gone')
+  left = function(session, is_bridge_gone)
+    if is_bridge_gone then
+      proposals.abandon(session)
+    else
+      proposals.close_all(session, 'the agent is gone')
+    end
     if session.data.stop then
       session.data.stop()
     end

@@ -24,7 +24,8 @@ local M = {}
 --- session when the context has changed, and first when it opens
 ---@field opened? fun(session: mcp-tools.companion.Session) its stream stands
 ---@field notified? fun(session: mcp-tools.companion.Session, method: string, params: table) what MCP does not know
----@field left? fun(session: mcp-tools.companion.Session) it is gone; so is the way to it
+---@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) it is gone, and so is the way to it;
+--- one whose bridge is gone may come back by the same key
 ---@field mention? fun(session: mcp-tools.companion.Session, place: table): mcp-tools.companion.Push? for `send`
 ---@field discovery? fun(endpoint: mcp-tools.companion.Endpoint): mcp-tools.companion.File[] by which its agent finds
 --- this editor

@@ -215,7 +215,7 @@ sessions.use({
 local function counted(definition)
   local handler = definition.handler
   definition.handler = function(ctx, args)
-    sessions.note_call(ctx.session, definition.name)
+    sessions.note_call(definition.companion, ctx, definition.name)
     return handler(ctx, args)
   end
 end

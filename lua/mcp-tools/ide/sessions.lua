@@ -110,9 +110,10 @@ function M.tell_context(now)
 end
 
 ---@param session mcp-tools.companion.LiveSession
-local function leave(session)
+---@param is_bridge_gone? boolean
+local function leave(session, is_bridge_gone)
   companion_sessions.remove(session.key)
-  tell(session, 'left', session)
+  tell(session, 'left', session, is_bridge_gone == true)
 end
 
 ---@type table<string, fun(data: table)>
@@ -153,17 +154,20 @@ end
 function M.drop(stays)
   for _, session in ipairs(companion_sessions.sessions()) do
     if not (stays and stays(session.companion)) then
-      leave(session --[[@as mcp-tools.companion.LiveSession]])
+      leave(session --[[@as mcp-tools.companion.LiveSession]], stays == nil)
     end
   end
 end
 
---- A session has called a tool.
----@param key string?
+--- A session calls a tool. That may be the first that is heard of it: some call before their stream stands.
+---@param companion string
+---@param ctx mcp-tools.Ctx
 ---@param tool string
-function M.note_call(key, tool)
-  local session = companion_sessions.session(key)
-  if session then
+function M.note_call(companion, ctx, tool)
+  if ctx.session then
+    local client = ctx.client or {}
+    local session = companion_sessions.session(ctx.session)
+      or session_of({ companion = companion, session = ctx.session, client = client.name, version = client.version })
     session.asked[tool] = (session.asked[tool] or 0) + 1
   end
 end

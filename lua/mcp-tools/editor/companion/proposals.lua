@@ -17,6 +17,8 @@ local M = {}
 
 --- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
 local WRITTEN_WITHIN = 30000
+--- An agent whose bridge was started anew is back within so many ms, or does not come back.
+local BACK_WITHIN = 20000
 --- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
 local SETTLED = 50
 --- Bytes of the file that a proposal is for; what is larger is not compared.
@@ -33,6 +35,7 @@ local MAX_BASE = 32 * 1024 * 1024
 ---@field text string as it was proposed
 ---@field editable boolean
 ---@field shown string the text that is proposed now: what the person has rejected or changed is not in it any more
+---@field is_abandoned boolean? nobody is told the outcome
 ---@field close fun(reason: string)
 
 ---@param session mcp-tools.companion.Session
@@ -156,7 +159,9 @@ function M.open(session, key, spec, cb)
       if outcome.state == 'accepted' then
         await_write(session, path)
       end
-      cb(outcome)
+      if not proposal.is_abandoned then
+        cb(outcome)
+      end
     end
   end
   function proposal.close(reason)
@@ -203,6 +208,16 @@ function M.close(session, key, reason)
   return proposal
 end
 
+--- The bridge is gone, and nobody can be answered: the agent still asks in its terminal, and an answer that gets there
+--- at the last moment would be a no.
+---@param session mcp-tools.companion.Session
+function M.abandon(session)
+  for _, proposal in pairs(open_ones(session)) do
+    proposal.is_abandoned = true
+  end
+  M.close_all(session, 'the bridge is gone; the agent asks in its terminal')
+end
+
 --- The same for all of a session.
 ---@param session mcp-tools.companion.Session
 ---@param reason string
@@ -213,6 +228,35 @@ function M.close_all(session, reason)
     count = count + (M.close(session, key, reason) and 1 or 0)
   end
   return count
+end
+
+---@type table<string, { data: table, expiry: mcp-tools.Timer }> key of a session that may come back
+local away = {}
+
+--- The bridge is gone, and the agent with it for a moment: what it has proposed stays before the person.
+---@param session mcp-tools.companion.Session
+function M.suspend(session)
+  away[session.key] = {
+    data = session.data,
+    expiry = timer.after(BACK_WITHIN, function()
+      away[session.key] = nil
+      M.close_all(session, 'the agent is gone')
+    end),
+  }
+end
+
+--- A session is there. When it has come back, it has all that it had.
+---@param session mcp-tools.companion.Session
+---@return boolean back
+function M.resume(session)
+  local entry = away[session.key]
+  if not entry then
+    return false
+  end
+  away[session.key] = nil
+  entry.expiry:stop()
+  session.data = entry.data
+  return true
 end
 
 --- Buffers of files that a session has written have what it wrote, before something is said of them.

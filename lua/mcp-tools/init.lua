@@ -205,6 +205,15 @@ function M.endpoint()
   return require('mcp-tools.bridge').endpoint()
 end
 
+--- The entry for `mcpServers` by which an agent that a plugin of yours starts over ACP has these tools.
+---@param opts? { transport: 'http'? } the agent must support it (`agentCapabilities.mcpCapabilities.http`)
+---@return table? entry nil until the bridge is ready
+---@return mcp-tools.Error? err
+function M.acp_server(opts)
+  require('mcp-tools.util.check')('opts', opts, 'table', true)
+  return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'http')
+end
+
 --- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the
 --- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind) and `calls` in flight.
 ---@return table

@@ -233,7 +233,7 @@ return {
     if place.first then
       params.selection = {
         start = { line = place.first - 1, character = 0 },
-        ['end'] = { line = place.last - 1, character = place.last_length or 0 },
+        ['end'] = { line = place.last, character = 0 },
       }
       params.selectedText = place.text or vim.NIL
     end

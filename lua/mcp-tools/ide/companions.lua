@@ -16,7 +16,7 @@ local M = {}
 ---@class mcp-tools.Companion
 ---@field name string that of the file
 ---@field label string the agent's name, for people
----@field door mcp-tools.companion.Door how the agent comes in
+---@field door mcp-tools.companion.Door? how the agent comes in; without one it can only be started in a terminal
 ---@field tools table[]? as for `register`, but by the names that the agent knows; `execute(ctx, args)` or
 --- `run(ctx, args)`; `ctx.session` is the key of the session (editor/companion). Nobody is asked for approval unless
 --- `needs_approval` says so; files outside of the project are no question here, sensitive ones are refused
@@ -26,11 +26,12 @@ local M = {}
 ---@field notified? fun(session: mcp-tools.companion.Session, method: string, params: table) what MCP does not know
 ---@field left? fun(session: mcp-tools.companion.Session, is_bridge_gone: boolean) it is gone, and so is the way to it;
 --- one whose bridge is gone may come back by the same key
----@field mention? fun(session: mcp-tools.companion.Session, place: table): mcp-tools.companion.Push? for `send`
+---@field mention? fun(session: mcp-tools.companion.Session, place: mcp-tools.companion.Place):
+--- mcp-tools.companion.Push? for `:McpTools send`
 ---@field discovery? fun(endpoint: mcp-tools.companion.Endpoint): mcp-tools.companion.File[] by which its agent finds
 --- this editor
----@field environment? fun(endpoint: mcp-tools.companion.Endpoint): { env: table<string, string>?, args: string[]? }
---- for terminals of ours
+---@field environment? fun(endpoint: mcp-tools.companion.TerminalEndpoint): mcp-tools.companion.Environment for
+--- terminals of ours
 ---@field skip? fun(): string? why it must not be on here
 
 ---@class mcp-tools.companion.Door
@@ -39,6 +40,13 @@ local M = {}
 ---@field scheme 'bearer'|'nonce'|nil word before the token; nil = none
 ---@field subprotocol string? of a WebSocket; echoed only where the agent offers it
 ---@field server { name: string, version: string, title: string? }? that MCP tells the agent; ours when left out
+
+---@class mcp-tools.companion.Place
+---@field path string real
+---@field lines integer that the file has
+---@field first integer? from 1; nil: the whole file
+---@field last integer?
+---@field text string? of these lines
 
 ---@class mcp-tools.companion.Push
 ---@field method string
@@ -51,6 +59,16 @@ local M = {}
 ---@field pid integer of this editor
 ---@field bridge_pid integer?
 ---@field roots string[] real paths: the project first, then the working folders and the work trees
+
+--- The same for a terminal; all of the former is nil while the door does not stand.
+---@class mcp-tools.companion.TerminalEndpoint: mcp-tools.companion.Endpoint
+---@field server { name: string, url: string, token: string } our own tools, for the model
+---@field file fun(body: table): string writes JSON for this user alone, and returns the path
+
+---@class mcp-tools.companion.Environment
+---@field command string[]? the program
+---@field env table<string, string>?
+---@field args string[]?
 
 ---@class mcp-tools.companion.File
 ---@field path string absolute
@@ -78,10 +96,20 @@ local function there()
   return found
 end
 
+--- Names of all that there are.
+---@return string[]
+function M.names()
+  local names = vim.tbl_keys(there())
+  table.sort(names)
+  return names
+end
+
 ---@param door any
 ---@return string? fault
 local function door_fault(door)
-  if type(door) ~= 'table' or not vim.list_contains(TRANSPORTS, door.transport) then
+  if door == nil then
+    return nil
+  elseif type(door) ~= 'table' or not vim.list_contains(TRANSPORTS, door.transport) then
     return 'door.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
   elseif door.header ~= nil and (type(door.header) ~= 'string' or not door.header:find('^[%w-]+$')) then
     return 'door.header: must be the name of a header'
@@ -164,9 +192,10 @@ end
 local function wanted(files)
   local option = config.get('companions')
   if option == 'auto' then
-    local names = vim.tbl_keys(files)
-    table.sort(names)
-    return names
+    return vim.tbl_filter(function(name)
+      local loaded = load(name, files[name])
+      return not loaded or loaded.companion.door ~= nil
+    end, M.names())
   end
   return type(option) == 'string' and { option } or option or {}
 end
@@ -187,6 +216,9 @@ local function judge(name, files)
     return { name = name, fault = 'there is no such companion' .. (near and (', did you mean %s?'):format(near) or '') }
   end
   local loaded, fault = load(name, path)
+  if loaded and not loaded.companion.door then
+    return { name = name, skipped = 'it has no way in of its own; see :McpTools terminal' }
+  end
   local skip = loaded and loaded.companion.skip
   if skip then
     local ok, reason = log.guard('skip() of the companion ' .. name, skip)
@@ -197,6 +229,18 @@ local function judge(name, files)
     end
   end
   return { name = name, loaded = loaded, fault = fault }
+end
+
+--- A companion by its name, whatever the option says.
+---@param name string
+---@return mcp-tools.companion.Loaded?
+---@return string? fault
+function M.named(name)
+  local path = there()[name]
+  if not path then
+    return nil, 'there is no such companion'
+  end
+  return load(name, path)
 end
 
 --- Every companion that the option names, in its order.

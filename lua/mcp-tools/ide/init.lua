@@ -37,12 +37,12 @@ local owners = {}
 local context_source
 
 --- Calls what a companion's author has written.
----@param name string
+---@param companion mcp-tools.Companion
 ---@param field 'discovery'|'environment'
----@param endpoint mcp-tools.companion.Endpoint
+---@param endpoint table
 ---@return any?
-local function ask(name, field, endpoint)
-  local fn = on[name].companion[field]
+local function ask(companion, field, endpoint)
+  local name, fn = companion.name, companion[field]
   if not fn then
     return nil
   end
@@ -97,7 +97,7 @@ end
 ---@param folders string[]
 ---@param files table<string, string> grows
 local function add_files(name, folders, files)
-  for _, file in ipairs(ask(name, 'discovery', endpoint_of(name, folders)) or {}) do
+  for _, file in ipairs(ask(on[name].companion, 'discovery', endpoint_of(name, folders)) or {}) do
     local text, err = json.encode(file.body, 'body')
     if type(file.path) ~= 'string' or not vim.startswith(vim.fs.normalize(file.path), '/') then
       faults[name] = 'discovery: a path is not absolute'
@@ -302,16 +302,28 @@ function M.mention(session, place)
   return sessions.mention(session, place)
 end
 
---- What an agent needs that is started in a terminal of this editor; nil while its door does not stand.
+--- What an agent needs that is started in a terminal of this editor.
 ---@param name string of the companion
----@param cb fun(environment: { env: table<string, string>?, args: string[]? }?)
-function M.environment(name, cb)
-  if not on[name] or not current.get_port() or not open_doors()[name] then
-    return cb(nil)
+---@param cb fun(environment: mcp-tools.companion.Environment?) nil while its door does not stand
+---@param more? { server: table, file: fun(body: table): string } our tools, too: then it need not be on, nor its door
+--- stand, and what has to do with the door is left out
+function M.environment(name, cb, more)
+  local stands = on[name] and current.get_port() and open_doors()[name]
+  if not stands then
+    local companion = more and (on[name] or companions.named(name))
+    return cb(companion and ask(companion.companion, 'environment', more) or nil)
   end
   roots.find(function(folders)
-    cb(on[name] and current.get_port() and ask(name, 'environment', endpoint_of(name, folders)) or nil)
+    local is_there = on[name] and current.get_port()
+    local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, folders), more or {})
+    cb(endpoint and ask(on[name].companion, 'environment', endpoint) or nil)
   end)
+end
+
+--- Names of all agents that can be started in a terminal.
+---@return string[]
+function M.names()
+  return companions.names()
 end
 
 --- Every companion that the option names, for people.

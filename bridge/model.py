@@ -26,6 +26,7 @@ OutcomeKind = Literal["text", "json", "content", "empty"]
 Kind = Literal["tools", "resources", "templates", "prompts"]
 CallKind = Literal["tool", "resource", "prompt", "completion"]
 PortHolder = Literal["none", "ours", "stranger"]
+DoorTransport = Literal["http", "websocket", "unix"]
 Catalogue = Literal["direct", "search"]
 
 
@@ -139,11 +140,48 @@ class Scope:
         read_only: only those that change nothing.
         catalogue: all of them one by one (`direct`), or a few to find and call the others with (`search`);
             None = as the editor's options say.
+        companion: by whose door it came in: then that companion's tools are all that there is, and neither
+            resources nor prompts.
     """
 
     tools: tuple[str, ...] | None = None
     read_only: bool = False
     catalogue: Catalogue | None = None
+    companion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a server says that it is."""
+
+    name: str
+    version: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """How the agent of a companion comes in.
+
+    Attributes:
+        name: of the companion.
+        token: that opens this door, and no other; it never shows in a `repr`.
+        transport: `http` and `websocket` at the port, `unix` at a socket of its own.
+        header: in small letters, that has the token.
+        server: that its agent is told.
+        scheme: the word before the token, in small letters; None = nothing stands there.
+        subprotocol: of a WebSocket; echoed only when it is offered.
+        socket: path of the unix socket.
+    """
+
+    name: str
+    token: str = field(repr=False)
+    transport: DoorTransport
+    header: str
+    server: ServerInfo
+    scheme: str | None = None
+    subprotocol: str | None = None
+    socket: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +298,7 @@ class Hello:
         versions: `nvim` and `plugin`.
         token: a new token, because a stranger holds the wanted port; replaces the environment's.
         settings: see `Settings`.
+        doors: for the agents of companions.
     """
 
     boot: str
@@ -267,3 +306,4 @@ class Hello:
     versions: dict[str, str]
     token: str | None
     settings: Settings
+    doors: tuple[Door, ...] = ()

@@ -10,6 +10,7 @@ vim.api.nvim_create_user_command('McpTools', function(args)
   require('mcp-tools.command').run(args)
 end, {
   nargs = '*',
+  range = true,
   desc = 'MCP tools of this editor',
   complete = function(lead, line, position)
     return require('mcp-tools.command').complete(lead, line, position)
@@ -32,6 +33,7 @@ map('deny-always', 'deny always')
 map('deny-session', 'deny session')
 map('approval-focus', 'approve look')
 map('answer', 'answer')
+map('send', 'send')
 map('review', 'review')
 for _, name in ipairs({ 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later' }) do
   map('review-' .. name, 'review ' .. name)

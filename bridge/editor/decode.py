@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import Code
 from ..model import (
+    Door,
     FieldError,
     Hello,
     Inputs,
@@ -22,6 +23,7 @@ from ..model import (
     Outcome,
     Progress,
     Reply,
+    ServerInfo,
     Settings,
     ToolError,
 )
@@ -30,6 +32,7 @@ from .clock import EditorClock
 _CALL_STATES = {"running", "waiting_approval", "waiting_input"}
 _END_STATES = {"done", "failed", "timed_out", "cancelled"}
 _KINDS = {"text", "json", "content", "empty"}
+_TRANSPORTS = {"http", "websocket", "unix"}
 
 
 def clean(text: str) -> str:
@@ -115,6 +118,29 @@ def hello(raw: Any) -> Hello:
         versions={str(k): str(v) for k, v in _table(raw.get("versions")).items()},
         token=raw.get("token") or None,
         settings=_settings(_table(raw.get("settings"))),
+        doors=doors(raw.get("doors")),
+    )
+
+
+def doors(raw: Any) -> tuple[Door, ...]:
+    """The doors of companions, from `hello` or the event `doors`."""
+    return tuple(_door(each) for each in raw) if isinstance(raw, list) else ()
+
+
+def _door(raw: Any) -> Door:
+    server = raw["server"]
+    token, name = raw["token"], raw["name"]
+    if type(token) is not str or type(name) is not str or not token or not name:
+        raise ValueError("a door without a name or a token")
+    return Door(
+        name=name,
+        token=token,
+        transport=_one_of(raw["transport"], _TRANSPORTS),
+        header=str(raw["header"]).lower(),
+        server=ServerInfo(str(server["name"]), str(server["version"]), server.get("title")),
+        scheme=raw.get("scheme"),
+        subprotocol=raw.get("subprotocol"),
+        socket=raw.get("socket"),
     )
 
 

@@ -21,6 +21,7 @@ from ..model import (
     LARGE,
     PROTOCOL,
     CallRequest,
+    Door,
     Hello,
     HelloInfo,
     Kind,
@@ -59,6 +60,7 @@ _ACKNOWLEDGE = _WIRE.format("acknowledge")
 _REPORT = _WIRE.format("report")
 _SUBSCRIBE = _WIRE.format("subscribe")
 _UNSUBSCRIBE = _WIRE.format("unsubscribe")
+_COMPANION = _WIRE.format("companion")
 _LOST = _WIRE.format("lost")
 _CLOCK = "return vim.uv.hrtime()"
 
@@ -70,6 +72,8 @@ class NvimEditor:
         self._listener: EditorListener | None = None
         self._changed: list[Callable[[str, int], None]] = []
         self._updated: list[Callable[[str], None]] = []
+        self._doors: list[Callable[[tuple[Door, ...]], None]] = []
+        self._push: list[Callable[[str, str | None, str, str, bool], None]] = []
         self._clock = EditorClock()
         self._peers = Peers()
         self._channel: Channel
@@ -266,6 +270,15 @@ class NvimEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._updated.append(callback)
 
+    def on_doors(self, callback: Callable[[tuple[Door, ...]], None]) -> None:
+        self._doors.append(callback)
+
+    def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
+        self._push.append(callback)
+
+    def companion(self, event: str, data: dict[str, Any]) -> None:
+        self._tell(_COMPANION, (event, data, self._channel_id))
+
     # Inside
 
     def _no_scopes(self) -> asyncio.Future[Any]:
@@ -313,6 +326,13 @@ class NvimEditor:
         elif name == "updated" and count == 1:
             for heard in self._updated:
                 heard(args[0])
+        elif name == "doors" and count == 1:
+            for told in self._doors:
+                told(decode.doors(decode.json_value(args[0])))
+        elif name == "push" and count == 5:
+            companion, session, method, params, latest = args
+            for push in self._push:
+                push(companion, session, decode.clean(method), decode.clean(params), latest is True)
         elif listener is None:
             logger.warning("event %s before anyone listens", name)
         elif name == "started" and count in (1, 2):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import RawHeaders
@@ -49,8 +49,20 @@ class Head(NamedTuple):
     token: str
 
 
+class Guests(Protocol):
+    """Who comes in by other doors than the token's, at the same port."""
+
+    def welcomes(self, request: web.Request) -> Handler | None:
+        """Who serves a request that shows what opens such a door; None = it is none of theirs."""
+
+
 class App:
-    """See the head of this file. Served by `listener.Runner`."""
+    """See the head of this file. Served by `listener.Runner`.
+
+    Attributes:
+        front: the endpoints.
+        guests: asked before any guard is; they have guards of their own.
+    """
 
     def __init__(self, parts: Parts) -> None:
         settings = parts.settings
@@ -72,6 +84,7 @@ class App:
             MESSAGES_PATH: {"POST": Route(front.messages, [*private, json])},
             HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
         }
+        self.guests: Guests | None = None
         self._token = parts.token
         self.body_limit = settings.limits.request_body
 
@@ -91,6 +104,9 @@ class App:
             head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
             if connection is not None and connection.admitted is not None and connection.admitted[0] == head:
                 return await connection.admitted[1](request)
+            if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
+                note_token_shown(connection)
+                return await guest(request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused
@@ -99,8 +115,7 @@ class App:
                 note_token_shown(connection)
                 if connection is not None and self._is_plain(request):
                     connection.admitted = head, handler
-            if hdrs.EXPECT in request.headers:
-                await _continue(request)
+            await answer_expectation(request)
             return await handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
@@ -132,7 +147,8 @@ class App:
         return length is not None and length <= self.body_limit and hdrs.EXPECT not in request.headers
 
 
-async def _continue(request: web.Request) -> None:
-    if request.headers[hdrs.EXPECT].lower() == "100-continue":
+async def answer_expectation(request: web.Request) -> None:
+    """Lets a client send its body that waits for leave to."""
+    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # aiohttp takes what was written for the begin of the answer

@@ -43,22 +43,28 @@ class Front:
 
     Attributes:
         bodies: reads them, and judges the large ones.
+        sessions: those of all transports.
+        events: their ids.
+        responses: those in flight.
+        loader: has the kernel.
     """
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._limits = parts.settings.limits
         self._token = TokenGuard(parts.token)
-        events = EventIds(parts.boot)
+        self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
         ids = SessionIds(lambda: parts.token.value, Tombstones(Path(state) if state else None))
-        self._sessions = Sessions(parts.calls, ids, events, self._limits, parts.report_sessions)
-        self._loader = Loader(self._build)
-        responses = Responses()
-        self._http = StreamableHttp(self._sessions, events, responses)
-        self._stateless = Stateless(parts.calls, responses)
+        self.sessions = Sessions(
+            parts.calls, ids, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
+        )
+        self.loader = Loader(self._build)
+        self.responses = Responses()
+        self._http = StreamableHttp(self.sessions, self.events, self.responses)
+        self._stateless = Stateless(parts.calls, self.responses)
         self.bodies = Bodies(self._limits, self._asked)
-        self._sse = Sse(self._sessions, self.bodies)
+        self._sse = Sse(self.sessions, self.bodies)
 
     def _build(self) -> Kernel:
         from ..protocol.kernel import Kernel  # with the SDK, which is loaded by then
@@ -69,25 +75,28 @@ class Front:
             parts.editor,
             parts.calls,
             parts.settings,
-            self._sessions.broadcast,
+            self.sessions.broadcast,
             parts.token.value,
             parts.hello.boot,
+            parts.server_info,
         )
-        return Kernel(assembly.server, assembly.tools.schema, assembly.stop, assembly.fast)
+        return Kernel(
+            assembly.server, assembly.tools.schema, assembly.stop, assembly.fast, assembly.companion_server
+        )
 
     async def start(self) -> None:
         """Begins to import the SDK, where that is wanted; nothing waits for it but the first request."""
         if self._parts.settings.preload:
-            self._loader.begin()
+            self.loader.begin()
 
     async def close(self) -> None:
         """Answers what is in flight, as cancelled, and ends every stream."""
         self._parts.calls.stop("shutdown")
-        self._loader.stop()
-        if tasks := self._stateless.tasks() | self._sessions.tasks():
+        self.loader.stop()
+        if tasks := self._stateless.tasks() | self.sessions.tasks():
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
         self._stateless.cancel_all("shutdown")
-        await self._sessions.close("shutdown")
+        await self.sessions.close("shutdown")
 
     async def post(self, http: web.Request) -> web.StreamResponse:
         """`POST /mcp`: both eras, chosen by the version that the request names."""
@@ -99,7 +108,7 @@ class Front:
         body = jsonrpc.parse(data)
         if isinstance(body, jsonrpc.Fault):
             return fault_response(body)
-        kernel = self._loader.kernel or await self._loader.load()
+        kernel = self.loader.kernel or await self.loader.load()
         version = http.headers.get(VERSION_HEADER)
         if version is not None and _is_stateless(kernel, version, body):
             return await self._stateless.post(http, kernel, version, body)
@@ -109,17 +118,17 @@ class Front:
         """`GET /mcp`: a session's stream."""
         if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
             return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
-        kernel = self._loader.kernel or await self._loader.load()
+        kernel = self.loader.kernel or await self.loader.load()
         return _only_post(http, kernel) or await self._http.get(http, kernel)
 
     async def delete(self, http: web.Request) -> web.StreamResponse:
         """`DELETE /mcp`: the end of a session."""
-        kernel = self._loader.kernel or await self._loader.load()
+        kernel = self.loader.kernel or await self.loader.load()
         return _only_post(http, kernel) or await self._http.delete(http)
 
     async def sse(self, http: web.Request) -> web.StreamResponse:
         """`GET /sse`: a session over SSE."""
-        return await self._sse.get(http, self._loader.kernel or await self._loader.load())
+        return await self._sse.get(http, self.loader.kernel or await self.loader.load())
 
     async def messages(self, http: web.Request) -> web.StreamResponse:
         """`POST /messages`: messages for a session over SSE."""
@@ -142,18 +151,18 @@ class Front:
 
     def _asked(self, http: web.Request) -> Session | None:
         id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
-        return None if id_ is None else self._sessions.find_asked(id_)
+        return None if id_ is None else self.sessions.find_asked(id_)
 
     def _status(self) -> dict[str, object]:
         parts, versions = self._parts, self._parts.versions
         bridge = {name: getattr(versions, name) for name in ("bridge", "python", "sdk", "aiohttp", "msgpack")}
         clients = [
             {"name": info.name, "version": info.version, "transport": info.transport}
-            for info in self._sessions.infos()
+            for info in self.sessions.infos()
         ]
         return {
             "editor": {"connected": not parts.editor.closed.done(), "boot": parts.hello.boot},
-            "sessions": {"count": len(self._sessions), "limit": self._limits.sessions, "clients": clients},
+            "sessions": {"count": len(self.sessions), "limit": self._limits.sessions, "clients": clients},
             "calls": {"in_flight": parts.calls.in_flight, "limit": self._limits.calls},
             "versions": bridge | parts.hello.versions,
         }

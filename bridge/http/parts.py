@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..model import Hello, Settings, Versions
+from ..model import Hello, ServerInfo, Settings, Versions
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
     from ..editor import Editor
-    from ..sessions.session import SessionInfo
+    from ..sessions.session import SessionInfo, Watcher
 
 
 class Token:
@@ -42,6 +42,8 @@ class Parts:
         versions: of this side.
         boot: id of this run of the bridge; prefix of call ids and event ids.
         report_sessions: call it with the whole list whenever it changed; it is debounced.
+        watcher: hears of the sessions of companions.
+        server_info: what a companion's agent is told that it has found, by the companion's name.
     """
 
     settings: Settings
@@ -52,3 +54,5 @@ class Parts:
     versions: Versions
     boot: str
     report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None
+    watcher: Watcher | None = None
+    server_info: Callable[[str], ServerInfo | None] = lambda companion: None

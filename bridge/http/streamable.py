@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from .. import jsonrpc
+from ..model import Scope
 from ..sessions.ids import TooMuchError
 from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
@@ -33,9 +34,19 @@ RETRY_AFTER_SECONDS = 10
 
 
 class StreamableHttp:
-    """See the head of this file."""
+    """See the head of this file.
 
-    def __init__(self, sessions: Sessions, events: EventIds, responses: Responses) -> None:
+    Args:
+        sessions: all of them.
+        events: their ids.
+        responses: those in flight.
+        companion: by whose door all of its requests come in; they have its sessions alone.
+    """
+
+    def __init__(
+        self, sessions: Sessions, events: EventIds, responses: Responses, companion: str | None = None
+    ) -> None:
+        self._companion = companion
         self._sessions = sessions
         self._events = events
         self._responses = responses
@@ -78,14 +89,16 @@ class StreamableHttp:
         stream = session.standalone
         if stream.alive:
             return refusal(409, "The session has a stream already")
-        return await serve(stream, http, attach(stream, http), prime=session.peer.expects_priming)
+        turn = attach(stream, http)
+        session.look()
+        return await serve(stream, http, turn, prime=session.peer.expects_priming)
 
     async def delete(self, http: web.Request) -> web.Response:
         """Ends the session for good."""
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id()
-        return web.Response(status=200) if self._sessions.delete(id_) else _no_session()
+        return web.Response(status=200) if self._sessions.delete(id_, self._companion) else _no_session()
 
     def _session(
         self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
@@ -94,11 +107,11 @@ class StreamableHttp:
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id(request)
-        return self._sessions.find(kernel, id_) or _no_session(request)
+        return self._sessions.find(kernel, id_, self._companion) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         try:
-            within = read_scope(http)
+            within = read_scope(http) if self._companion is None else Scope(companion=self._companion)
         except ScopeError as failure:
             return refuse_scope(failure, request.id)
         session = self._sessions.create(kernel, "http", within)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..http.listener import Runner
+    from ..ide.companions import Companions
     from ..sessions.session import SessionInfo
 
 T = TypeVar("T")
@@ -107,14 +108,19 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             # The slow part, while the port is already ours: other editors that start now see that.
             from ..http.app import App
             from ..http.listener import Runner
+            from ..ide.companions import Companions
 
             editor = await ending.unless(NvimEditor.open(environment.address))
             if editor is not None:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
                 parts = await ending.unless(_meet(environment, editor, claim, handler))
                 if parts is not None:
-                    runner = Runner(App(parts), room=parts.calls.room)
-                    await _serve(environment, parts, runner, claim, ending, editor)
+                    companions = Companions(editor, parts.hello.doors, handler.hide)
+                    parts.watcher, parts.server_info = companions.presence, companions.doors.server_info
+                    app = App(parts)
+                    companions.join(app)
+                    runner = Runner(app, room=parts.calls.room)
+                    await _serve(environment, parts, runner, claim, ending, editor, companions)
         except EditorGoneError:
             ending.now("editor")
         finally:
@@ -173,10 +179,12 @@ async def _serve(
     claim: ports.Claim,
     ending: _Ending,
     editor: NvimEditor,
+    companions: Companions,
 ) -> None:
     """Serves until the end, then answers what is in flight and tells the editor."""
     await runner.setup()
     await runner.listen(claim.socket)
+    await companions.open()
     # What lives now lives to the end: later collections need not look at it.
     gc.freeze()
     gc.enable()
@@ -189,12 +197,14 @@ async def _serve(
     if watch is not None:
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
+    companions.let_go()
     if reason != "editor":
         await _let_end(parts.calls, FAREWELL)
     parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")
     try:
         async with asyncio.timeout(within):
             await runner.cleanup()
+            await companions.close()
     except TimeoutError:
         logger.warning("some connections did not end in time; dropped")
     if reason != "editor":

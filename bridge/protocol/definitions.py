@@ -183,7 +183,11 @@ class Views:
 
     def scoped(self) -> dict[View, Listing]:
         """Those that are kept of clients who asked for less than there is."""
-        return {view: listing for view, listing in self._listings.items() if view.scope is not None}
+        return {
+            view: listing
+            for view, listing in self._listings.items()
+            if view.scope is not None and view.scope.companion is None
+        }
 
     def _on_changed(self, kind: str, revision: int) -> None:
         if kind == self._kind:

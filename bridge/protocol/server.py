@@ -6,6 +6,7 @@ results, errors become JSON-RPC in `errors.py` and `methods/`, nowhere else. Doe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from mcp.server.subscriptions import ListenHandler
 from .. import __version__
 from ..calls.runner import Calls
 from ..editor import Editor
-from ..model import Settings
+from ..model import ServerInfo, Settings
 from . import observer
 from .fast_path import FastPath
 from .inputs import Legs
@@ -64,6 +65,7 @@ class Assembly:
         broadcast: sends a notification without parameters to sessions.
         token: what clients authenticate with.
         boot: id of this life of the editor.
+        server_info: what a companion's agent is told that it has found, by the companion's name.
     """
 
     def __init__(
@@ -74,7 +76,10 @@ class Assembly:
         broadcast: Broadcast,
         token: str,
         boot: str,
+        server_info: Callable[[str], ServerInfo | None] = lambda companion: None,
     ) -> None:
+        self._server_info = server_info
+        self._companion_servers: dict[ServerInfo, BridgeServer] = {}
         self.legs = Legs(token, boot, max(1.0, settings.limits.parked / 1000))
         self.tools = Tools(editor, calls, settings.tool_prefix)
         self.announcer = Announcer(broadcast, self.tools.scoped)
@@ -91,6 +96,18 @@ class Assembly:
         """Ends the subscription streams."""
         self.announcer.stop()
         self.listen.close()
+
+    def companion_server(self, companion: str) -> BridgeServer:
+        """The server of a companion's agents: it has tools, and nothing else that one could ask for."""
+        info = self._server_info(companion) or ServerInfo(NAME, __version__)
+        server = self._companion_servers.get(info)
+        if server is None:
+            server = BridgeServer(info.name, version=info.version, title=info.title)
+            server.middleware.clear()
+            Lists({"tools/list": self.tools.pages}).install(server)
+            server.add_request_handler("tools/call", types.CallToolRequestParams, self.tools.call)
+            self._companion_servers[info] = server
+        return server
 
     def _build(self, instructions: str) -> BridgeServer:
         """The SDK server. Capabilities follow from the handlers that it has."""

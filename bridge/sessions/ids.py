@@ -30,7 +30,7 @@ KEPT_CAPABILITY = "ai.nimblebrain/host-resources"
 """The one extension that tools use; it stays when a client declares too many."""
 
 _KEY_LABEL = b"mcp-tools.nvim session id 1"
-_FORMAT, _SCOPED_FORMAT = 1, 2
+_FORMAT, _SCOPED_FORMAT, _COMPANION_FORMAT = 1, 2, 3
 _MAC_BYTES = 16
 _NAME_CHARS = 200
 
@@ -84,7 +84,9 @@ class SessionIds:
         sealed_at = int(self.now())
         for kept in (capabilities, _essentials(capabilities)):
             content = [_FORMAT, key, sealed_at, version, name, kept]
-            if scope is not None:
+            if scope is not None and scope.companion is not None:
+                content = [_COMPANION_FORMAT, *content[1:], scope.companion]
+            elif scope is not None:
                 content = [_SCOPED_FORMAT, *content[1:], [scope.tools, scope.read_only, scope.catalogue]]
             id_ = self._write(content)
             if len(id_) <= MAX_ID_BYTES:
@@ -105,12 +107,16 @@ class SessionIds:
         if id_ != f"{_base64(data)}.{_base64(given)}":
             return None  # another spelling of an id of ours: whoever deletes one must not leave the others
         format_, *content = json.loads(zlib.decompress(data))
-        if format_ not in (_FORMAT, _SCOPED_FORMAT):
+        if format_ not in (_FORMAT, _SCOPED_FORMAT, _COMPANION_FORMAT):
             return None
         key, sealed_at, version, client, capabilities = content[:5]
         if self.expired(sealed_at) or key in self._tombstones:
             return None
-        scope = _read_scope(content[5]) if format_ == _SCOPED_FORMAT else None
+        scope = None
+        if format_ == _SCOPED_FORMAT:
+            scope = _read_scope(content[5])
+        elif format_ == _COMPANION_FORMAT:
+            scope = Scope(companion=content[5])
         return Sealed(key, sealed_at, version, client, capabilities, scope)
 
     def expired(self, sealed_at: int) -> bool:

@@ -96,15 +96,20 @@ class Outbox:
         """The number after which a reader goes on."""
         return self._sent
 
-    def push(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
+    def push(
+        self, data: bytes, *, droppable: bool = False, key: str | None = None, latest: bool = False
+    ) -> None:
         """Sends a message as soon as somebody reads; never waits.
 
         Args:
             data: JSON text without line breaks.
             droppable: may be left out when the reader is slow.
             key: an event with the same key that still waits makes this one superfluous.
+            latest: it is the other way round: this one makes those superfluous that wait.
         """
-        if key is not None and any(event.key == key for event in self._unsent):
+        if key is not None and latest:
+            self._drop_waiting(key)
+        elif key is not None and any(event.key == key for event in self._unsent):
             return
         event = Event(self.ids.next() if self.ids else 0, data, droppable, key)
         self._unsent.append(event)
@@ -214,6 +219,13 @@ class Outbox:
 
     def _overfull(self) -> bool:
         return len(self._unsent) > UNSENT_HARD or self._unsent_bytes > UNSENT_BYTES
+
+    def _drop_waiting(self, key: str) -> None:
+        """But for the first, which may be on its way to the reader."""
+        first = self._unsent[0] if self._unsent and self._connected is not None else None
+        for event in [event for event in self._unsent if event.key == key and event is not first]:
+            self._unsent.remove(event)
+            self._unsent_bytes -= len(event.data)
 
     def _drop_first(self) -> None:
         self._unsent_bytes -= len(self._unsent.popleft().data)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..model import Scope, View
 from .ids import Sealed, SessionIds, new_key
 from .outbox import EventIds
-from .session import Session, SessionInfo, Transport
+from .session import ENDS_WITH_STREAM, Session, SessionInfo, Transport, Watcher
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -56,6 +56,7 @@ class Sessions:
         limits: how many, and how long a client may be gone.
         report: hears of every change, with the whole list.
         idle_seconds: see `IDLE_SECONDS`.
+        watcher: hears of the sessions of companions.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Sessions:
         limits: Limits,
         report: Callable[[list[SessionInfo]], None],
         idle_seconds: float = IDLE_SECONDS,
+        watcher: Watcher | None = None,
     ) -> None:
         self._calls = calls
         self._ids = ids
@@ -74,6 +76,7 @@ class Sessions:
         self._grace = limits.orphan_grace / 1000
         self._idle = idle_seconds
         self._report = report
+        self._watcher = watcher
         self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
         calls.room.watch(self._held, self._ease)
@@ -97,7 +100,7 @@ class Sessions:
         """
         self._make_room()
         ids = self._events if transport == "http" else None
-        session = Session(kernel, self._calls, new_key(), transport, ids, scope)
+        session = Session(kernel, self._calls, new_key(), transport, ids, scope, self._watcher)
         self._add(session)
         return session
 
@@ -125,20 +128,27 @@ class Sessions:
         )
         self._tell()
 
-    def find(self, kernel: Kernel, id_: str) -> Session | None:
+    def find(self, kernel: Kernel, id_: str, companion: str | None = None) -> Session | None:
         """The session that was sealed as this id, revived if need be; None when there is none or no longer.
+
+        Args:
+            kernel: serves it.
+            id_: as the client sends it.
+            companion: by whose door the request came in; sessions are not carried through another.
 
         Raises:
             FullError: it can be revived, but there is no room.
         """
         session = self._by_id.get(id_)
         if session is not None and session.sealed_at is not None:
-            if not self._ids.expired(session.sealed_at):
-                return session
-            self.drop(session)
-            return None
+            if self._ids.expired(session.sealed_at):
+                self.drop(session)
+                return None
+            return session if session.companion == companion else None
         sealed = self._ids.open(id_)
-        return None if sealed is None else self._revive(kernel, id_, sealed)
+        if sealed is None or _companion_of(sealed) != companion:
+            return None
+        return self._revive(kernel, id_, sealed)
 
     def find_asked(self, id_: str) -> Session | None:
         """The session with this id, if its client was asked for something and has not answered."""
@@ -150,10 +160,20 @@ class Sessions:
         session = self._by_id.get(id_)
         return session if session is not None and session.transport == "sse" else None
 
-    def delete(self, id_: str) -> bool:
+    def of_companion(self, companion: str) -> list[Session]:
+        """Its sessions."""
+        return [session for session in self._by_id.values() if session.companion == companion]
+
+    def let_companions_go(self) -> None:
+        """Ends the connections of all companions' agents, without an answer to what they wait for."""
+        for session in self._by_id.values():
+            if session.companion is not None:
+                session.let_go()
+
+    def delete(self, id_: str, companion: str | None = None) -> bool:
         """Ends a session for good, also one that is not in memory; False when there is none."""
         sealed = self._ids.open(id_)
-        if sealed is None:
+        if sealed is None or _companion_of(sealed) != companion:
             return False
         self._ids.bury(sealed)
         session = self._by_id.get(id_)
@@ -171,9 +191,12 @@ class Sessions:
             self._tell()
 
     def broadcast(self, method: str, concerned: Callable[[View], bool] | None = None) -> None:
-        """Sends a notification without parameters to every client, or to those whom it concerns."""
+        """Sends a notification without parameters to every client, or to those whom it concerns.
+
+        Not to agents of companions: what they are offered stays as it is.
+        """
         for session in self._by_id.values():
-            if concerned is None or concerned(session.view):
+            if session.companion is None and (concerned is None or concerned(session.view)):
                 session.notify(method)
 
     def tasks(self) -> set[asyncio.Task[Any]]:
@@ -191,13 +214,13 @@ class Sessions:
 
     def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
         self._make_room()
-        session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope)
+        session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope, self._watcher)
         try:
             session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
         except ValueError:
             return None  # sealed by another release of the bridge, for a client that this one cannot serve
         session.id, session.sealed_at = id_, sealed.sealed_at
-        for method in LISTS:
+        for method in () if session.companion is not None else LISTS:
             session.notify(method)
         self._add(session)
         self.identify(session)
@@ -255,11 +278,16 @@ class Sessions:
     def _look_after(self, session: Session, now: float) -> None:
         connected = session.connected
         session.tidy(now)
+        session.look()
         if connected:
             session.last_heard = now
-        elif session.transport == "sse":
+        elif session.transport in ENDS_WITH_STREAM:
             self.drop(session, "disconnected")
         elif session.calls and now - session.last_heard > self._grace:
             session.cancel_all("client_gone")
         elif session.disposable and now - session.last_heard > self._idle:
             self.drop(session)
+
+
+def _companion_of(sealed: Sealed) -> str | None:
+    return None if sealed.scope is None else sealed.scope.companion

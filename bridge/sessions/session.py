@@ -45,7 +45,15 @@ BATCH_BYTES = 16 * 1024 * 1024
 KEPT_SECONDS = 300.0
 """As long as the editor keeps a result that nobody fetched."""
 
-Transport = Literal["http", "sse"]
+Transport = Literal["http", "sse", "websocket"]
+
+ENDS_WITH_STREAM: frozenset[Transport] = frozenset({"sse", "websocket"})
+"""Transports whose sessions are their one connection."""
+
+MAX_NOTICE = 64 * 1024
+"""Bytes of a notification that MCP does not know; the editor is not told of a longer one."""
+
+_MCP_NOTIFICATIONS = "notifications/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,19 @@ class Response(Protocol):
         """Ends it before the answer; the client resumes for the rest."""
 
 
+class Watcher(Protocol):
+    """Hears of the agents of companions; every method returns at once."""
+
+    def opened(self, session: Session) -> None:
+        """It is initialized, and can be told things."""
+
+    def notified(self, session: Session, method: str, params: Mapping[str, Any] | None) -> None:
+        """It says something that MCP does not know."""
+
+    def left(self, session: Session) -> None:
+        """It was there, and is gone."""
+
+
 class Session:
     """See the head of this file.
 
@@ -83,9 +104,10 @@ class Session:
         kernel: serves its requests.
         calls: told why a request was cancelled.
         key: names the session to tools; not the id that the client sends.
-        transport: streamable HTTP, whose streams are resumable, or SSE.
+        transport: streamable HTTP, whose streams are resumable; or the one connection that it is.
         ids: of events.
         scope: what it asked to be shown of the tools when it began.
+        watcher: of a companion's session.
     """
 
     def __init__(
@@ -96,9 +118,12 @@ class Session:
         transport: Transport,
         ids: EventIds | None,
         scope: Scope | None = None,
+        watcher: Watcher | None = None,
     ) -> None:
         self.key = key
         self.scope = scope
+        self._watcher = watcher
+        self._told = False
         self.transport: Transport = transport
         self.id = key  # until it is sealed
         self.sealed_at: int | None = None
@@ -106,7 +131,9 @@ class Session:
         self.closed = False
         self.last_heard = time.monotonic()
         self.standalone = Outbox(ids)
-        self.peer = kernel.connect(key, self.standalone.push, partial(self._ask, self.standalone.push))
+        self.peer = kernel.connect(
+            key, self.standalone.push, partial(self._ask, self.standalone.push), self.companion
+        )
         self._kernel = kernel
         self._calls = calls
         self._ids = ids
@@ -117,6 +144,11 @@ class Session:
         self._asked: dict[str, asyncio.Future[jsonrpc.Answer]] = {}
         self._ask_ids = itertools.count(1)
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def companion(self) -> str | None:
+        """By whose door it came in; None for every other client."""
+        return None if self.scope is None else self.scope.companion
 
     @property
     def calls(self) -> int:
@@ -231,7 +263,23 @@ class Session:
             exchange = self._in_flight.get(id_) if isinstance(id_, int | str) else None
             if exchange is not None and exchange.request.method != "initialize":
                 exchange.cancel("client")
+        if self.companion is not None and not message.method.startswith(_MCP_NOTIFICATIONS):
+            if self._watcher is not None:
+                self._watcher.notified(self, message.method, message.params)
+            return
         await self.peer.notified(message)
+        self.look()
+
+    def look(self) -> None:
+        """Tells the watcher once it is initialized and its stream stands, and once it is gone for good."""
+        if self._watcher is None or self.companion is None:
+            return
+        if not self._told and not self.closed and self.peer.initialized and self.standalone.alive:
+            self._told = True
+            self._watcher.opened(self)
+        elif self._told and (self.closed or not self.is_there(time.monotonic())):
+            self._told = False
+            self._watcher.left(self)
 
     # What is sent to the client
 
@@ -239,6 +287,13 @@ class Session:
         """A notification without parameters; while it still waits to be read, a second one is superfluous."""
         if self.peer.initialized:
             self.standalone.push(jsonrpc.dumps(jsonrpc.notification(method)), key=method)
+
+    def tell(self, method: str, params: bytes, *, latest: bool) -> None:
+        """A notification with parameters as JSON text; `latest`: in place of those that wait to be read."""
+        if self.peer.initialized:
+            head = jsonrpc.dumps({"jsonrpc": "2.0", "method": method})
+            data = head[:-1] + b',"params":' + params + b"}"
+            self.standalone.push(data, key=method if latest else None, latest=latest)
 
     async def _ask(
         self, push: Push, method: str, params: Mapping[str, Any] | None, seconds: float | None
@@ -318,11 +373,18 @@ class Session:
         for exchange in list(self._in_flight.values()):
             exchange.cancel(reason)
 
+    def let_go(self) -> None:
+        """Lets go of all who read; what they wait for is not answered."""
+        self.standalone.hang_up()
+        for response in self._open:
+            response.hang_up()
+
     async def close(self, reason: str = "session_closed") -> None:
         """Ends everything that belongs to the session."""
         if self.closed:
             return
         self.closed = True
+        self.look()
         self.cancel_all(reason)
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=1.0)

@@ -27,6 +27,11 @@ function M.setup(opts)
   if core and core.in_use() then
     vim.schedule(core.get) -- loads what `tools` names; before the first use nobody has to see it
   end
+  if require('mcp-tools.config').get('companions') ~= nil then
+    vim.schedule(function()
+      require('mcp-tools.ide').follow()
+    end)
+  end
   require('mcp-tools.bridge').autostart()
 end
 
@@ -198,6 +203,15 @@ end
 ---@return { url: string, token: string, port: integer }?
 function M.endpoint()
   return require('mcp-tools.bridge').endpoint()
+end
+
+--- The entry for `mcpServers` by which an agent that a plugin of yours starts over ACP has these tools.
+---@param opts? { transport: 'http'? } the agent must support it (`agentCapabilities.mcpCapabilities.http`)
+---@return table? entry nil until the bridge is ready
+---@return mcp-tools.Error? err
+function M.acp_server(opts)
+  require('mcp-tools.util.check')('opts', opts, 'table', true)
+  return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'http')
 end
 
 --- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the

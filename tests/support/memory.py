@@ -19,6 +19,7 @@ from bridge.model import (
     LARGE,
     CallRequest,
     CallState,
+    Door,
     FieldError,
     Hello,
     HelloInfo,
@@ -157,6 +158,9 @@ class MemoryEditor:
         self.requests: list[tuple[str, float]] = []
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
+        self.companions: list[tuple[str, dict[str, Any]]] = []
+        self.tell_doors: Callable[[tuple[Door, ...]], None]
+        self.push: Callable[[str, str | None, str, str, bool], None]
         self.reports: list[tuple[str, dict[str, Any]]] = []
         self.heard: list[tuple[str, int, dict[str, Any]]] = []
         self._changed: list[Callable[[str, int], None]] = []
@@ -174,15 +178,17 @@ class MemoryEditor:
         *,
         timeout: int | None = None,
         approval: Callable[[], asyncio.Future[bool]] | None = None,
+        companion: str | None = None,
         **definition: Any,
     ) -> None:
         """Registers a tool; `definition` holds further MCP keys (`description`, `inputSchema`, …)."""
         published = {
-            "name": self.settings.tool_prefix + name,
+            "name": name if companion else self.settings.tool_prefix + name,
             "description": name,
             "inputSchema": {"type": "object"},
         }
-        self._offer("tools", Tool(name, function, published | definition, timeout, approval))
+        tool = Tool(name, function, published | definition, timeout, approval, companion=companion)
+        self._offer("tools", tool)
 
     def add_resource(
         self, uri: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
@@ -333,6 +339,15 @@ class MemoryEditor:
 
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._updated.append(callback)
+
+    def on_doors(self, callback: Callable[[tuple[Door, ...]], None]) -> None:
+        self.tell_doors = callback
+
+    def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
+        self.push = callback
+
+    def companion(self, event: str, data: dict[str, Any]) -> None:
+        self.companions.append((event, data))
 
     # Inside
 

@@ -15,7 +15,8 @@ from bridge.calls.runner import Calls
 from bridge.http.app import App
 from bridge.http.listener import UNREAD_BYTES, Runner
 from bridge.http.parts import Parts, Token
-from bridge.model import Hello, Settings, Versions
+from bridge.ide.companions import Companions
+from bridge.model import Door, Hello, Settings, Versions
 from bridge.sessions.session import SessionInfo
 
 from .memory import MemoryEditor, ToolContext
@@ -180,6 +181,7 @@ async def served(
     read_seconds: float = 30.0,
     unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
+    doors: tuple[Door, ...] = (),
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
     settings = settings or Settings()
@@ -196,9 +198,13 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
+    companions = Companions(editor, doors, lambda token: None)
+    parts.watcher, parts.server_info = companions.presence, companions.doors.server_info
     app = App(parts)
+    companions.join(app)
     runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room)
     await runner.setup()
+    await companions.open()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
@@ -211,4 +217,5 @@ async def served(
             yield bridge
     finally:
         await runner.cleanup()
+        await companions.close()
         editor.close()

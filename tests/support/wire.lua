@@ -22,7 +22,7 @@ function W.hello(channel, info)
   W.channel = channel
   local token = info.port_holder == 'stranger' and 'new-token' or nil
   return { protocol = 1, scopes = W.scopes, boot = W.boot, clock = uv.hrtime(), revision = { tools = 3 }, settings = W.settings,
-    versions = { nvim = tostring(vim.version()), plugin = '0' }, token = token }
+    versions = { nvim = tostring(vim.version()), plugin = '0' }, token = token, doors = W.doors }
 end
 
 function W.list(kind, revision)
@@ -83,7 +83,7 @@ function W.explain()
   return { path = 'result', message = 'result: bytes that are not UTF-8' }
 end
 
-for _, verb in ipairs({ 'cancel_task', 'acknowledge', 'report' }) do
+for _, verb in ipairs({ 'cancel_task', 'acknowledge', 'report', 'companion' }) do
   W[verb] = function(...)
     note(verb, ...)
   end

@@ -17,7 +17,8 @@ BRIDGE = ROOT / "bridge"
 
 LAYERS = {
     "__main__": "process",
-    "process": "http sessions calls editor instances",
+    "process": "ide http sessions calls editor instances",
+    "ide": "http sessions protocol editor",
     "http": "sessions protocol calls editor instances",
     "sessions": "protocol calls",
     "python_tools": "client",
@@ -33,7 +34,7 @@ VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "start")
 """Modules that every package may import; they import the standard library, msgspec and each other."""
 
 THIRD_PARTY = {
-    "aiohttp": "http",
+    "aiohttp": "http ide",
     "mcp": "protocol",
     "mcp_types": "protocol",
     "anyio": "protocol",

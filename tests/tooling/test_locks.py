@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock", "bench/serena.lock"]
 DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock", "bench/wrk.lock"]
-NPM_LOCKS = ["tests/npm/package-lock.json", "bench/npm/package-lock.json"]
+NPM_LOCKS = [f"{folder}/package-lock.json" for folder in ("tests/npm", "tests/clients/npm", "bench/npm")]
 
 
 def pins(name: str) -> dict[str, str]:

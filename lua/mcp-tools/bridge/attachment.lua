@@ -23,7 +23,7 @@ local M = {}
 --- The process is gone: forget what was true for it alone.
 function M.reset()
   local said = current.said
-  said.channel, said.hello, said.port, said.sessions = nil, {}, nil, nil
+  said.channel, said.hello, said.port, said.sessions, said.doors = nil, {}, nil, nil, nil
 end
 
 --- A new token when a stranger had our port and may have been sent the old one.
@@ -77,6 +77,7 @@ end
 function M.detached(channel)
   if current.said.channel == channel then
     current.said.channel = nil
+    current.changed()
   end
 end
 
@@ -87,6 +88,11 @@ local reports = {
     identity.served(current.prepared.identity, data.port)
     log.info('the bridge listens on port %d as well', data.port)
     announce.publish()
+    current.changed()
+  end,
+  doors = function(data)
+    current.said.doors = { open = data.open or {}, failed = data.failed or {} }
+    current.changed()
   end,
   sessions = function(data)
     current.said.sessions = data

@@ -96,6 +96,7 @@ local function on_state(state)
     attachment.reset()
     instances.remove()
   end
+  current.changed()
 end
 
 supervisor = Supervisor.new({

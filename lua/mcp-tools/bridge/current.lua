@@ -5,6 +5,7 @@
 --- Does not know about: how a bridge is started.
 
 local launch = require('mcp-tools.bridge.launch')
+local log = require('mcp-tools.log')
 
 ---@class mcp-tools.bridge.Current
 ---@field supervisor mcp-tools.bridge.Supervisor|{ state: 'stopped', tries: 0 } the latter until the first start
@@ -23,6 +24,26 @@ local M = {
 ---@field sessions? { count: integer, calls: integer, clients: table[] }
 ---@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
 ---@field note? string why the token is a new one
+---@field doors? mcp-tools.bridge.SaidDoors which doors of companions stand
+
+---@class mcp-tools.bridge.SaidDoors
+---@field open string[] names
+---@field failed table<string, string> name → why it does not stand
+
+local listeners = {} ---@type fun()[]
+
+--- Calls `fn` whenever any of this may be another.
+---@param fn fun()
+function M.on_change(fn)
+  table.insert(listeners, fn)
+end
+
+--- Something is another now.
+function M.changed()
+  for _, fn in ipairs(listeners) do
+    log.guard('who follows the bridge', fn)
+  end
+end
 
 --- Whether there is a process, ready or starting.
 ---@return boolean

@@ -138,6 +138,10 @@ function Executor:execute(name, args, opts)
   end
   local kind = kinds[opts.kind or 'tool'] or error(('there are no calls of the kind %s'):format(tostring(opts.kind)))
   call.kind = kind
+  if opts.view and opts.view.companion and kind ~= kinds.tool then
+    call:fail('not_found', 'an agent that came in as a companion has its own tools, and nothing else')
+    return call
+  end
   local definition, unknown, inner = kind.find(self.registry, name, args, opts.view)
   if not definition then
     call:finish('fail', { error = unknown })

@@ -13,8 +13,10 @@ local M = {}
 ---@class mcp-tools.Subcommand
 ---@field usage? string what is typed after its name; nothing when left out
 ---@field description string
----@field run fun(rest: string, bang: boolean) what was typed after its name; whether a `!` stood there
+---@field run fun(rest: string, bang: boolean, range: integer[]?) what was typed after its name; whether a `!` stood
+--- there; first and last line of a range
 ---@field bang? boolean it takes a `!`
+---@field range? boolean it takes a range
 ---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
 ---@field arguments? integer how many are completed (default 1)
 
@@ -42,17 +44,21 @@ local function find(name)
   end
 end
 
----@param args { args: string } as `nvim_create_user_command` gives them
+---@param args { args: string, range: integer?, line1: integer?, line2: integer? } as `nvim_create_user_command` gives
+---  them
 function M.run(args)
   local name, bang, rest = vim.trim(args.args):match('^([^%s!]+)(!?)%s*(.*)$')
   name = name or DEFAULT
+  local range = (args.range or 0) > 0 and { args.line1, args.line2 } or nil
   local subcommand = find(name)
   if subcommand and bang == '!' and not subcommand.bang then
     return notify.error((':McpTools %s takes no !'):format(name))
+  elseif subcommand and range and not subcommand.range then
+    return notify.error((':McpTools %s takes no range'):format(name))
   elseif subcommand and rest and rest ~= '' and not subcommand.usage then
     return notify.error((':McpTools %s takes no argument: %s'):format(name, rest))
   elseif subcommand then
-    return subcommand.run(rest or '', bang == '!')
+    return subcommand.run(rest or '', bang == '!', range)
   end
   local near = suggest(name, M.names())
   notify.error(

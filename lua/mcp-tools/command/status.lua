@@ -42,6 +42,33 @@ local function client_text(sessions)
   return #names > 0 and table.concat(names, ', ') or 'none'
 end
 
+--- What an agent is doing here: who it says it is, and what it has asked for.
+---@param session mcp-tools.companion.Session
+---@return string
+local function session_text(session)
+  local asked = {}
+  for tool, times in vim.spairs(session.asked) do
+    table.insert(asked, times > 1 and ('%s ×%d'):format(tool, times) or tool)
+  end
+  local who = vim.trim(('%s %s'):format(session.client, session.version))
+  local what = #asked > 0 and ', has asked for ' .. table.concat(asked, ', ') or ''
+  return sanitize.line(('connected: %s%s'):format(who ~= '' and who or 'an agent', what))
+end
+
+--- Companions, those who are off with the reason.
+---@param lines string[]
+local function add_companions(lines)
+  local ide = package.loaded['mcp-tools.ide'] -- start-up cost: it is loaded once a companion is named
+  for i, companion in ipairs(ide and ide.status() or {}) do
+    local reason = companion.reason and ': ' .. companion.reason or ''
+    local text = ('%s  %s%s'):format(companion.label or companion.name, companion.state, reason)
+    add(lines, i == 1 and 'companions' or '', sanitize.line(text))
+    for _, session in ipairs(companion.sessions) do
+      table.insert(lines, ('  %-11s   %s'):format('', session_text(session)))
+    end
+  end
+end
+
 ---@param lines string[]
 local function add_calls(lines)
   local calls = core.get().executor:pending()
@@ -77,6 +104,7 @@ local function lines_now()
   add(lines, 'process', status.pid and tostring(status.pid))
   add(lines, 'tools', tostring(#core.get().registry:list('tools')))
   add(lines, 'clients', client_text(status.sessions))
+  add_companions(lines)
   add(lines, 'python host', python_text())
   add_calls(lines)
   add(lines, 'last error', status.last_error)
@@ -90,8 +118,8 @@ local refresh ---@type mcp-tools.Timer? while the window is open
 
 ---@type mcp-tools.Subcommand
 return {
-  description = 'show the bridge, its clients, the process of tools in Python and the calls in flight; as long as the'
-    .. ' window is open it shows how they are now',
+  description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
+    .. ' long as the window is open it shows how they are now',
   run = function()
     local buffer = scratch.show('status', lines_now())
     if refresh then

@@ -69,6 +69,14 @@ return {
       .. ' makes the review stricter.',
   },
   {
+    path = 'companions',
+    type = { 'string', 'list', 'boolean' },
+    enum = { 'auto' },
+    items = 'string',
+    description = 'Agents in terminals that find this editor by themselves, by name, such as { "claude", "gemini" };'
+      .. ' "auto" = all that the plugin knows. Unset or false: none.',
+  },
+  {
     path = 'integrations',
     planned = true,
     type = 'map',

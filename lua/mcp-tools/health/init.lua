@@ -272,6 +272,12 @@ local sections = {
   { title = 'Resources and prompts', run = offered('resources_and_prompts') },
   { title = 'Tools of other plugins', run = offered('found') },
   {
+    title = 'Companions',
+    run = function()
+      require('mcp-tools.health.companions').check()
+    end,
+  },
+  {
     title = 'Tools written in Python',
     run = function()
       require('mcp-tools.health.python').check()

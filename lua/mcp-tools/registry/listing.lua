@@ -6,6 +6,7 @@
 --- Does not know about: who asks, how long the text is kept.
 
 local catalogue = require('mcp-tools.registry.catalogue')
+local companions = require('mcp-tools.registry.companions')
 local json = require('mcp-tools.util.json')
 local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
@@ -44,9 +45,14 @@ end
 function M.json(registry, kind, prefix, view)
   local row = kinds.row(kind)
   local parts, published = {}, require(row.definition).published
-  local entries = view and view.catalogue == 'search' and catalogue.list() or registry:list(kind)
-  if view and view.catalogue ~= 'search' then
-    entries = view:filter(entries)
+  local entries
+  if view and view.companion then
+    entries, prefix = kind == 'tools' and companions.tools(view.companion) or {}, '' -- its agent knows their names
+  elseif view and view.catalogue == 'search' then
+    entries = catalogue.list()
+  else
+    entries = registry:list(kind)
+    entries = view and view:filter(entries) or entries
   end
   for _, entry in ipairs(entries) do
     local text, why = text_of(published, entry, prefix)

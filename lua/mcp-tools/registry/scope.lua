@@ -4,6 +4,7 @@
 --- Sends: its view, or nil for a client that sees everything; a verdict on each definition.
 --- Does not know about: sessions, lists as text. Client names are self-declared: they can only take away.
 
+local companions = require('mcp-tools.registry.companions')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
@@ -17,6 +18,7 @@ local MAX_VIEWS = 64
 ---@field tools string[]? names of groups and tools, with or without the prefix; nil = all
 ---@field read_only boolean?
 ---@field catalogue ('direct'|'search')?
+---@field companion string? whose agent it is: it has that one's tools, and nothing else
 
 ---@class mcp-tools.ScopeRule
 ---@field on table<string, true>? nil = all
@@ -26,6 +28,7 @@ local MAX_VIEWS = 64
 ---@class mcp-tools.View what one client sees; equal ones are the same table
 ---@field key string
 ---@field catalogue 'direct'|'search'
+---@field companion string? its tools are all that there is
 ---@field private rules mcp-tools.ScopeRule[] each of them only takes away
 ---@field private told boolean? the log says that nothing is left
 local View = {}
@@ -80,6 +83,9 @@ end
 ---@param definition mcp-tools.Definition
 ---@return boolean
 function View:allows(definition)
+  if self.companion then
+    return companions.tool(self.companion, definition.name) == definition
+  end
   local prefix = config.get().tool_prefix
   for _, rule in ipairs(self.rules) do
     if not fits(rule, definition, prefix) then
@@ -101,6 +107,13 @@ function View:filter(list)
     log.warn('a client sees no tool: none that is on is in its scope (%s)', (self.key:gsub('\n', ' ')))
   end
   return seen
+end
+
+--- One companion's view, whatever the options say.
+---@param name string
+---@return mcp-tools.View
+local function of_companion(name)
+  return setmetatable({ key = 'companion=' .. name, catalogue = 'direct', companion = name, rules = {} }, View)
 end
 
 local options ---@type table? those that the views were made of
@@ -127,6 +140,9 @@ end
 ---@param client string? the name that it gives itself
 ---@return mcp-tools.View?
 function M.view(scope, client)
+  if scope and scope.companion then
+    return of_companion(scope.companion)
+  end
   local now = config.get()
   local own = client and now.clients[client]
   if not scope and not own and now.catalogue == 'direct' then

@@ -79,6 +79,9 @@ function Gateway:judge(call)
   if denied then
     return denied
   end
+  if call.definition.companion then
+    outside = nil -- its agent may work in any folder that the editor has open, and its tools change no file
+  end
   local verdict, fault = self.ledger:look(root, call.definition)
   if verdict and verdict.level == 'denied' then
     return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }

@@ -12,7 +12,9 @@ local channels = require('mcp-tools.wire.channels')
 local attachment = require('mcp-tools.bridge.attachment')
 local catalogue = require('mcp-tools.registry.catalogue')
 local check = require('mcp-tools.util.check')
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local current = require('mcp-tools.bridge.current')
 local inputs = require('mcp-tools.call.inputs')
 local lists = require('mcp-tools.wire.lists')
 local mistyped = require('mcp-tools.discovery.mistyped')
@@ -64,11 +66,12 @@ function M.hello(id, info)
   local channel = Channel.new(id, info.marker)
   channel.role = info.role
   channels.attach(channel)
-  local token ---@type string?
+  local token, doors ---@type string?, mcp-tools.ide.Door[]?
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so
   else
     token = attachment.attached(id, info)
+    doors = config.get('companions') and require('mcp-tools.ide').doors(id) or nil -- start-up cost
   end
   return {
     protocol = M.PROTOCOL,
@@ -80,6 +83,7 @@ function M.hello(id, info)
     marker = channel.started_file ~= nil,
     scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
     peers = true, -- what stays the same from call to call may be left out after the first
+    doors = doors,
     settings = settings.get(),
   }
 end
@@ -101,15 +105,18 @@ function M.list(kind, revision, seen_by)
     end)
   end
   local parts, is_pending = core.begin()
-  local view = seen_by and kind == 'tools' and scope.view(seen_by.scope, seen_by.client) or nil
-  local current = parts.registry.revisions[kind]
-  if not current then
+  local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
+  if view and kind ~= 'tools' and not view.companion then
+    view = nil
+  end
+  local now = parts.registry.revisions[kind]
+  if not now then
     error(("unknown kind '%s'"):format(tostring(kind)))
   end
-  local reply = { clock = uv.hrtime(), revision = current }
-  if is_pending(kind) and not (view and view.catalogue == 'search') then
+  local reply = { clock = uv.hrtime(), revision = now }
+  if is_pending(kind) and not (view and (view.companion or view.catalogue == 'search')) then
     reply.loading = true -- to be asked again in a moment
-  elseif revision == current then
+  elseif revision == now then
     reply.unchanged = true
   else
     reply.json = lists.json(kind, view)
@@ -306,6 +313,17 @@ end
 ---@param id integer its channel
 function M.report(kind, data, id)
   attachment.reported(kind, data, id)
+end
+
+--- The agent of a companion has come, has told something that MCP does not know, or is gone.
+---@param event 'opened'|'notified'|'left'
+---@param data { companion: string, session: string, client: string?, version: string?, method: string?,
+---  params: string? }
+---@param id integer the bridge's channel
+function M.companion(event, data, id)
+  if id == current.said.channel and config.get('companions') then
+    require('mcp-tools.ide').heard(event, data) -- start-up cost
+  end
 end
 
 return M

@@ -26,6 +26,9 @@ local seen = setmetatable({}, { __mode = 'k' })
 ---@return string
 function M.json(kind, view)
   local registry, prefix = core.begin().registry, config.get().tool_prefix
+  if view and view.companion then
+    return listing.json(registry, kind, prefix, view) -- it has a few, and asks once
+  end
   local kept, key = view and seen or made, view or kind
   local last, revision = kept[key], registry.revisions[kind]
   if last and last.revision == revision and last.prefix == prefix then

@@ -18,11 +18,13 @@ from bridge.errors import Code, EditorError, LuaError, StartError
 from bridge.model import (
     CallRequest,
     ClientInfo,
+    Door,
     FieldError,
     HelloInfo,
     Limits,
     Progress,
     Scope,
+    ServerInfo,
     Settings,
     Versions,
     View,
@@ -307,3 +309,37 @@ async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
     """Nobody at the address: the error says which variable holds it."""
     with pytest.raises(StartError, match=r"no Neovim at .*NVIM_LISTEN_ADDRESS"):
         await NvimEditor.open(str(tmp_path / "absent"))
+
+
+async def test_doors_and_pushes(setup: Setup) -> None:
+    """They come with hello and later; a push says for whom, and bytes that are no UTF-8 are repaired."""
+    door = {
+        "name": "agent",
+        "token": "secret",
+        "transport": "unix",
+        "header": "X-Token",
+        "scheme": "nonce",
+        "socket": "/s",
+        "server": {"name": "n", "version": "1"},
+    }
+    assert (await setup.editor.hello(INFO)).doors == ()
+    await setup.nvim.lua(f"require('mcp-tools.wire').doors = {{ vim.json.decode([[{json.dumps(door)}]]) }}")
+    expected = Door("agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s")
+    assert (await setup.editor.hello(INFO)).doors == (expected,)
+    told: asyncio.Queue[tuple[Door, ...]] = asyncio.Queue()
+    pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
+    setup.editor.on_doors(told.put_nowait)
+    setup.editor.on_push(lambda *push: pushed.put_nowait(push))
+    emit = "vim.rpcnotify(require('mcp-tools.wire').channel, {})"
+    await setup.nvim.lua(emit.format(f"'doors', [=[{json.dumps([door])}]=]"))
+    await setup.nvim.lua(emit.format("'doors', '{}'"))
+    await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
+    await setup.nvim.lua(emit.format("'push', 'agent', vim.NIL, 'moved', '{}', false"))
+    async with asyncio.timeout(2):
+        assert [await told.get(), await told.get()] == [(expected,), ()]
+        assert await pushed.get() == ("agent", "s1", "moved", '{"t":"caf\ufffd"}', True)
+        assert await pushed.get() == ("agent", None, "moved", "{}", False)
+    setup.editor.companion("left", {"companion": "agent", "session": "s1"})
+    await setup.editor.settle(1)
+    channel = await setup.nvim.lua("return require('mcp-tools.wire').channel")
+    assert await setup.noted("companion") == [["left", {"companion": "agent", "session": "s1"}, channel]]

@@ -171,3 +171,23 @@ async def test_what_waits_unread_is_bounded_in_bytes() -> None:
     event = await outbox.next(outbox.attach(lambda: True), 1)
     assert event is not None
     assert event.data[:1] == b"y"
+
+
+async def test_the_latest_takes_the_place_of_those_that_wait() -> None:
+    """Of its own kind, but for the one that is being written; others keep their order."""
+    stream = Outbox()
+    turn = stream.attach(lambda: True)
+    for n, key in enumerate(("a", "a", "b", None, "a")):
+        stream.push(str(n).encode(), key=key, latest=True)
+    seen = []
+    for _ in range(4):
+        event = await stream.next(turn, 1)
+        assert event is not None
+        seen.append(event.data)
+        stream.wrote(turn, event)
+    assert seen == [b"0", b"2", b"3", b"4"]
+    assert stream._unsent_bytes == 0
+    stream.leave(turn)
+    for n in range(1000):
+        stream.push(str(n).encode(), key="a", latest=True)
+    assert [event.data for event in stream._unsent] == [b"999"]

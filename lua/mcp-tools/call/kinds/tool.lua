@@ -7,6 +7,7 @@
 local arguments = require('mcp-tools.call.arguments')
 local results = require('mcp-tools.call.result')
 local catalogue = require('mcp-tools.registry.catalogue')
+local companions = require('mcp-tools.registry.companions')
 local errors = require('mcp-tools.errors')
 local suggest = require('mcp-tools.util.suggest')
 local utf8 = require('mcp-tools.util.utf8')
@@ -70,7 +71,12 @@ return {
         return found, err, inner
       end
     end
-    local definition = type(name) == 'string' and registry:find_tool(name)
+    local definition
+    if view and view.companion then
+      definition = companions.tool(view.companion, name)
+    else
+      definition = type(name) == 'string' and registry:find_tool(name)
+    end
     if not definition or view and not view:allows(definition) then
       return nil, errors.new('unknown_tool', unknown(registry, name, view))
     end

@@ -40,6 +40,7 @@ local M = {}
 ---@field lint string[] what should be changed
 ---@field typos string[] what is not what was meant
 ---@field repairs string[] what was changed before publishing
+---@field companion string? whose agent alone may call it
 ---@field source mcp-tools.Source? where it comes from; the registry says so when it takes it in
 ---@field noted table? arguments of clients that it does not have, as a list and a set (call/arguments.lua)
 ---@field fingerprint string? made when somebody asks for it (util/canonical_json.lua)

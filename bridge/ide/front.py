@@ -1,0 +1,112 @@
+"""The front of the doors: their guards, and which transport serves a request.
+
+Receives: requests that show the token of a door, at the port or at a socket. Sends: answers.
+Does not know about: how a door is opened, what companions are.
+
+The guards are stricter than those of the main token: no agent is a web page, so none has an Origin.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from aiohttp import hdrs, web
+
+from .. import jsonrpc
+from ..http.app import Handler, answer_expectation
+from ..http.endpoints import Front
+from ..http.guards import Guard, refusal
+from ..http.guards.host import HostGuard
+from ..http.guards.size import SizeGuard
+from ..http.guards.types import AcceptGuard, JsonGuard
+from ..http.response import json_response
+from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
+from ..model import Door
+from .doors import Doors
+from .websocket import WebSockets
+
+PATHS = ("/", "/mcp")
+
+CONTAINER_HOST = "host.docker.internal"
+"""What an agent in a container calls the machine that it believes its editor to be on."""
+
+
+class AnyOriginGuard:
+    """Refuses every browser."""
+
+    def refuse(self, request: web.Request) -> web.Response | None:
+        """403 for whatever Origin."""
+        return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
+
+
+class DoorFront:
+    """See the head of this file.
+
+    Args:
+        front: has the sessions, and what else all transports share.
+        doors: those of the moment.
+        limit: bytes of a message.
+    """
+
+    def __init__(self, front: Front, doors: Doors, limit: int) -> None:
+        self._front = front
+        self._doors = doors
+        self._http: dict[str, StreamableHttp] = {}
+        self._websockets = WebSockets(front.sessions, front.loader, limit)
+        size = SizeGuard(limit, front.bodies.refuse_larger)
+        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), size]
+        self._guards_of: dict[str, list[Guard]] = {
+            "POST": [JsonGuard(), AcceptGuard("application/json", "text/event-stream")],
+            "GET": [AcceptGuard("text/event-stream")],
+            "DELETE": [],
+        }
+
+    def welcomes(self, request: web.Request, unix: str | None = None) -> Handler | None:
+        """Who serves a request that shows the token of a door; `unix`: the one by whose socket it came."""
+        door = self._doors.opened_by(lambda name: request.headers.getall(name, ()), unix)
+        return None if door is None else partial(self._serve, door)
+
+    async def _serve(self, door: Door, request: web.Request) -> web.StreamResponse:
+        for guard in self._guards:
+            if refused := guard.refuse(request):
+                return refused
+        if request.path not in PATHS:
+            return web.Response(status=404, text="Not Found")
+        if door.transport == "websocket":
+            return await self._websockets.serve(request, door)
+        if request.method not in self._guards_of:
+            return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
+        for guard in self._guards_of[request.method]:
+            if refused := guard.refuse(request):
+                return refused
+        await answer_expectation(request)
+        http = self._transport(door.name)
+        if request.method == "POST":
+            return await self._post(request, http)
+        kernel = self._front.loader.kernel or await self._front.loader.load()
+        if request.method == "GET":
+            return await http.get(request, kernel)
+        return await http.delete(request)
+
+    def _transport(self, companion: str) -> StreamableHttp:
+        """That of a door: it knows no sessions of others."""
+        if companion not in self._http:
+            front = self._front
+            self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)
+        return self._http[companion]
+
+    async def _post(self, request: web.Request, http: StreamableHttp) -> web.StreamResponse:
+        """Sessions only: without one nothing can be pushed."""
+        data = await self._front.bodies.read(request)
+        if not isinstance(data, bytes):
+            return data
+        body = jsonrpc.parse(data)
+        if isinstance(body, jsonrpc.Fault):
+            return fault_response(body)
+        first = isinstance(body, jsonrpc.Request) and SESSION_HEADER not in request.headers
+        if first and isinstance(body, jsonrpc.Request) and body.method != "initialize":
+            # An agent that asks first which eras there are goes on with `initialize` after this.
+            text = f"Method not found: {body.method[:100]}; send initialize first"
+            return json_response(jsonrpc.dumps(jsonrpc.error(body.id, jsonrpc.METHOD_NOT_FOUND, text)))
+        kernel = self._front.loader.kernel or await self._front.loader.load()
+        return await http.post(request, kernel, body)

@@ -1,0 +1,79 @@
+--- `:McpTools send`: mentions a place to an agent.
+
+local companion_sessions = require('mcp-tools.editor.companion')
+local editor_context = require('mcp-tools.editor.context')
+local ide = require('mcp-tools.ide')
+local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.util.sanitize')
+local terminal = require('mcp-tools.ide.terminal')
+
+--- Where the person is: the lines of a range, else of the selection, else the whole file.
+---@param range integer[]?
+---@return mcp-tools.companion.Place?
+local function place_now(range)
+  local active = editor_context.get().active
+  local selection = active and active.selection
+  if not active then
+    return nil
+  end
+  local place = { path = active.path, lines = vim.api.nvim_buf_line_count(active.bufnr) }
+  if range then
+    place.first, place.last = range[1], range[2]
+  elseif selection then
+    place.first, place.last = selection.start.line + 1, selection.finish.line + 1
+  end
+  if place.first then
+    local lines = vim.api.nvim_buf_get_lines(active.bufnr, place.first - 1, place.last, false)
+    place.text = table.concat(lines, '\n')
+  end
+  return place
+end
+
+---@param session mcp-tools.companion.Session
+---@return string
+local function label(session)
+  return sanitize.line(vim.trim(('%s %s'):format(session.client, session.version)))
+end
+
+---@param session mcp-tools.companion.Session
+---@param place mcp-tools.companion.Place
+---@param prompt string
+local function send(session, place, prompt)
+  local is_mentioned = ide.mention(session, place)
+  local own = terminal.of(session)
+  if own and (prompt ~= '' or not is_mentioned) then
+    local lines = place.first and (' lines %d-%d'):format(place.first, place.last) or ''
+    local mention = is_mentioned and '' or ('@%s%s '):format(place.path, lines)
+    return terminal.type(own, mention .. prompt)
+  elseif not is_mentioned then
+    return notify.warn(('%s takes no mention; it sees your file and selection by itself'):format(label(session)))
+  elseif prompt ~= '' then
+    notify.warn(
+      'the place is mentioned; a prompt can only be typed into a terminal of this editor (:McpTools terminal)'
+    )
+  end
+end
+
+---@type mcp-tools.Subcommand
+return {
+  usage = '[PROMPT]',
+  range = true,
+  description = 'mention the file, the lines of a range or the selection to an agent that is connected; into a terminal'
+    .. ' of this editor PROMPT is typed after it, without Enter',
+  run = function(prompt, _, range)
+    local sessions = companion_sessions.sessions()
+    local place = place_now(range)
+    if #sessions == 0 then
+      return notify.error('no agent is connected', 'See :McpTools status')
+    elseif not place then
+      return notify.error('there is nothing here that an agent may be told: no file, or a sensitive one')
+    elseif #sessions == 1 then
+      return send(sessions[1], place, prompt)
+    end
+    vim.ui.select(sessions, { prompt = 'Which agent?', format_item = label }, function(session)
+      if session then
+        send(session, place, prompt)
+      end
+    end)
+  end,
+}

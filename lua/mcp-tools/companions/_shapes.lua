@@ -1,0 +1,115 @@
+-- What the files of companions share: tools of an agent's own channel, and shapes that two agents have.
+
+local companion = require('mcp-tools.editor.companion')
+local content = require('mcp-tools.content')
+local editor_context = require('mcp-tools.editor.context')
+local json = require('mcp-tools.util.json')
+local paths = require('mcp-tools.files.paths')
+local proposals = require('mcp-tools.editor.companion.proposals')
+
+local M = {}
+
+M.STRING, M.BOOLEAN, M.INTEGER = { type = 'string' }, { type = 'boolean' }, { type = 'integer' }
+
+--- The session of a call.
+---@param ctx mcp-tools.Ctx
+---@return mcp-tools.companion.Session
+function M.session(ctx)
+  return companion.session(ctx.session) or error('the connection is gone')
+end
+
+--- A result of texts.
+---@param ... string
+---@return mcp-tools.ContentResult
+function M.texts(...)
+  return content.result({ content = vim.tbl_map(content.text, { ... }) })
+end
+
+--- A result of one text, which is JSON.
+---@param value any
+---@return mcp-tools.ContentResult
+function M.json(value)
+  return M.texts((assert(json.encode(value))))
+end
+
+--- A tool by the name that the agent knows.
+---@param name string
+---@param description string
+---@param properties table<string, table>
+---@param required string[]
+---@param execute fun(ctx: mcp-tools.Ctx, args: table)
+---@param more table?
+---@return table
+function M.tool(name, description, properties, required, execute, more)
+  return vim.tbl_extend('force', {
+    name = name,
+    description = description,
+    input_schema = {
+      type = 'object',
+      properties = next(properties) and properties or vim.empty_dict(),
+      required = #required > 0 and required or nil,
+    },
+    annotations = { read_only = true },
+    execute = execute,
+  }, more or {})
+end
+
+--- A tool that tells diagnostics, live, of one file (`uri`) or of all.
+---@param name string
+---@param shape fun(files: mcp-tools.context.FileDiagnostics[]): table[]
+---@return table
+function M.diagnostics_tool(name, shape)
+  local description = 'What language servers and linters say now of a file, or of all that are open'
+  return M.tool(name, description, { uri = M.STRING }, {}, function(ctx, args)
+    local path, bad
+    if args.uri and args.uri ~= '' then
+      path, bad = paths.resolve(args.uri)
+    end
+    if bad then
+      return ctx:fail('validation_error', 'uri: ' .. bad)
+    end
+    proposals.refresh(M.session(ctx), function()
+      ctx(M.json(shape(editor_context.diagnostics(path))))
+    end)
+  end)
+end
+
+--- The selection as they are told it; nil where no file may be told.
+---@param context mcp-tools.Context
+---@param base integer? that lines count from (default 0)
+---@return table?
+function M.selection(context, base)
+  local active = context.active
+  if not active then
+    return nil
+  end
+  local function at(position)
+    return { line = position.line + (base or 0), character = position.character }
+  end
+  local selection = active.selection
+  return {
+    text = selection and selection.text or '',
+    filePath = active.path,
+    fileUrl = vim.uri_from_fname(active.path),
+    selection = {
+      start = at(selection and selection.start or active.cursor),
+      ['end'] = at(selection and selection.finish or active.cursor),
+      isEmpty = selection == nil,
+    },
+  }
+end
+
+--- Diagnostics of one file.
+---@param file mcp-tools.context.FileDiagnostics
+---@param severities string[]
+---@return { uri: string, diagnostics: table[] }
+function M.diagnostics(file, severities)
+  return {
+    uri = vim.uri_from_fname(file.path),
+    diagnostics = vim.tbl_map(function(item)
+      return vim.tbl_extend('force', item, { severity = severities[item.severity] or severities[1] })
+    end, file.diagnostics),
+  }
+end
+
+return M

@@ -1,0 +1,280 @@
+--- Proposals of companions' agents: a text for a file, which the person accepts, rejects or changes before the agent
+--- itself writes it.
+---
+--- Receives: the session, a key of its own for each proposal, path and text; its wish to take one back.
+--- Sends: one outcome for each proposal. A window that is closed is never a yes.
+--- Does not know about: agents, the shape of answers. It writes no file.
+
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.files.read')
+local review = require('mcp-tools.editor.review')
+local timer = require('mcp-tools.util.timer')
+local watch = require('mcp-tools.editor.watch')
+
+local M = {}
+
+--- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
+local WRITTEN_WITHIN = 30000
+--- An agent whose bridge was started anew is back within so many ms, or does not come back.
+local BACK_WITHIN = 20000
+--- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
+local SETTLED = 50
+--- Bytes of the file that a proposal is for; what is larger is not compared.
+local MAX_BASE = 32 * 1024 * 1024
+
+---@class mcp-tools.companion.Outcome
+---@field state 'accepted'|'rejected'|'closed' closed: nobody has decided
+---@field text string? the text that is to be, of what was accepted
+---@field partly boolean some of it was rejected, or changed
+---@field reason string? of a rejection, or why it was closed
+
+---@class mcp-tools.companion.Proposal
+---@field path string
+---@field text string as it was proposed
+---@field editable boolean
+---@field shown string the text that is proposed now: what the person has rejected or changed is not in it any more
+---@field is_abandoned boolean? nobody is told the outcome
+---@field close fun(reason: string)
+
+---@param session mcp-tools.companion.Session
+---@return table<string, mcp-tools.companion.Proposal>
+local function open_ones(session)
+  session.data.proposals = session.data.proposals or {}
+  return session.data.proposals
+end
+
+--- What the agent has written is for the person to see: their buffer has it, if it has no changes of its own.
+---@param path string resolved
+---@param cb fun()
+local function take_in(path, cb)
+  local bufnr = buffers.of_path(path)
+  if not bufnr then
+    return cb()
+  end
+  disk.refresh(bufnr, cb)
+end
+
+local function nothing() end
+
+--- Looks out for the moment at which an agent writes a file.
+---@param session mcp-tools.companion.Session
+---@param path string resolved
+local function await_write(session, path)
+  session.data.written = session.data.written or {}
+  session.data.written[path] = true
+  local stop, over
+  local function finish()
+    if stop then
+      stop()
+      over:stop()
+      stop = nil
+    end
+  end
+  over = timer.after(WRITTEN_WITHIN, finish)
+  local seen = false
+  stop = watch.file(path, function()
+    if not seen then
+      seen = true
+      timer.after(SETTLED, function()
+        finish()
+        take_in(path, nothing)
+      end)
+    end
+  end)
+end
+
+---@param outcome mcp-tools.ReviewOutcome
+---@param proposal mcp-tools.companion.Proposal
+---@return mcp-tools.companion.Outcome
+local function told(outcome, proposal)
+  local text = outcome.files[proposal.path]
+  local whole = text == proposal.text and #outcome.rejected == 0
+  if outcome.state ~= 'accepted' then
+    return { state = outcome.state, partly = false, reason = outcome.reason }
+  elseif not text then
+    return { state = 'rejected', partly = true, reason = outcome.reason }
+  elseif not proposal.editable and not whole then
+    -- It would write all of it.
+    local first = outcome.rejected[1]
+    return { state = 'rejected', partly = true, reason = first and first.reason or 'not all of it was accepted' }
+  end
+  return { state = 'accepted', text = text, partly = not whole }
+end
+
+--- The text as it is proposed now.
+---@param proposed mcp-tools.Proposal?
+---@param text string as the agent proposed it
+---@return string
+local function shown_text(proposed, text)
+  local is_touched = proposed
+    and vim.iter(proposed.hunks):any(function(hunk)
+      return hunk.edited or hunk.verdict == 'rejected'
+    end)
+  if not is_touched then
+    return text
+  end
+  local line_break = text:find('\r\n', 1, true) and '\r\n' or '\n'
+  return table.concat(proposed:proposed(), line_break) .. (text:sub(-1) == '\n' and line_break or '')
+end
+
+--- The text that the agent has made its proposal from: of a buffer with changes it is not that of the buffer.
+---@param path string
+---@param cb fun(base: string?)
+local function base_of(path, cb)
+  local bufnr = buffers.of_path(path)
+  if not bufnr or not vim.bo[bufnr].modified then
+    return cb(nil)
+  end
+  read.read(path, MAX_BASE, function(bytes)
+    cb(bytes)
+  end)
+end
+
+--- Shows a proposal. One of the same key takes the place of an earlier one.
+---@param session mcp-tools.companion.Session
+---@param key string
+---@param spec { path: string, text: string, title: string?, editable: boolean? }
+---@param cb fun(outcome: mcp-tools.companion.Outcome) called once, never before this returns
+---@return boolean ok
+---@return string? fault
+function M.open(session, key, spec, cb)
+  local path, bad = paths.resolve(spec.path)
+  if bad then
+    return false, ('it cannot be told where %s is: %s'):format(spec.path, bad)
+  elseif paths.sensitive(path) or paths.sensitive(spec.path) then
+    return false, 'the file is sensitive; nothing of it is shown or told here'
+  end
+  M.close(session, key, 'a later proposal has taken its place')
+  local handle, closed
+  local proposal = { path = path, text = spec.text, shown = spec.text, editable = spec.editable ~= false }
+  local ended = false
+  local function finish(outcome)
+    if not ended then
+      ended = true
+      if open_ones(session)[key] == proposal then
+        open_ones(session)[key] = nil
+      end
+      if outcome.state == 'accepted' then
+        await_write(session, path)
+      end
+      if not proposal.is_abandoned then
+        cb(outcome)
+      end
+    end
+  end
+  function proposal.close(reason)
+    closed = reason
+    if handle then
+      handle.close(reason)
+    else
+      vim.schedule(function()
+        finish({ state = 'closed', partly = false, reason = reason })
+      end)
+    end
+  end
+  open_ones(session)[key] = proposal
+  base_of(path, function(base)
+    if closed then
+      return
+    end
+    handle = review.open({
+      client = { name = session.client ~= '' and session.client or session.companion, session = session.key },
+      key = key,
+      title = spec.title or vim.fs.basename(path),
+      files = { { path = path, base = base, text = spec.text, editable = proposal.editable } },
+      on_end = function(outcome)
+        proposal.shown = shown_text(outcome.proposals[1], spec.text)
+        finish(told(outcome, proposal))
+      end,
+    })
+  end)
+  return true
+end
+
+--- The agent takes a proposal back: it was answered elsewhere, or is not wanted any more.
+---@param session mcp-tools.companion.Session
+---@param key string
+---@param reason string
+---@return mcp-tools.companion.Proposal? proposal that was open
+function M.close(session, key, reason)
+  local proposal = open_ones(session)[key]
+  if proposal then
+    open_ones(session)[key] = nil
+    proposal.close(reason)
+    await_write(session, proposal.path) -- what was accepted elsewhere is written now
+  end
+  return proposal
+end
+
+--- The bridge is gone, and nobody can be answered: the agent still asks in its terminal, and an answer that gets there
+--- at the last moment would be a no.
+---@param session mcp-tools.companion.Session
+function M.abandon(session)
+  for _, proposal in pairs(open_ones(session)) do
+    proposal.is_abandoned = true
+  end
+  M.close_all(session, 'the bridge is gone; the agent asks in its terminal')
+end
+
+--- The same for all of a session.
+---@param session mcp-tools.companion.Session
+---@param reason string
+---@return integer count
+function M.close_all(session, reason)
+  local count = 0
+  for _, key in ipairs(vim.tbl_keys(open_ones(session))) do
+    count = count + (M.close(session, key, reason) and 1 or 0)
+  end
+  return count
+end
+
+---@type table<string, { data: table, expiry: mcp-tools.Timer }> key of a session that may come back
+local away = {}
+
+--- The bridge is gone, and the agent with it for a moment: what it has proposed stays before the person.
+---@param session mcp-tools.companion.Session
+function M.suspend(session)
+  away[session.key] = {
+    data = session.data,
+    expiry = timer.after(BACK_WITHIN, function()
+      away[session.key] = nil
+      M.close_all(session, 'the agent is gone')
+    end),
+  }
+end
+
+--- A session is there. When it has come back, it has all that it had.
+---@param session mcp-tools.companion.Session
+---@return boolean back
+function M.resume(session)
+  local entry = away[session.key]
+  if not entry then
+    return false
+  end
+  away[session.key] = nil
+  entry.expiry:stop()
+  session.data = entry.data
+  return true
+end
+
+--- Buffers of files that a session has written have what it wrote, before something is said of them.
+---@param session mcp-tools.companion.Session
+---@param cb fun() never before this returns
+function M.refresh(session, cb)
+  local list = vim.tbl_keys(session.data.written or {})
+  local waiting = #list + 1
+  local function done()
+    waiting = waiting - 1
+    if waiting == 0 then
+      cb()
+    end
+  end
+  for _, path in ipairs(list) do
+    take_in(path, done)
+  end
+  vim.schedule(done)
+end
+
+return M

@@ -1,0 +1,196 @@
+--- What the person sees, for agents that are told by themselves: the file, the cursor, the selection, the open files.
+---
+--- Receives: events of the editor.
+--- Sends: one value to who listens, when it may have changed and the person pauses; the same to who asks.
+--- Does not know about: agents, sessions, shapes that anybody wants it in.
+---
+--- The window that counts is the last one that is no terminal, and sensitive files are as if they were not open. What
+--- happens at a key is one comparison; all else waits for a pause, and is done only while somebody listens.
+
+local buffers = require('mcp-tools.editor.buffer')
+local cursor = require('mcp-tools.editor.person.cursor')
+local diagnostics = require('mcp-tools.editor.context.diagnostics')
+local buffer_kind = require('mcp-tools.files.buffer_kind')
+local log = require('mcp-tools.log')
+local place = require('mcp-tools.editor.context.place')
+local selection = require('mcp-tools.editor.context.selection')
+local timer = require('mcp-tools.util.timer')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+--- The pause, ms.
+local PAUSE = 100
+--- While there is no pause somebody is told after so many ms all the same.
+local AT_MOST = 200
+--- Files that are told, the last one first.
+local MAX_FILES = 20
+
+---@class mcp-tools.Context
+---@field active mcp-tools.context.Active? nil: no file that may be told
+---@field open_files mcp-tools.context.OpenFile[] the one that the person was in last first
+---@field diagnostics integer another number when diagnostics are others (`M.diagnostics()` has them)
+
+---@class mcp-tools.context.Active
+---@field path string real
+---@field bufnr integer
+---@field cursor mcp-tools.context.Position
+---@field selection mcp-tools.context.Selection?
+
+---@class mcp-tools.context.OpenFile
+---@field path string real
+---@field bufnr integer
+---@field at integer ms since 1970, when the person was in it last
+
+---@type table<integer, integer> buffer → ms since 1970
+local visited = {}
+local diagnostics_changed = 0
+---@type { fn: fun(context: mcp-tools.Context), wanted: fun(): boolean }[]
+local listeners = {}
+
+--- Diagnostics as they are now (editor/context/diagnostics.lua).
+M.diagnostics = diagnostics.get
+
+---@return integer
+local function now_ms()
+  local seconds, micros = uv.gettimeofday()
+  return seconds * 1000 + math.floor(micros / 1000)
+end
+
+---@return mcp-tools.context.OpenFile[]
+local function open_files()
+  local list = {}
+  for bufnr, at in pairs(visited) do
+    local is_there = api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buflisted
+    local path = is_there and place.path(bufnr)
+    if path then
+      table.insert(list, { path = path, bufnr = bufnr, at = at })
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.at > b.at or a.at == b.at and a.bufnr > b.bufnr
+  end)
+  return vim.list_slice(list, 1, MAX_FILES)
+end
+
+---@return mcp-tools.context.Active?
+local function active()
+  local bufnr = buffers.current()
+  local path = bufnr and place.path(bufnr)
+  if not path then
+    return nil
+  end
+  local window = cursor.window(bufnr)
+  local at = window and api.nvim_win_get_cursor(window) or api.nvim_buf_get_mark(bufnr, '"')
+  return {
+    path = path,
+    bufnr = bufnr,
+    cursor = place.position(bufnr, math.max(at[1], 1) - 1, at[2]),
+    selection = selection.get(window, bufnr),
+  }
+end
+
+--- What the person sees now.
+---@return mcp-tools.Context
+function M.get()
+  return { active = active(), open_files = open_files(), diagnostics = diagnostics_changed }
+end
+
+---@return boolean
+local function anybody()
+  return vim.iter(listeners):any(function(listener)
+    return listener.wanted()
+  end)
+end
+
+local function tell()
+  local context = M.get()
+  for _, listener in ipairs(listeners) do
+    if listener.wanted() then
+      log.guard('who hears what the person sees', listener.fn, context)
+    end
+  end
+end
+
+local armed = false
+local first, last = 0, 0 -- ns; events of which nobody has been told
+
+local function wait(ms)
+  timer.after(ms, function()
+    local now = uv.hrtime()
+    local rest = math.min(PAUSE - (now - last) / 1e6, AT_MOST - (now - first) / 1e6)
+    if rest > 0 then
+      return wait(rest)
+    end
+    armed = false
+    tell()
+  end)
+end
+
+--- Something may be another.
+local function moved()
+  last = uv.hrtime()
+  if not armed and anybody() then
+    armed, first = true, last
+    wait(PAUSE)
+  end
+end
+
+local group = api.nvim_create_augroup('mcp-tools.context', {})
+
+local function watch()
+  ---@param events string|string[]
+  ---@param fn fun(args: table)
+  ---@param pattern? string
+  local function on(events, fn, pattern)
+    api.nvim_create_autocmd(events, {
+      group = group,
+      pattern = pattern,
+      callback = function(args)
+        fn(args)
+        moved()
+      end,
+    })
+  end
+  on({ 'CursorMoved', 'CursorMovedI', 'WinEnter', 'TabEnter', 'BufFilePost', 'BufWinEnter' }, function() end)
+  on('ModeChanged', function()
+    selection.left(vim.v.event.old_mode)
+  end, '[vV\22]*:*')
+  on('ModeChanged', function() end, '*:[vV\22]*')
+  on('BufEnter', function(args)
+    if buffer_kind.is_text(args.buf) then
+      visited[args.buf] = now_ms()
+    end
+  end)
+  on({ 'BufDelete', 'BufUnload', 'BufWipeout' }, function(args)
+    visited[args.buf] = nil
+    place.forget(args.buf)
+  end)
+  on('DiagnosticChanged', function()
+    diagnostics_changed = diagnostics_changed + 1
+  end)
+end
+
+--- Calls `fn` when the context may be another.
+---@param fn fun(context: mcp-tools.Context)
+---@param wanted? fun(): boolean cheap; nothing is done while all say no
+function M.on_change(fn, wanted)
+  table.insert(listeners, {
+    fn = fn,
+    wanted = wanted or function()
+      return true
+    end,
+  })
+  if #listeners > 1 then
+    return
+  end
+  for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
+    if info.lastused > 0 and buffer_kind.is_text(info.bufnr) then
+      visited[info.bufnr] = info.lastused * 1000
+    end
+  end
+  watch()
+end
+
+return M

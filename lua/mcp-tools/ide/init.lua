@@ -1,0 +1,337 @@
+--- Companions of this editor: which are on, and all that keeps them so.
+---
+--- Receives: the options; each change of the bridge (bridge/current.lua); what it says of sessions, from wire/; the
+--- context of the person; the end of the editor.
+--- Sends: tools to the registry, doors to the bridge, discovery files to the disk, what happens to the companions.
+--- Does not know about: any agent, MCP.
+---
+--- A companion lives in one file, `companions/<agent>.lua`. Its agent finds a discovery file, comes in by its door with
+--- the token in there, and sees that companion's tools alone. The files stay while the bridge is started anew, on the
+--- same port and with the same token: agents come back by themselves.
+
+local announcement = require('mcp-tools.ide.announcement')
+local companions = require('mcp-tools.ide.companions')
+local config = require('mcp-tools.config')
+local current = require('mcp-tools.bridge.current')
+local doors = require('mcp-tools.ide.doors')
+local editor_context = require('mcp-tools.editor.context')
+local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
+local registered = require('mcp-tools.registry.companions')
+local roots = require('mcp-tools.ide.roots')
+local sessions = require('mcp-tools.ide.sessions')
+local status = require('mcp-tools.ide.status')
+
+local M = {}
+
+---@type mcp-tools.companion.Verdict[]
+local verdicts = {}
+---@type table<string, mcp-tools.companion.Loaded>
+local on = {}
+---@type table<string, string> companion → what is wrong with its door or its files
+local faults = {}
+---@type table<string, string> path of a discovery file → companion
+local owners = {}
+
+---@type { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }?
+local context_source
+
+--- Calls what a companion's author has written.
+---@param companion mcp-tools.Companion
+---@param field 'discovery'|'environment'
+---@param endpoint table
+---@return any?
+local function ask(companion, field, endpoint)
+  local name, fn = companion.name, companion[field]
+  if not fn then
+    return nil
+  end
+  local ok, value = log.guard(('%s() of the companion %s'):format(field, name), fn, endpoint)
+  if not ok then
+    faults[name] = ('its %s() failed; see :McpTools log'):format(field)
+  end
+  return ok and value or nil
+end
+
+--- The doors of all that are on; none before the bridge that this editor has started is attached.
+---@return mcp-tools.ide.Door[]
+local function doors_now()
+  local list = {}
+  for _, verdict in ipairs(verdicts) do
+    local loaded = on[verdict.name]
+    if loaded then
+      local door, fault = doors.of(loaded.companion, current.prepared.identity.token)
+      faults[verdict.name] = fault
+      list[#list + 1] = door
+    end
+  end
+  return list
+end
+
+---@return table<string, true>
+local function open_doors()
+  local open = {}
+  for _, name in ipairs(current.said.doors and current.said.doors.open or {}) do
+    open[name] = true
+  end
+  return open
+end
+
+---@param name string
+---@param folders string[]
+---@return mcp-tools.companion.Endpoint
+local function endpoint_of(name, folders)
+  local door = on[name].companion.door
+  return {
+    port = current.get_port() --[[@as integer]],
+    token = doors.token(current.prepared.identity.token, name),
+    socket = door.transport == 'unix' and doors.socket(name) or nil,
+    pid = vim.uv.os_getpid(),
+    bridge_pid = current.said.hello.pid,
+    roots = folders,
+  }
+end
+
+--- The files of one companion.
+---@param name string
+---@param folders string[]
+---@param files table<string, string> grows
+local function add_files(name, folders, files)
+  for _, file in ipairs(ask(on[name].companion, 'discovery', endpoint_of(name, folders)) or {}) do
+    local text, err = json.encode(file.body, 'body')
+    if type(file.path) ~= 'string' or not vim.startswith(vim.fs.normalize(file.path), '/') then
+      faults[name] = 'discovery: a path is not absolute'
+    elseif not text then
+      faults[name] = 'discovery: ' .. err.message
+    else
+      files[file.path], owners[file.path] = text .. '\n', name
+    end
+  end
+end
+
+---@return string[] paths of sockets that go with this editor
+local function sockets_now()
+  local list = {}
+  for name, loaded in pairs(on) do
+    if loaded.companion.door.transport == 'unix' then
+      table.insert(list, (doors.socket(name)))
+    end
+  end
+  return list
+end
+
+local swept ---@type boolean|'under way'|nil
+local round = 0
+
+--- Brings the discovery files in line with what is true now. While the bridge is being started anew they stay.
+local function publish()
+  if swept ~= true then
+    if not swept then
+      swept = 'under way'
+      announcement.sweep(function()
+        swept = true
+        publish()
+      end)
+    end
+    return
+  end
+  local wanted = next(on) ~= nil and not vim.list_contains({ 'stopped', 'failed' }, current.supervisor.state)
+  local socket = current.prepared and current.prepared.socket or vim.v.servername
+  if not wanted then
+    owners = {}
+    return announcement.want({}, { socket = socket, sockets = {} })
+  elseif not current.get_port() or not current.said.doors then
+    return
+  end
+  round = round + 1
+  local mine = round
+  roots.find(function(folders)
+    if mine ~= round or not current.get_port() then
+      return -- there is a later one, or will be
+    end
+    local files, open = {}, open_doors()
+    owners = {}
+    for name in vim.spairs(on) do
+      if open[name] then
+        faults[name] = nil
+        add_files(name, folders, files)
+      end
+    end
+    announcement.want(files, { socket = socket, sockets = sockets_now() })
+  end)
+end
+
+local due = false
+
+--- Once for all changes of a turn of the event loop: a restart is no end.
+local function publish_soon()
+  if not due then
+    due = true
+    vim.schedule(function()
+      due = false
+      publish()
+    end)
+  end
+end
+
+local had_channel ---@type integer?
+
+local function bridge_changed()
+  if had_channel and current.said.channel ~= had_channel then
+    sessions.drop()
+  end
+  had_channel = current.said.channel
+  publish_soon()
+end
+
+local watching = false
+
+local function watch()
+  if watching then
+    return
+  end
+  watching = true
+  current.on_change(bridge_changed)
+  if not context_source then
+    M.use_context(editor_context)
+  end
+  had_channel = current.said.channel
+  local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
+  vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = publish_soon })
+  vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
+end
+
+sessions.use({
+  find = function(name)
+    return on[name] and on[name].companion
+  end,
+  context = function()
+    return context_source and context_source.get()
+  end,
+})
+
+--- Counts what an agent asks for.
+---@param definition mcp-tools.Definition
+local function counted(definition)
+  local handler = definition.handler
+  definition.handler = function(ctx, args)
+    sessions.note_call(definition.companion, ctx, definition.name)
+    return handler(ctx, args)
+  end
+end
+
+--- Loads what the option names, and gives the rest up.
+local function load()
+  local before = on
+  verdicts, on, faults = companions.all(), {}, {}
+  for _, verdict in ipairs(verdicts) do
+    local loaded = verdict.loaded
+    if loaded then
+      on[verdict.name] = loaded
+      vim.tbl_map(counted, loaded.definitions)
+      registered.set(verdict.name, loaded.definitions)
+    elseif verdict.fault then
+      log.warn('the companion %s is off: %s', verdict.name, verdict.fault)
+    end
+  end
+  for name in pairs(before) do
+    if not on[name] then
+      registered.set(name, nil)
+    end
+  end
+  sessions.drop(function(name)
+    return on[name] ~= nil
+  end)
+end
+
+local option ---@type any the one that was followed last
+local loaded_once = false
+
+local function follow_option()
+  local now = config.get('companions')
+  if not loaded_once or not vim.deep_equal(option, now) then
+    loaded_once, option = true, vim.deepcopy(now)
+    load()
+    return true
+  end
+  return false
+end
+
+--- Does what the options say now.
+function M.follow()
+  watch()
+  if follow_option() and current.said.channel and current.prepared then
+    local list = doors_now()
+    pcall(vim.rpcnotify, current.said.channel, 'doors', vim.json.encode(#list > 0 and list or vim.empty_dict()))
+  end
+  publish_soon()
+end
+
+--- The doors for a bridge that says hello (wire/); nil for one that this editor has not started.
+---@param channel integer
+---@return mcp-tools.ide.Door[]?
+function M.doors(channel)
+  if channel ~= current.said.channel or not current.prepared then
+    return nil
+  end
+  watch()
+  had_channel = channel
+  follow_option()
+  return doors_now()
+end
+
+--- The bridge tells of an agent (wire/).
+---@param event 'opened'|'notified'|'left'
+---@param data table
+function M.heard(event, data)
+  sessions.heard(event, data)
+end
+
+--- Where the context of the person comes from: asked when a session opens, heard when it changes.
+---@param source { get: (fun(): table?), on_change: fun(fn: fun(context: table), wanted: fun(): boolean) }
+function M.use_context(source)
+  context_source = source
+  source.on_change(sessions.tell_context, sessions.any)
+end
+
+--- Mentions a place to the agent of a session.
+---@param session mcp-tools.companion.Session
+---@param place table
+---@return boolean sent
+function M.mention(session, place)
+  return sessions.mention(session, place)
+end
+
+--- What an agent needs that is started in a terminal of this editor.
+---@param name string of the companion
+---@param cb fun(environment: mcp-tools.companion.Environment?) nil while its door does not stand
+---@param more? { server: table, file: fun(body: table): string } our tools, too: then it need not be on, nor its door
+--- stand, and what has to do with the door is left out
+function M.environment(name, cb, more)
+  local stands = on[name] and current.get_port() and open_doors()[name]
+  if not stands then
+    local companion = more and (on[name] or companions.named(name))
+    return cb(companion and ask(companion.companion, 'environment', more) or nil)
+  end
+  roots.find(function(folders)
+    local is_there = on[name] and current.get_port()
+    local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, folders), more or {})
+    cb(endpoint and ask(on[name].companion, 'environment', endpoint) or nil)
+  end)
+end
+
+--- Names of all agents that can be started in a terminal.
+---@return string[]
+function M.names()
+  return companions.names()
+end
+
+--- Every companion that the option names, for people.
+---@return mcp-tools.ide.Status[]
+function M.status()
+  return vim.tbl_map(function(verdict)
+    return status.of(verdict, { fault = faults[verdict.name], is_open = open_doors()[verdict.name], owners = owners })
+  end, verdicts)
+end
+
+return M

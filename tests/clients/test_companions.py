@@ -1,0 +1,245 @@
+"""The agents themselves, in terminals: each finds the editor, sees what is selected there, and has its edits decided on.
+
+Nobody is asked but a scripted model on loopback. What each of them cannot do, its case says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import agents
+from tests.support import bridge as support
+from tests.support import model as models
+from tests.support import terminal as terminals
+from tests.support.model import Model, Step
+from tests.support.nvim import Home, Nvim
+from tests.support.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvim("0.11"),
+    pytest.mark.skipif(terminals.hindrance() is not None, reason=str(terminals.hindrance())),
+]
+
+OLD = "line one\nline two\nline three\n"
+PATIENCE = 30_000  # ms; an agent that starts has much to load
+
+SESSION = """
+return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)
+  return session.open
+end)
+"""
+REVIEWS = "return require('mcp-tools.editor.review').count() == ..."
+FOUND = """
+local status = require('mcp-tools.ide').status()[1]
+return status and status.state == 'on' and #status.files > 0
+"""
+EDIT = "return require('mcp-tools.editor.review').current():rewrite(1, ...)"
+
+Write = Callable[[Model, Path, str], list[Step]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One agent.
+
+    Attributes:
+        name: of the agent.
+        write: what the model does so that a file has a text; the file has been read when it was changed before.
+        busy: what the screen shows until its turn is over.
+        selected: what it shows of a selection; Gemini CLI counts files, and Qwen Code shows nothing.
+        folder: below the project, where it is started.
+        editable: what the person changes of a proposal counts. Copilot CLI writes its own text.
+        waits: a proposal stays before the person while the bridge is started anew; else the agent asks on.
+        yes: keys that accept in its terminal.
+    """
+
+    name: str
+    write: Write
+    busy: tuple[str, ...]
+    selected: str | None = None
+    folder: str = "sub"
+    editable: bool = True
+    waits: bool = False
+    yes: str = "1"
+
+
+def write_whole(model: Model, path: Path, text: str) -> list[Step]:
+    return [model.call("write_file", file_path=str(path), content=text)]
+
+
+def read_and_write(model: Model, path: Path, text: str) -> list[Step]:
+    return [model.call("read_file", file_path=str(path)), *write_whole(model, path, text)]
+
+
+def claude_write(model: Model, path: Path, text: str) -> list[Step]:
+    return [model.call("Read", file_path=str(path)), model.call("Write", file_path=str(path), content=text)]
+
+
+def copilot_edit(model: Model, path: Path, text: str) -> list[Step]:
+    return [model.call("edit", path=str(path), old_str=path.read_text(), new_str=text)]
+
+
+CASES = {
+    "gemini": Case("gemini", write_whole, ("esc to cancel", "Apply this change?"), waits=True),
+    "qwen": Case("qwen", read_and_write, ("esc to cancel", "Apply this change?"), waits=True),
+    "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
+    # It connects by itself only in a folder that the editor names; from others its person picks it with `/ide`.
+    "copilot": Case("copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False),
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An editor, a model and an agent."""
+
+    case: Case
+    nvim: Nvim
+    model: Model
+    agent: Terminal
+    file: Path
+
+    async def asks(self, text: str, *steps: Step) -> None:
+        """The person asks the agent for something, for which the model then does this."""
+        self.model.plan(*steps)
+        for busy in self.case.busy:
+            await self.agent.hides(busy, timeout=PATIENCE)
+        await self.agent.type(text)
+        await self.agent.shows(text)
+        await asyncio.sleep(0.3)  # they take an Enter that comes faster than a person's for a part of pasted text
+        await self.agent.press("Enter")
+
+    async def proposes(self, what: str, text: str) -> None:
+        """The agent proposes a text for the file; the proposal is before the person."""
+        await self.asks(what, *self.case.write(self.model, self.file, text), Step(text=f"{what}: done"))
+        try:
+            await self.nvim.wait_for(REVIEWS, 1, timeout=PATIENCE)
+        except AssertionError as error:
+            raise AssertionError(f"{what} is not proposed:\n{await self.agent.screen()}") from error
+
+    async def decides(self, action: str) -> None:
+        """The person says something of the proposal in Neovim."""
+        await self.nvim.request("nvim_command", f"McpTools review {action}")
+        await self.nvim.wait_for(REVIEWS, 0)
+
+    async def has(self, text: str) -> None:
+        """The file has a text, and so has the buffer of the person."""
+        try:
+            async with asyncio.timeout(PATIENCE / 1000):
+                while self.file.read_text() != text:
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            assert self.file.read_text() == text, await self.agent.screen()
+        lines = "return vim.deep_equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), ...)"
+        await self.nvim.wait_for(lines, text.splitlines())
+        for busy in self.case.busy:
+            await self.agent.hides(busy, timeout=PATIENCE)
+
+    async def restarts(self) -> None:
+        """The bridge is started anew, and the agent comes back by itself."""
+        await self.nvim.request("nvim_command", "McpTools restart")
+        await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+        await self.nvim.wait_for(SESSION, timeout=PATIENCE)
+
+
+@contextlib.asynccontextmanager
+async def staged(
+    case: Case, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home, companion: str
+) -> AsyncIterator[Stage]:
+    """An editor in a project, and the agent in a terminal, which has found it."""
+    hindrance = agents.install()
+    if hindrance:
+        pytest.skip(hindrance)
+    project = home.make("project")
+    (project / ".git").mkdir()
+    (project / "sub").mkdir()
+    file = project / "sub" / "a.txt"
+    file.write_text(OLD)
+    setup = f"{{ companions = {{ '{companion}' }} }}"
+    options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
+    bridge = await support.start(spawn_nvim, setup=setup, **options)
+    await bridge.nvim.wait_for(FOUND, timeout=PATIENCE)
+    async with models.serving() as model:
+        place = agents.Place(home, project / case.folder, model)
+        async with agents.running(case.name, place) as agent:
+            stage = Stage(case, bridge.nvim, model, agent, file)
+            try:
+                await bridge.nvim.wait_for(SESSION, timeout=PATIENCE)
+            except AssertionError as error:
+                raise AssertionError(f"it has not found the editor:\n{await agent.screen()}") from error
+            yield stage
+
+
+async def select_line_two(stage: Stage) -> None:
+    await stage.nvim.request("nvim_input", "jV")
+    await stage.nvim.wait_for("return vim.fn.mode() == 'V'")
+    if stage.case.selected:
+        await stage.agent.shows(stage.case.selected, timeout=PATIENCE)
+    else:  # nothing tells when it has come
+        await stage.nvim.wait_for(
+            "return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)"
+            " return session.told and session.told.active and session.told.active.selection ~= nil end)"
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_edits_are_decided_on_in_the_editor(
+    name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
+) -> None:
+    """It sees the selection; what it proposes is accepted, rejected and changed; a restart loses nothing."""
+    case = CASES[name]
+    async with staged(case, spawn_nvim, home, name) as stage:
+        await select_line_two(stage)
+        await stage.proposes("first change", "line one\nSECOND\nline three\n")
+        await stage.model.asked("line two")
+        await stage.nvim.request("nvim_input", "<Esc>")
+        await stage.decides("all")
+        await stage.has("line one\nSECOND\nline three\n")
+
+        await stage.proposes("bad change", "REFUSED\nSECOND\nline three\n")
+        await stage.decides("none")
+        await stage.has("line one\nSECOND\nline three\n")
+
+        if case.editable:
+            await stage.proposes("third change", "line one\nSECOND\nTHIRD\n")
+            assert await stage.nvim.lua(EDIT, ["line one", "SECOND", "OF THE PERSON"])
+            await stage.decides("all")
+            await stage.has("line one\nSECOND\nOF THE PERSON\n")
+
+        await stage.restarts()
+        before = stage.file.read_text()
+        await stage.proposes("last change", f"LAST\n{before}")
+        await stage.restarts()
+        if case.waits:
+            await stage.nvim.wait_for(REVIEWS, 1)
+            await stage.decides("all")
+        else:
+            await stage.nvim.wait_for(REVIEWS, 0)
+            await stage.agent.shows(*case.busy[:1])
+            await stage.agent.type(case.yes)
+        await stage.has(f"LAST\n{before}")
+
+
+async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
+    """It finds the editor by Claude Code's file, counts lines from 1, and comes back; it proposes nothing."""
+
+    def nothing(*_: Any) -> list[Step]:
+        return []
+
+    case = Case("opencode", nothing, ("esc interrupt",), "a.txt#2")
+    async with staged(case, spawn_nvim, home, "claude") as stage:
+        await select_line_two(stage)
+        await stage.asks("look at this", Step(text="seen"))
+        await stage.model.asked("line two")
+        await stage.restarts()
+        await stage.nvim.request("nvim_input", "<Esc>gg")
+        await stage.agent.hides("a.txt#2", timeout=PATIENCE)
+        await stage.nvim.request("nvim_input", "GV")
+        await stage.agent.shows("a.txt#3", timeout=PATIENCE)

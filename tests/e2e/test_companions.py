@@ -1,0 +1,288 @@
+"""Companions over the whole way: a made-up agent finds a real editor by its file, and comes in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import WSMsgType
+
+from tests.support import bridge as support
+from tests.support.bridge import Bridge
+from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.served import events, next_event
+from tests.unit.ide.agents import INITIALIZE, INITIALIZED, Agent, call, request
+
+FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "companions"
+NAMES = ("made_up_http", "made_up_websocket", "made_up_unix")
+INIT = "vim.opt.runtimepath:append([[{}]]) vim.env.MADE_UP_FOLDER = [[{}]]"
+SETUP = "{{ companions = {{ '{}' }} }}"
+TOLD = "return require('mcp-tools.companions.{}').told"
+
+Start = Callable[..., Awaitable[Bridge]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "agent"
+    place.mkdir(mode=0o700)
+    return place
+
+
+async def start(start_bridge: Start, folder: Path, name: str, **options: Any) -> Bridge:
+    """A bridge whose editor has one companion."""
+    return await start_bridge(init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), **options)
+
+
+async def found(folder: Path) -> dict[str, Any]:
+    """What an agent reads of the editor, as soon as it can."""
+    async with asyncio.timeout(5):
+        while True:
+            for path in (folder / "ide").glob("*.lock") if (folder / "ide").exists() else ():
+                endpoint: dict[str, Any] = json.loads(path.read_text())
+                return endpoint
+            await asyncio.sleep(0.01)
+
+
+async def gone(folder: Path) -> None:
+    async with asyncio.timeout(5):
+        while list((folder / "ide").iterdir()):
+            await asyncio.sleep(0.01)
+
+
+async def told(bridge: Bridge, name: str, what: str) -> list[Any]:
+    """What the companion was told of this kind, as soon as it was."""
+    code = (
+        "return vim.tbl_filter(function(e) return e[1] == '{}' end, require('mcp-tools.companions.{}').told)"
+    )
+    await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
+    heard: list[Any] = await bridge.nvim.lua(code.format(what, name))
+    return heard
+
+
+def agent_for(http: aiohttp.ClientSession, endpoint: dict[str, Any]) -> Agent:
+    return Agent(http, f"http://127.0.0.1:{endpoint['port']}", f"Bearer {endpoint['token']}")
+
+
+async def messages(response: aiohttp.ClientResponse) -> Any:
+    async for _, _, message in events(response):
+        if message:
+            yield message
+
+
+async def test_over_http(start_bridge: Start, folder: Path) -> None:
+    """It is told things on its stream; a proposal waits for the person, and its end is told as well."""
+    bridge = await start(start_bridge, folder, "made_up_http")
+    endpoint = await found(folder)
+    async with aiohttp.ClientSession() as http:
+        agent = agent_for(http, endpoint)
+        assert (await agent.initialize())["serverInfo"] == {"name": "made-up-editor", "version": "7"}
+        async with await agent.get() as stream:
+            heard = messages(stream)
+            assert (await next_event(heard))["method"] == "hello"
+            proposal = asyncio.ensure_future(agent.ask(call("openDiff", 5, text="new", path="/elsewhere/a")))
+            await told(bridge, "made_up_http", "open")
+            assert (await agent.ask(call("answerDiff", 6, verdict="FILE_SAVED")))["result"] == {"content": []}
+            answer = await proposal
+            assert [part["text"] for part in answer["result"]["content"]] == ["FILE_SAVED", "new"]
+            assert (await next_event(heard)) == {
+                "jsonrpc": "2.0",
+                "method": "proposal/ended",
+                "params": {"verdict": "FILE_SAVED"},
+            }
+            pending = asyncio.ensure_future(agent.ask(call("openDiff", 7, text="x")))
+            await asyncio.sleep(0)
+            await bridge.nvim.wait_for("return #require('mcp-tools.core').get().executor:pending() == 1")
+            cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+            async with await agent.post(cancel) as response:
+                assert response.status == 202
+            assert (await told(bridge, "made_up_http", "cancelled"))[0][1] == "client"
+            assert "error" in await pending
+        assert await agent.delete() == 200
+        await told(bridge, "made_up_http", "left")
+
+
+async def test_its_token_is_not_the_main_one(start_bridge: Start, folder: Path) -> None:
+    """Neither opens what is the other's."""
+    bridge = await start(start_bridge, folder, "made_up_http")
+    endpoint = await found(folder)
+    assert endpoint["token"] != bridge.token
+    async with aiohttp.ClientSession() as http:
+        agent, ours = agent_for(http, endpoint), Agent(http, bridge.url, f"Bearer {bridge.token}")
+        await agent.initialize()
+        await ours.initialize()
+        theirs = [tool["name"] for tool in (await agent.ask(request("tools/list")))["result"]["tools"]]
+        assert theirs == ["answerDiff", "getPlace", "openDiff"]
+        assert "error" in await ours.ask(call("getPlace"))
+        assert "error" in await ours.ask(call("nvim_getPlace"))
+        agent.headers = {"Authorization": f"Bearer {endpoint['token'][:-1]}0x"}
+        async with await agent.post(INITIALIZE) as response:
+            assert response.status == 401
+
+
+async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
+    """What MCP does not know reaches the companion, which answers at once."""
+    bridge = await start(start_bridge, folder, "made_up_websocket")
+    endpoint = await found(folder)
+    head = {"x-made-up-authorization": endpoint["token"]}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.ws_connect(f"ws://127.0.0.1:{endpoint['port']}/", headers=head, protocols=("mcp",)) as ws,
+    ):
+        assert ws.protocol == "mcp"
+        await ws.send_json(INITIALIZE)
+        assert (await ws.receive_json(timeout=5))["result"]["serverInfo"]["name"] == "made-up-editor"
+        await ws.send_json(INITIALIZED)
+        await ws.send_json({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
+        assert (await ws.receive_json(timeout=5))["method"] == "hello"
+        assert (await ws.receive_json(timeout=5))["params"] == {"method": "ide_connected"}
+        assert (await told(bridge, "made_up_websocket", "notified"))[0][1:] == ["ide_connected", {"pid": 4}]
+        await ws.send_json(call("openDiff", 3, text="x"))
+        await told(bridge, "made_up_websocket", "open")
+        await ws.close()
+        assert (await told(bridge, "made_up_websocket", "cancelled"))[0][1]
+        await told(bridge, "made_up_websocket", "left")
+        origin = {"Origin": "https://attacker.example"}
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await http.ws_connect(f"ws://127.0.0.1:{endpoint['port']}/", headers=head | origin)
+        assert refused.value.status == 403
+
+
+async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
+    """In a folder that is this user's alone; it goes with the editor."""
+    bridge = await start(start_bridge, folder, "made_up_unix")
+    endpoint = await found(folder)
+    socket = Path(endpoint["socket"])
+    assert socket.is_socket()
+    assert (socket.stat().st_mode & 0o777, socket.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket))) as http:
+        agent = Agent(http, "http://localhost", f"Nonce {endpoint['token']}")
+        await agent.initialize()
+        async with await agent.get() as stream:
+            assert (await next_event(messages(stream)))["method"] == "hello"
+            place = json.loads((await agent.ask(call("getPlace")))["result"]["content"][0]["text"])
+            assert (await told(bridge, "made_up_unix", "opened"))[0][1:] == ["agent", "3"]
+            live = "return require('mcp-tools.editor.companion').session(...).client"
+            assert await bridge.nvim.lua(live, place["session"]) == "agent"
+    await bridge.nvim.stop()
+    assert not socket.exists()
+    assert list((folder / "ide").iterdir()) == []
+
+
+@pytest.mark.parametrize("way", ["restart", "kill"])
+async def test_an_agent_is_there_again_after_the_bridge_was(
+    start_bridge: Start, folder: Path, way: str
+) -> None:
+    """By the same port, token and session id; its companion hears that it has left and come."""
+    bridge = await start(start_bridge, folder, "made_up_http")
+    endpoint = await found(folder)
+    async with aiohttp.ClientSession() as http:
+        agent = agent_for(http, endpoint)
+        await agent.initialize()
+        async with await agent.get() as stream:
+            assert (await next_event(messages(stream)))["method"] == "hello"
+            if way == "kill":
+                os.kill(await bridge.pid(), signal.SIGKILL)
+            else:
+                await bridge.nvim.lua("require('mcp-tools.bridge').restart()")
+            await told(bridge, "made_up_http", "left")
+        await bridge.nvim.wait_for(
+            "return (mcp_tools.status().pid or ...) ~= ... and mcp_tools.endpoint()",
+            endpoint["bridge_pid"],
+            timeout=15_000,
+        )
+        async with await agent.get() as stream:
+            assert (await next_event(messages(stream)))["method"] == "hello"
+        opened = await told(bridge, "made_up_http", "opened")
+        assert len(opened) == 2
+        again = await found(folder)
+        assert (again["port"], again["token"]) == (endpoint["port"], endpoint["token"])
+
+
+async def test_another_project_is_another_place(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
+    """Its own port, token and file; the token of before opens nothing there."""
+    bridge = await start(start_bridge, folder, "made_up_http")
+    before = await found(folder)
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    await bridge.nvim.lua("require('mcp-tools.bridge').restart({ root = ... })", str(other))
+    await bridge.nvim.wait_for(
+        "local file = require('mcp-tools.ide').status()[1].files[1] return file and not file:find(...)",
+        f"{before['port']}.lock",
+        timeout=15_000,
+    )
+    after = await found(folder)
+    assert len(list((folder / "ide").iterdir())) == 1
+    assert (after["roots"][0], after["token"] != before["token"]) == (str(other.resolve()), True)
+    async with aiohttp.ClientSession() as http:
+        agent = agent_for(http, after | {"token": before["token"]})
+        async with await agent.post(INITIALIZE) as response:
+            assert response.status == 401
+        agent = agent_for(http, after)
+        await agent.initialize()
+
+
+async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> None:
+    """Without a restart: one that is closed throws its agent out, another one opens."""
+    bridge = await start(start_bridge, folder, "made_up_websocket")
+    endpoint = await found(folder)
+    async with aiohttp.ClientSession() as http:
+        url = f"ws://127.0.0.1:{endpoint['port']}/"
+        head = {"x-made-up-authorization": endpoint["token"]}
+        ws = await http.ws_connect(url, headers=head)
+        await ws.send_json(INITIALIZE)
+        await ws.receive_json(timeout=5)
+        await bridge.nvim.lua("mcp_tools.setup({ companions = { 'made_up_unix' } })")
+        assert (await ws.receive(timeout=5)).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
+        await ws.close()
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await http.ws_connect(url, headers=head)
+        await bridge.nvim.wait_for("return require('mcp-tools.ide').status()[1].files[1]")
+        assert Path((await found(folder))["socket"]).is_socket()
+        await bridge.nvim.lua("mcp_tools.setup({ companions = {} })")
+        await gone(folder)
+
+
+async def test_what_a_dead_editor_left_is_taken_away(
+    spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home, folder: Path
+) -> None:
+    """Also when another process has its id by now; what somebody else has written there since stays."""
+
+    async def life(name: str) -> Bridge:
+        return await support.start(
+            spawn_nvim, init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), home=home
+        )
+
+    bridge = await life("made_up_unix")
+    endpoint = await found(folder)
+    left = folder / "ide" / f"{endpoint['port']}.lock"
+    records = next(home.path.rglob("companions/*.json")).parent
+    (record,) = records.glob("*.json")
+    await bridge.nvim.kill()
+    assert left.exists()
+    about = json.loads(record.read_text())
+    # The id is that of a process which lives: this one. Its socket answers nobody.
+    about["pid"] = os.getpid()
+    moved = records / f"{os.getpid()}.json"
+    moved.write_text(json.dumps(about))
+    moved.chmod(0o600)
+    record.unlink()
+    others = folder / "ide" / "1.lock"
+    about["files"][str(others)] = ["0" * 64]
+    moved.write_text(json.dumps(about))
+    others.write_text("somebody else's")
+    second = await life("made_up_http")
+    await second.nvim.wait_for("return require('mcp-tools.ide').status()[1].files[1]")
+    assert not moved.exists()
+    assert not Path(endpoint["socket"]).exists()
+    assert others.read_text() == "somebody else's"
+    others.unlink()
+    assert (await found(folder))["pid"] != endpoint["pid"]
+    assert len(list((folder / "ide").iterdir())) == 1

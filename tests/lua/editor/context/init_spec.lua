@@ -109,7 +109,7 @@ describe('the selection', function()
     edit('a.txt', (('x'):rep(100) .. '\n'):rep(2000))
     type('ggVG<Esc>')
     t.eq({ line = 1999, character = 100 }, selection().finish)
-    t.eq(64 * 1024, #selection().text)
+    t.ok(#selection().text > 64000 and #selection().text <= 64 * 1024)
   end)
 end)
 

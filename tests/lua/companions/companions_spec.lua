@@ -64,9 +64,9 @@ describe('Claude Code', function()
   end)
 
   it('has its own proposals closed at a new prompt, and nobody else theirs', function()
-    local first, first_call = open('claude'), nil
+    local first = open('claude')
     local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
-    first_call = agents.begin(first, 'openDiff', args)
+    local first_call = agents.begin(first, 'openDiff', args)
     agents.review(first)
     local second = open('claude')
     t.eq('CLOSED_0_DIFF_TABS', agents.value(second, 'closeAllDiffTabs'))

@@ -67,7 +67,7 @@ class Companions:
     def let_go(self) -> None:
         """Ends what agents read, at the end of the bridge; what they wait for gets no answer.
 
-        The person can then decide in the agent's terminal, where a cancelled proposal would be a rejected one.
+        The person can then decide in the terminal of the agent, which takes a cancelled proposal for a no.
         """
         if self._front is not None:
             self._front.sessions.let_companions_go()

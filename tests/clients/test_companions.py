@@ -1,4 +1,4 @@
-"""The agents themselves, in terminals: each finds the editor, sees what is selected there, and has its edits decided on.
+"""The agents themselves: each finds the editor, sees the selection, and has its edits decided on there.
 
 Nobody is asked but a scripted model on loopback. What each of them cannot do, its case says.
 """
@@ -52,7 +52,7 @@ class Case:
 
     Attributes:
         name: of the agent.
-        write: what the model does so that a file has a text; the file has been read when it was changed before.
+        write: what the model does so that a file has a text.
         busy: what the screen shows until its turn is over.
         selected: what it shows of a selection; Gemini CLI counts files, and Qwen Code shows nothing.
         folder: below the project, where it is started.
@@ -91,7 +91,7 @@ CASES = {
     "gemini": Case("gemini", write_whole, ("esc to cancel", "Apply this change?"), waits=True),
     "qwen": Case("qwen", read_and_write, ("esc to cancel", "Apply this change?"), waits=True),
     "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
-    # It connects by itself only in a folder that the editor names; from others its person picks it with `/ide`.
+    # It connects by itself only in a folder that the editor names; from others its person uses `/ide`.
     "copilot": Case("copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False),
 }
 
@@ -113,7 +113,9 @@ class Stage:
             await self.agent.hides(busy, timeout=PATIENCE)
         await self.agent.type(text)
         await self.agent.shows(text)
-        await asyncio.sleep(0.3)  # they take an Enter that comes faster than a person's for a part of pasted text
+        await asyncio.sleep(
+            0.3
+        )  # they take an Enter that comes faster than a person's for a part of pasted text
         await self.agent.press("Enter")
 
     async def proposes(self, what: str, text: str) -> None:

@@ -1,10 +1,11 @@
 """The agents for the terminal that find an editor by themselves, each in a terminal of its own.
 
-Receives: a home that is thrown away, the folder to start in, the scripted model. Sends: a terminal with the agent.
+Receives: a home that is thrown away, the folder to start in, the scripted model.
+Sends: a terminal with the agent.
 Does not know about: editors, what is tested.
 
-They come from npm by the lock of tests/clients/npm, which `install` brings to `.deps/agents`. None has an account; a
-proxy that is not there keeps them from asking anybody but loopback.
+They come from npm by the lock of tests/clients/npm, which `install` brings to `.deps/agents`. None has an
+account; a proxy that is not there keeps them from asking anybody but loopback.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def gemini(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, st
         "GOOGLE_GEMINI_BASE_URL": model.url,
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GEMINI_CLI_NO_RELAUNCH": "1",
-        **{"HTTP_PROXY": "", "HTTPS_PROXY": ""},  # it would ask even loopback by it
+        "HTTP_PROXY": "",
+        "HTTPS_PROXY": "",  # it would ask even loopback by it
         "SSH_CONNECTION": "127.0.0.1 1 127.0.0.1 22",  # in a container it would look for the editor outside
     }
 
@@ -137,7 +139,12 @@ def opencode(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, 
         "models": {"mock": {"name": "mock", "tool_call": True, "limit": {"context": 100000, "output": 1000}}},
     }
     permission = {"*": "allow", "edit": "ask"}
-    config = {"provider": {"mock": provider}, "model": "mock/mock", "permission": permission, "autoupdate": False}
+    config = {
+        "provider": {"mock": provider},
+        "model": "mock/mock",
+        "permission": permission,
+        "autoupdate": False,
+    }
     write(cwd / "opencode.json", config)
     return [str(MODULES / "opencode-linux-x64" / "bin" / "opencode")], {
         "OPENCODE_DISABLE_AUTOUPDATE": "1",

@@ -96,10 +96,20 @@ class Model:
         reason = "tool_use" if step.tool else "end_turn"
         block: Json = {"type": "text", "text": step.text}
         if step.tool:
-            block = {"type": "tool_use", "id": f"toolu_{self._id()}", "name": step.tool, "input": step.arguments}
+            block = {
+                "type": "tool_use",
+                "id": f"toolu_{self._id()}",
+                "name": step.tool,
+                "input": step.arguments,
+            }
         message = {
-            **{"id": f"msg_{self._id()}", "type": "message", "role": "assistant", "model": body["model"]},
-            **{"content": [block], "stop_reason": reason, "stop_sequence": None},
+            "id": f"msg_{self._id()}",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": [block],
+            "stop_reason": reason,
+            "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
         if not body.get("stream"):
@@ -120,7 +130,9 @@ class Model:
             },
             {"type": "message_stop"},
         ]
-        return await stream(request, (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events))
+        return await stream(
+            request, (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        )
 
     async def google(self, request: web.Request) -> web.StreamResponse:
         """`POST /v1beta/models/NAME:METHOD`."""
@@ -134,7 +146,9 @@ class Model:
         if step.tool:
             part = {"functionCall": {"name": step.tool, "args": step.arguments}}
         answer = {
-            "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+            "candidates": [
+                {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+            ],
             "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
         }
         if method != "streamGenerateContent":
@@ -154,7 +168,9 @@ class Model:
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if not body.get("stream"):
             choice = {"index": 0, "message": message, "finish_reason": reason}
-            return web.json_response(base | {"object": "chat.completion", "choices": [choice], "usage": usage})
+            return web.json_response(
+                base | {"object": "chat.completion", "choices": [choice], "usage": usage}
+            )
         base["object"] = "chat.completion.chunk"
         chunks: list[Json] = [
             base | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},

@@ -229,14 +229,14 @@ return {
   },
 
   context = function(context, session)
-    local params = shapes.selection(context, base_of(session))
-    if not params and session.data.told then
+    local params, before = shapes.selection(context, base_of(session)), session.data.told
+    session.data.told = params
+    if not params and before then
       -- The file is closed, or not to be told: what was selected before is not any more.
-      params = { text = '', filePath = session.data.told.filePath, fileUrl = session.data.told.fileUrl }
       local nowhere = { line = base_of(session), character = 0 }
+      params = { text = '', filePath = before.filePath, fileUrl = before.fileUrl }
       params.selection = { start = nowhere, ['end'] = nowhere, isEmpty = true }
     end
-    session.data.told = params
     return params and { { method = 'selection_changed', params = params } } or {}
   end,
 

@@ -45,8 +45,9 @@ end
 ---@param mode string
 ---@return string
 local function text_of(bufnr, from, to, mode)
-  local lines, cut = buffers.some_lines(bufnr, from[2], to[2] - from[2] + 1, MAX_BYTES)
-  if mode == 'V' or cut then
+  local count = to[2] - from[2] + 1
+  local lines = buffers.some_lines(bufnr, from[2], count, MAX_BYTES)
+  if mode == 'V' or #lines < count then
     return utf8.cut(table.concat(lines, '\n'), MAX_BYTES)
   end
   local pieces = api.nvim_buf_call(bufnr, function()

@@ -1,0 +1,314 @@
+-- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
+
+local agents = require('companion_sessions')
+local context = require('mcp-tools.editor.context')
+local project = require('editor_project')
+local proposals = require('mcp-tools.editor.companion.proposals')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local ENDPOINT = { port = 4321, token = 'secret', socket = '/run/s.sock', pid = 7, roots = { '/a', '/b' } }
+local session, file
+
+context.on_change(function() end)
+
+local function open(name, client)
+  session = agents.open(name, client)
+  return session
+end
+
+local function pushes(name)
+  return require('mcp-tools.companions.' .. name).context(context.get(), session)
+end
+
+local function companion(name)
+  return require('mcp-tools.companions.' .. name)
+end
+
+before_each(function()
+  project.open()
+  file = project.write('a.txt', 'one\ntwo\nthree\n')
+  vim.cmd('silent edit ' .. file)
+end)
+
+after_each(function()
+  if session then
+    agents.close(session)
+    session = nil
+  end
+  project.close()
+end)
+
+describe('Claude Code', function()
+  local DIFF = { tab_name = 'tab', new_file_contents = 'ONE\ntwo\nthree\n' }
+
+  local function begin()
+    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
+    return agents.begin(open('claude', 'claude-code'), 'openDiff', args)
+  end
+
+  local function texts(call)
+    return vim.tbl_map(function(part)
+      return part.text
+    end, agents.result(call).content)
+  end
+
+  it('never hears that a window was closed, which it would take for a yes', function()
+    local call = begin()
+    agents.review(session).close(agents.review(session), 'the person has closed it')
+    t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
+    call = begin()
+    agents.review(session)
+    vim.cmd('silent bwipeout! ' .. file)
+    t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
+  end)
+
+  it('has its own proposals closed at a new prompt, and nobody else theirs', function()
+    local first = open('claude')
+    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
+    local first_call = agents.begin(first, 'openDiff', args)
+    agents.review(first)
+    local second = open('claude')
+    t.eq('CLOSED_0_DIFF_TABS', agents.value(second, 'closeAllDiffTabs'))
+    t.eq('running', first_call.state)
+    t.eq('CLOSED_1_DIFF_TABS', agents.value(first, 'closeAllDiffTabs'))
+    agents.close(first)
+  end)
+
+  it('gets no answer when the bridge goes, so that it asks on in its terminal', function()
+    local call = begin()
+    agents.review(session)
+    companion('claude').left(session, true)
+    t.eq(0, review.count())
+    t.eq('running', call.state)
+  end)
+
+  it('is shown nothing of a sensitive file', function()
+    local secret = project.write('.env', 'TOKEN=1\n')
+    open('claude')
+    local args = { old_file_path = secret, new_file_path = secret, new_file_contents = 'x', tab_name = 't' }
+    local _, err = agents.call(session, 'openDiff', args)
+    t.matches('sensitive', err.message)
+  end)
+
+  it('hears of the selection, and that there is none any more', function()
+    open('claude', 'claude-code')
+    vim.api.nvim_feedkeys(vim.keycode('jV<Esc>'), 'xt', false)
+    t.eq({
+      {
+        method = 'selection_changed',
+        params = {
+          text = 'two',
+          filePath = file,
+          fileUrl = vim.uri_from_fname(file),
+          selection = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 3 }, isEmpty = false },
+        },
+      },
+    }, pushes('claude'))
+    vim.b.sensitive = true
+    local push = pushes('claude')[1].params
+    t.eq({ '', file, true }, { push.text, push.filePath, push.selection.isEmpty })
+    t.eq({}, pushes('claude'))
+  end)
+
+  it('counts lines from 0, and opencode from 1', function()
+    local place = { path = file, lines = 3, first = 2, last = 3 }
+    local mention = companion('claude').mention
+    t.eq(
+      { method = 'at_mentioned', params = { filePath = file, lineStart = 1, lineEnd = 2 } },
+      mention({ client = 'claude-code', data = {} }, place)
+    )
+    t.eq(
+      { method = 'at_mentioned', params = { filePath = file, lineStart = 2, lineEnd = 3 } },
+      mention({ client = 'opencode', data = {} }, place)
+    )
+    local whole = { path = file, lines = 3 }
+    t.eq({ filePath = file }, mention({ client = 'claude-code', data = {} }, whole).params)
+    t.eq({ filePath = file, lineStart = 1, lineEnd = 3 }, mention({ client = 'opencode', data = {} }, whole).params)
+    open('claude', 'opencode')
+    t.eq(1, pushes('claude')[1].params.selection.start.line)
+  end)
+
+  it('is told of files, editors and changes that are not saved', function()
+    open('claude')
+    t.eq(
+      { success = true, filePath = file, isDirty = false, isUntitled = false },
+      agents.value(session, 'checkDocumentDirty', { filePath = file })
+    )
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+    t.eq(true, agents.value(session, 'checkDocumentDirty', { filePath = file }).isDirty)
+    t.eq(true, agents.value(session, 'getOpenEditors').tabs[1].isDirty)
+    t.eq(true, agents.value(session, 'saveDocument', { filePath = file }).saved)
+    t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+    t.eq(project.root, agents.value(session, 'getWorkspaceFolders').rootPath)
+    t.eq('', agents.value(session, 'getCurrentSelection').text)
+    t.matches('^Opened file', agents.value(session, 'openFile', { filePath = file, startText = 'three' }))
+    t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
+  end)
+end)
+
+describe('Gemini CLI and Qwen Code', function()
+  it('hear of the open files, counted from 1, and nothing of trust', function()
+    open('gemini')
+    vim.fn.cursor(2, 2)
+    local state = pushes('gemini')[1].params.workspaceState
+    t.eq(nil, state.isTrusted)
+    local active = state.openFiles[1]
+    t.eq({ file, true, { line = 2, character = 2 } }, { active.path, active.isActive, active.cursor })
+  end)
+
+  it('have their proposals kept while the bridge is away, and hear the outcome when it is back', function()
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session)
+    local companion_sessions = require('mcp-tools.editor.companion')
+    companion_sessions.remove(session.key)
+    companion('gemini').left(session, true)
+    t.eq(1, review.count())
+    review.current():decide_rest('accepted')
+    local back = setmetatable({ data = {}, pushed = {} }, { __index = session })
+    companion_sessions.add(back)
+    companion('gemini').opened(back)
+    t.eq({ { 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } } }, back.pushed)
+    session = back
+  end)
+
+  it('write, when the answer is given there, what the person has made of the proposal here', function()
+    open('qwen')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nTHREE\n' })
+    local one = agents.review(session)
+    one:reject(1, 1)
+    t.eq({ content = 'one\ntwo\nTHREE\n' }, agents.value(session, 'closeDiff', { filePath = file }))
+    t.eq({ { 'ide/diffRejected', { filePath = file } } }, session.pushed)
+    t.eq({}, agents.value(session, 'closeDiff', { filePath = file }))
+  end)
+end)
+
+describe('Copilot CLI', function()
+  it('hears nothing before its person trusts the folder, or has set it to work', function()
+    open('copilot')
+    t.eq({}, pushes('copilot'))
+    t.eq(nil, companion('copilot').mention(session, { path = file, lines = 3 }))
+    agents.value(session, 'update_session_name', { name = 'x' })
+    t.eq('selection_changed', session.pushed[1][1])
+    t.ok(companion('copilot').mention(session, { path = file, lines = 3 }))
+  end)
+
+  it('is refused when only a part was accepted, since it writes all of it', function()
+    open('copilot')
+    local args = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\n', tab_name = 't' }
+    local call = agents.begin(session, 'open_diff', args)
+    local one = agents.review(session)
+    t.eq(false, (one:edit(1, 1, { 'mine' })))
+    one:accept(1, 1)
+    one:reject(1, 2, 'not that')
+    local answer = vim.json.decode(agents.result(call).content[1].text)
+    t.eq('REJECTED', answer.result)
+    t.matches('not that', answer.message)
+  end)
+
+  it('gets each change of diagnostics', function()
+    open('copilot')
+    agents.value(session, 'update_session_name', { name = 'x' })
+    local space = vim.api.nvim_create_namespace('copilot spec')
+    vim.diagnostic.set(space, 0, { { lnum = 0, col = 0, message = 'oh' } })
+    session.pushed = {}
+    pushes('copilot')
+    t.eq('diagnostics_changed', session.pushed[1][1])
+    t.eq('oh', session.pushed[1][2].uris[1].diagnostics[1].message)
+    vim.diagnostic.reset(space)
+    pushes('copilot')
+    t.eq({}, session.pushed[2][2].uris[1].diagnostics)
+  end)
+end)
+
+describe('a proposal', function()
+  it('for a buffer with changes is of the text on the disk: those changes stay', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    local one = agents.review(session)
+    t.eq(1, #one.files[1].hunks)
+    one:decide_rest('accepted')
+    t.eq('ONE\ntwo\nof the person\n', session.pushed[1][2].content)
+  end)
+
+  it('that was accepted is in the buffer as soon as the agent has written it', function()
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    project.write('a.txt', 'ONE\ntwo\nthree\n')
+    t.wait(function()
+      return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE'
+    end, 5000, 'the text in the buffer')
+  end)
+
+  it('takes the place of an earlier one of its key', function()
+    open('claude')
+    local outcomes = {}
+    for i = 1, 2 do
+      proposals.open(session, 'k', { path = file, text = i .. '\n' }, function(outcome)
+        table.insert(outcomes, i .. outcome.state)
+      end)
+    end
+    t.wait(function()
+      return #outcomes == 1
+    end)
+    t.eq('1closed', outcomes[1])
+  end)
+end)
+
+describe('discovery files', function()
+  local function found(name)
+    local files = companion(name).discovery(ENDPOINT)
+    return files[1].path, files[1].body, #files
+  end
+
+  it('lie where the agents look, with all roots and the pid of the editor', function()
+    local home = vim.uv.os_homedir()
+    vim.env.CLAUDE_CONFIG_DIR = nil
+    local path, body, count = found('claude')
+    t.eq({ home .. '/.claude/ide/4321.lock', 1 }, { path, count })
+    t.eq({ 7, { '/a', '/b' }, 'secret', 'ws' }, { body.pid, body.workspaceFolders, body.authToken, body.transport })
+    vim.env.CLAUDE_CONFIG_DIR = '/elsewhere'
+    t.eq('/elsewhere/ide/4321.lock', companion('claude').discovery(ENDPOINT)[2].path)
+    vim.env.CLAUDE_CONFIG_DIR = nil
+    path, body = found('gemini')
+    t.eq(vim.uv.os_tmpdir() .. '/gemini/ide/gemini-ide-server-7-4321.json', path)
+    t.eq('/a:/b', body.workspacePath)
+    path, body = found('qwen')
+    t.eq(home .. '/.qwen/ide/4321.lock', path)
+    t.eq({ 7, 'neovim' }, { body.ppid, body.ideInfo.name })
+    path, body = found('copilot')
+    t.matches('/%.copilot/ide/%x+%-%x+%-4%x+%-8%x+%-%x+%.lock$', path)
+    t.eq({ '/run/s.sock', 'Nonce secret', false }, { body.socketPath, body.headers.Authorization, body.isTrusted })
+    t.eq(path, (found('copilot')))
+  end)
+end)
+
+describe('in a terminal', function()
+  it('agents get our tools, and their way in where it stands, by environment and flags', function()
+    local written
+    local more = {
+      server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main' },
+      file = function(body)
+        written = body
+        return '/private/file.json'
+      end,
+    }
+    local claude = companion('claude').environment(more)
+    t.eq({ '--mcp-config', '/private/file.json' }, claude.args)
+    t.eq('Bearer main', written.mcpServers['nvim-tools'].headers.Authorization)
+    t.eq({}, claude.env)
+    local both = vim.tbl_extend('force', ENDPOINT, more)
+    t.eq('4321', companion('claude').environment(both).env.CLAUDE_CODE_SSE_PORT)
+    t.eq('4321', companion('qwen').environment(both).env.QWEN_CODE_IDE_SERVER_PORT)
+    t.eq('/private/file.json', companion('gemini').environment(both).env.GEMINI_CLI_SYSTEM_DEFAULTS_PATH)
+    t.eq({ '--additional-mcp-config', '@/private/file.json' }, companion('copilot').environment(both).args)
+    local config = vim.json.decode(companion('opencode').environment(more).env.OPENCODE_CONFIG_CONTENT)
+    t.eq('http://127.0.0.1:1/mcp', config.mcp['nvim-tools'].url)
+    local codex = companion('codex').environment(more)
+    t.eq('main', codex.env.MCP_TOOLS_NVIM_TOKEN)
+    t.ok(not table.concat(codex.args):find('main'))
+  end)
+end)

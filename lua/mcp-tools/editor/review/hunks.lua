@@ -1,0 +1,150 @@
+--- Differences of two texts, hunk by hunk, and where they are when one of the texts changes.
+---
+--- Receives: lines.
+--- Sends: hunks; which of them still fit a text that has changed.
+--- Does not know about: buffers, files, what somebody says of a hunk.
+
+local text_edits = require('mcp-tools.editor.edit.text_edits')
+
+local M = {}
+
+---@class mcp-tools.Hunk
+---@field start integer first line of the text as it is that goes, from 1; where none goes, the line behind the new ones
+---@field count integer lines there that go; more or less than in `old` when somebody has changed them since
+---@field old string[]
+---@field new string[]
+---@field changed boolean? others have changed its lines since: it cannot be applied
+---@field verdict 'accepted'|'rejected'|nil
+---@field reason string? of a rejection
+---@field edited boolean? the person has changed what is proposed
+
+--- Where two texts differ: of the first, lines from `[1]` on, `[2]` of them, are lines from `[3]` on, `[4]` of them.
+---@param old string[]
+---@param new string[]
+---@return integer[][]
+local function spans(old, new)
+  local most, first, last = math.min(#old, #new), 0, 0
+  while first < most and old[first + 1] == new[first + 1] do
+    first = first + 1
+  end
+  while last < most - first and old[#old - last] == new[#new - last] do
+    last = last + 1
+  end
+  if first == #old and first == #new then
+    return {}
+  end
+  -- A line of both sides, so that the same differences are found as in the whole.
+  first = math.max(first - 1, 0)
+  last = math.max(last - 1, 0)
+  local function middle(lines)
+    return table.concat(lines, '\n', first + 1, #lines - last) .. (#lines - last > first and '\n' or '')
+  end
+  local found = text_edits.diff(middle(old), middle(new), { result_type = 'indices' })
+  for _, span in ipairs(found) do
+    span[1] = first + span[1] + (span[2] == 0 and 1 or 0)
+    span[3] = first + span[3] + (span[4] == 0 and 1 or 0)
+  end
+  return found
+end
+
+--- The hunks that make one text of another.
+---@param old string[]
+---@param new string[]
+---@return mcp-tools.Hunk[] in order
+function M.between(old, new)
+  local hunks = {}
+  for i, span in ipairs(spans(old, new)) do
+    hunks[i] = {
+      start = span[1],
+      count = span[2],
+      old = vim.list_slice(old, span[1], span[1] + span[2] - 1),
+      new = vim.list_slice(new, span[3], span[3] + span[4] - 1),
+    }
+  end
+  return hunks
+end
+
+---@param lines string[]
+---@param hunk mcp-tools.Hunk
+---@return boolean
+local function fits(lines, hunk)
+  if hunk.count ~= #hunk.old then
+    return false
+  end
+  for i, line in ipairs(hunk.old) do
+    if lines[hunk.start + i - 1] ~= line then
+      return false
+    end
+  end
+  return true
+end
+
+--- Has a change touched the lines of a hunk? Beside them it has not; two that add at one place touch each other.
+---@param hunk mcp-tools.Hunk
+---@param first integer
+---@param behind integer
+---@return boolean
+local function is_touched(hunk, first, behind)
+  local hunk_behind = hunk.start + hunk.count
+  if hunk.count == 0 and first == behind then
+    return first == hunk.start
+  end
+  return first < hunk_behind and behind > hunk.start
+end
+
+--- Where a hunk is after changes of its text.
+---@param hunk mcp-tools.Hunk
+---@param list integer[][] the changes, in order
+---@return integer start
+---@return integer count
+local function moved(hunk, list)
+  local behind, shift, grown = hunk.start + hunk.count, 0, 0
+  local first, last
+  for _, span in ipairs(list) do
+    if is_touched(hunk, span[1], span[1] + span[2]) then
+      grown = grown + span[4] - span[2]
+      first, last = first or span[3], span[3] + span[4]
+    elseif span[1] + span[2] <= hunk.start then
+      shift = shift + span[4] - span[2]
+    else
+      break
+    end
+  end
+  local start = math.min(hunk.start + shift, first or math.huge)
+  return start, math.max(behind + shift + grown, last or 0) - start
+end
+
+--- Moves hunks to where their lines are in a text that has changed. Those whose lines are others now are marked; when
+--- the lines come back, they are not any more.
+---@param hunks mcp-tools.Hunk[] of `before`
+---@param before string[]
+---@param now string[]
+function M.follow(hunks, before, now)
+  local list = spans(before, now)
+  if #list == 0 then
+    return
+  end
+  for _, hunk in ipairs(hunks) do
+    hunk.start, hunk.count = moved(hunk, list)
+    hunk.changed = not fits(now, hunk) or nil
+  end
+end
+
+--- The text that hunks make.
+---@param lines string[]
+---@param hunks mcp-tools.Hunk[] of these lines
+---@param wanted fun(hunk: mcp-tools.Hunk): boolean those that count
+---@return string[]
+function M.applied(lines, hunks, wanted)
+  local out, row = {}, 1
+  for _, hunk in ipairs(hunks) do
+    if not hunk.changed and wanted(hunk) then
+      vim.list_extend(out, lines, row, hunk.start - 1)
+      vim.list_extend(out, hunk.new)
+      row = hunk.start + hunk.count
+    end
+  end
+  return vim.list_extend(out, lines, row, #lines)
+end
+
+return M

@@ -1,0 +1,300 @@
+--- What somebody proposes for one file: hunks, and what the person says of each.
+---
+--- Receives: the text as it is and the text that is proposed; changes of either; verdicts.
+--- Sends: hunks that follow the text, the text that the verdicts make.
+--- Does not know about: other files, who proposes, what is shown.
+---
+--- A text is a list of lines here. How its lines end, and whether the last one does, is kept apart.
+
+local hunk_list = require('mcp-tools.editor.review.hunks')
+
+local api = vim.api
+
+local M = {}
+
+---@class mcp-tools.Proposal
+---@field path string
+---@field bufnr integer? loaded, of the file
+---@field is_new boolean there is no such file yet
+---@field editable boolean what the person types into it counts
+---@field base string[] the text as it is
+---@field hunks mcp-tools.Hunk[]
+---@field gone string? why nothing of it can be applied any more
+---@field private ends { last: boolean, crlf: boolean } of the text as it is
+---@field private new_ends { last: boolean, crlf: boolean }
+local Proposal = {}
+Proposal.__index = Proposal
+
+--- A text in lines.
+---@param text string
+---@return string[] lines at least one
+---@return { last: boolean, crlf: boolean } ends
+function M.lines_of(text)
+  local lines = vim.split((text:gsub('\n$', '')), '\n', { plain = true })
+  local ends = { last = text:sub(-1) == '\n', crlf = false }
+  local count = #lines - (ends.last and 0 or 1)
+  for i = 1, count do
+    if lines[i]:sub(-1) ~= '\r' then
+      return lines, ends
+    end
+  end
+  ends.crlf = count > 0
+  for i = 1, count do
+    lines[i] = lines[i]:sub(1, -2)
+  end
+  return lines, ends
+end
+
+---@param lines string[]
+---@param ends { last: boolean, crlf: boolean }
+---@return string
+local function text_of(lines, ends)
+  local line_break = ends.crlf and '\r\n' or '\n'
+  return table.concat(lines, line_break) .. (ends.last and line_break or '')
+end
+
+---@param bufnr integer
+---@return { last: boolean, crlf: boolean }
+local function ends_of(bufnr)
+  local options = vim.bo[bufnr]
+  return { last = options.endofline or options.fixendofline, crlf = options.fileformat == 'dos' }
+end
+
+--- Makes one. With a buffer, its text is what counts; `base`, if given, is the text that the proposal was made from.
+---@param fields { path: string, bufnr: integer?, base: string?, text: string, editable: boolean?, is_new: boolean? }
+---@return mcp-tools.Proposal
+function M.new(fields)
+  local proposed, new_ends = M.lines_of(fields.text)
+  local self = setmetatable({
+    path = fields.path,
+    bufnr = fields.bufnr,
+    is_new = fields.is_new == true,
+    editable = fields.editable ~= false,
+    new_ends = new_ends,
+  }, Proposal)
+  if fields.base then
+    self.base, self.ends = M.lines_of(fields.base)
+  else
+    self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or { '' }
+    self.ends = fields.bufnr and ends_of(fields.bufnr) or new_ends
+  end
+  self.hunks = hunk_list.between(self.base, proposed)
+  self:sync()
+  return self
+end
+
+--- Takes in what has become of the buffer meanwhile.
+---@return boolean changed
+function Proposal:sync()
+  if self.gone or not self.bufnr or not api.nvim_buf_is_loaded(self.bufnr) then
+    return false
+  end
+  local tick = api.nvim_buf_get_changedtick(self.bufnr)
+  if tick == self.tick then
+    return false
+  end
+  local now = api.nvim_buf_get_lines(self.bufnr, 0, -1, false)
+  hunk_list.follow(self.hunks, self.base, now)
+  self.base, self.tick = now, tick
+  return true
+end
+
+--- Nothing of it can be applied any more.
+---@param why string
+function Proposal:leave(why)
+  self.gone = self.gone or why
+end
+
+--- Is there something that the person has not decided on?
+---@return integer count
+function Proposal:undecided()
+  local count = 0
+  for _, hunk in ipairs(self.gone and {} or self.hunks) do
+    count = count + (hunk.verdict and 0 or 1)
+  end
+  return count
+end
+
+--- Says of a hunk that it is to be applied. One whose lines others have changed cannot be.
+---@param i integer
+---@return boolean ok
+---@return string? why_not
+function Proposal:accept(i)
+  self:sync()
+  local hunk = self.hunks[i]
+  if not hunk then
+    return false, 'there is no such hunk'
+  elseif hunk.changed then
+    return false, 'its lines have changed meanwhile: undo that, or reject it'
+  end
+  hunk.verdict, hunk.reason = 'accepted', nil
+  return true
+end
+
+---@param i integer
+---@param reason string?
+---@return boolean ok
+---@return string? why_not
+function Proposal:reject(i, reason)
+  self:sync()
+  local hunk = self.hunks[i]
+  if not hunk then
+    return false, 'there is no such hunk'
+  end
+  hunk.verdict, hunk.reason = 'rejected', reason
+  return true
+end
+
+--- Takes back what was said of a hunk.
+---@param i integer
+function Proposal:reopen(i)
+  local hunk = self.hunks[i]
+  if hunk then
+    hunk.verdict, hunk.reason = nil, nil
+  end
+end
+
+--- Says the same of all hunks that nothing was said of. Of those to be accepted, what cannot be applied is rejected.
+---@param verdict 'accepted'|'rejected'
+---@param reason string?
+function Proposal:decide_rest(verdict, reason)
+  self:sync()
+  for _, hunk in ipairs(self.hunks) do
+    if not hunk.verdict then
+      hunk.verdict = hunk.changed and 'rejected' or verdict
+      hunk.reason = hunk.verdict == 'rejected' and reason or nil
+    end
+  end
+end
+
+--- The person writes other lines into one hunk.
+---@param i integer
+---@param lines string[]
+---@return boolean ok
+---@return string? why_not
+function Proposal:edit(i, lines)
+  local hunk = self.hunks[i]
+  if not self.editable then
+    return false, 'who proposes this takes only yes or no'
+  elseif not hunk then
+    return false, 'there is no such hunk'
+  elseif not vim.deep_equal(hunk.new, lines) then
+    hunk.new, hunk.edited = lines, true
+  end
+  return true
+end
+
+--- The text with all that is proposed and not rejected, as an editable proposal shows it.
+---@return string[]
+function Proposal:proposed()
+  return hunk_list.applied(self.base, self.hunks, function(hunk)
+    return hunk.verdict ~= 'rejected'
+  end)
+end
+
+--- The person has changed the proposed text as a whole. What was said of hunks that stay counts.
+---@param lines string[]
+---@return boolean ok
+---@return string? why_not
+function Proposal:rewrite(lines)
+  if not self.editable then
+    return false, 'who proposes this takes only yes or no'
+  end
+  self:sync()
+  local known, kept = {}, {}
+  for _, hunk in ipairs(self.hunks) do
+    if hunk.verdict == 'rejected' or hunk.changed then
+      table.insert(kept, hunk) -- they are not in that text
+    else
+      known[hunk.start .. ' ' .. hunk.count] = hunk
+    end
+  end
+  for _, hunk in ipairs(hunk_list.between(self.base, lines)) do
+    local before = known[hunk.start .. ' ' .. hunk.count]
+    if before and vim.deep_equal(before.new, hunk.new) then
+      hunk = before
+    else
+      hunk.edited = true
+      hunk.verdict = before and before.verdict
+      kept = vim.tbl_filter(function(other) -- what is written over a hunk takes its place
+        return other.start + other.count <= hunk.start or hunk.start + hunk.count <= other.start
+      end, kept)
+    end
+    table.insert(kept, hunk)
+  end
+  table.sort(kept, function(a, b)
+    return a.start < b.start or a.start == b.start and a.count < b.count
+  end)
+  self.hunks = kept
+  return true
+end
+
+--- Is a hunk part of the text that the verdicts make?
+---@param hunk mcp-tools.Hunk
+---@return boolean
+local function is_applied(hunk)
+  return hunk.verdict == 'accepted' and not hunk.changed
+end
+
+--- What the verdicts make. Hunks without one stay out.
+---@return string[]? lines nil when nothing of it is applied
+---@return string? text
+function Proposal:final()
+  self:sync()
+  local count = #vim.tbl_filter(is_applied, self.hunks)
+  if self.gone or count == 0 and #self.hunks > 0 then
+    return nil
+  end
+  local lines = hunk_list.applied(self.base, self.hunks, is_applied)
+  local ends = { last = self.ends.last, crlf = self.new_ends.crlf }
+  if count == #self.hunks then
+    ends.last = self.new_ends.last
+  end
+  return lines, text_of(lines, ends)
+end
+
+--- The same as edits of the text as it is, for editor/edit.
+---@return mcp-tools.Edit[]
+function Proposal:edits()
+  local edits = {}
+  for _, hunk in ipairs(vim.tbl_filter(is_applied, self.gone and {} or self.hunks)) do
+    local first, text = hunk.start - 1, table.concat(hunk.new, '\n')
+    table.insert(edits, {
+      start_line = first,
+      start_col = 0,
+      end_line = first + hunk.count,
+      end_col = 0,
+      text = #hunk.new > 0 and text .. '\n' or '',
+    })
+  end
+  return edits
+end
+
+---@class mcp-tools.Rejected
+---@field path string
+---@field hunk integer which one of its file, from 1
+---@field line integer of the text as it is, from 1
+---@field reason string?
+
+--- What is not applied, and why.
+---@return mcp-tools.Rejected[]
+function Proposal:rejected()
+  local list = {}
+  for i, hunk in ipairs(self.hunks) do
+    if self.gone or not is_applied(hunk) then
+      local reason = self.gone or hunk.changed and 'its lines have changed meanwhile' or nil
+      table.insert(list, { path = self.path, hunk = i, line = hunk.start, reason = hunk.reason or reason })
+    end
+  end
+  return list
+end
+
+--- Has the person changed something of what is applied?
+---@return boolean
+function Proposal:is_edited()
+  return vim.iter(self.hunks):any(function(hunk)
+    return hunk.edited == true and is_applied(hunk)
+  end)
+end
+
+return M

@@ -1,0 +1,140 @@
+--- The texts that a review is about: found when it begins, and followed until it ends.
+---
+--- Receives: files of a proposal.
+--- Sends: proposals with the text as the person has it; word that a text has changed or gone.
+--- Does not know about: the queue, what is said of a proposal.
+
+local Proposal = require('mcp-tools.editor.review.proposal')
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local open = require('mcp-tools.editor.buffer.open')
+local timer = require('mcp-tools.util.timer')
+
+local api = vim.api
+
+local M = {}
+
+--- After so many ms without a key what is shown follows the text.
+local SETTLED_MS = 100
+
+local group = api.nvim_create_augroup('mcp-tools.review', {})
+
+--- Finds the text of a file, so that what is shown is what the person has.
+---@param file mcp-tools.ReviewFile
+---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` is called when it is over
+function M.find(file, cb)
+  local function with(bufnr, is_new, drop)
+    local proposal = Proposal.new({
+      path = file.path,
+      bufnr = bufnr,
+      base = file.base,
+      text = file.text,
+      editable = file.editable,
+      is_new = is_new,
+    })
+    cb(proposal, nil, drop)
+  end
+  local bufnr = file.bufnr or buffers.of_path(file.path)
+  if bufnr then
+    return disk.refresh(bufnr, function()
+      if not api.nvim_buf_is_loaded(bufnr) then
+        return cb(nil, 'its buffer was closed')
+      end
+      with(bufnr)
+    end)
+  end
+  vim.uv.fs_lstat(file.path, function(_, stat)
+    vim.schedule(function()
+      if not stat then
+        return with(nil, true)
+      end
+      open.load(file.path, function(loaded, err, new)
+        if not loaded then
+          return cb(nil, err and err.message or 'it cannot be read')
+        end
+        with(loaded, false, new and function()
+          open.drop(loaded)
+        end)
+      end)
+    end)
+  end)
+end
+
+--- Follows the text of a file, and its end.
+---@param file mcp-tools.Proposal
+---@param changed fun() the text is another, or it is gone
+---@return fun() stop
+function M.follow(file, changed)
+  local bufnr, settling = file.bufnr, nil ---@type integer?, mcp-tools.Timer?
+  if not bufnr then
+    return function() end
+  end
+  local over, attached = false, false
+  local function later()
+    if over then
+      return true -- detaches
+    end
+    if settling then
+      settling:stop()
+    end
+    settling = timer.after(SETTLED_MS, function()
+      if file:sync() then
+        changed()
+      end
+    end)
+  end
+  local function attach()
+    attached = attached
+      or api.nvim_buf_attach(bufnr, false, {
+        on_lines = later,
+        on_reload = later,
+        on_detach = function()
+          attached = false
+        end,
+      })
+  end
+  attach()
+  local function leave(why)
+    return function()
+      file:leave(why)
+      vim.schedule(changed)
+    end
+  end
+  local ids = {
+    api.nvim_create_autocmd('BufReadPost', { -- `:edit!` detaches
+      group = group,
+      buffer = bufnr,
+      callback = function()
+        attach()
+        later()
+      end,
+    }),
+    api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+      group = group,
+      buffer = bufnr,
+      callback = function()
+        vim.schedule(function() -- `:edit` unloads, too, and loads again
+          if not over and not api.nvim_buf_is_loaded(bufnr) then
+            leave('its buffer was closed')()
+          end
+        end)
+      end,
+    }),
+    api.nvim_create_autocmd('BufFilePost', {
+      group = group,
+      buffer = bufnr,
+      callback = leave('its buffer has another name now'),
+    }),
+  }
+  return function()
+    over = true
+    if settling then
+      settling:stop()
+    end
+    for _, id in ipairs(ids) do
+      pcall(api.nvim_del_autocmd, id)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,196 @@
+local review = require('mcp-tools.editor.review')
+local project = require('editor_project')
+local t = require('helpers')
+
+local api = vim.api
+local shown, ends, handles
+
+local PRESENTER = {
+  show = function(one)
+    table.insert(shown, 'show ' .. one.key)
+  end,
+  update = function(one)
+    table.insert(shown, 'update ' .. one.key)
+  end,
+  hide = function(one)
+    table.insert(shown, 'hide ' .. one.key)
+  end,
+}
+
+local function open(key, files, more)
+  local handle = review.open(vim.tbl_extend('force', {
+    client = { name = 'claude' },
+    key = key,
+    title = key,
+    files = files,
+    on_end = function(outcome)
+      ends[key] = ends[key] or {}
+      table.insert(ends[key], outcome)
+    end,
+  }, more or {}))
+  table.insert(handles, handle)
+  return handle
+end
+
+local function opened(key)
+  return t.wait(function()
+    return vim.iter(review.list()):find(function(one)
+      return one.key == key
+    end)
+  end, 2000, 'the review ' .. key)
+end
+
+local function ended(key)
+  local list = t.wait(function()
+    return ends[key]
+  end, 2000, 'the end of ' .. key)
+  t.eq(1, #list)
+  return list[1]
+end
+
+local function file(name, text)
+  return project.write(name, text)
+end
+
+local function edit(path)
+  vim.cmd('silent edit ' .. path)
+  return api.nvim_get_current_buf()
+end
+
+before_each(function()
+  project.open()
+  shown, ends, handles = {}, {}, {}
+  review.shown_by(PRESENTER)
+end)
+
+after_each(function()
+  for _, handle in ipairs(handles) do
+    handle.close('the test is over')
+  end
+  review.shown_by(nil)
+  project.close()
+end)
+
+describe('a review', function()
+  it('tells the text that was accepted and what was rejected and why, and writes nothing', function()
+    local path = file('a.txt', 'a\nb\nc\nd\n')
+    open('k', { { path = path, text = 'A\nb\nc\nD\n' } })
+    local one = opened('k')
+    t.ok(one:accept(1, 1))
+    t.eq({}, ends)
+    t.ok(one:reject(1, 2, 'keep it'))
+    local outcome = ended('k')
+    t.eq('accepted', outcome.state)
+    t.eq({ [path] = 'A\nb\nc\nd\n' }, outcome.files)
+    t.eq({ { path = path, hunk = 2, line = 4, reason = 'keep it' } }, outcome.rejected)
+    t.eq('a\nb\nc\nd\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
+    t.eq({ 'show k', 'update k', 'hide k' }, shown)
+  end)
+
+  it('of which nothing was accepted is rejected, with the reason', function()
+    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
+    opened('k'):decide_rest('rejected', 'not now')
+    local outcome = ended('k')
+    t.eq({ 'rejected', 'not now', {} }, { outcome.state, outcome.reason, outcome.files })
+  end)
+
+  it('holds several files, a new one as well, and ends with the last of them', function()
+    local old, new = file('a.txt', 'a\n'), vim.fs.dirname(file('b.txt', '')) .. '/new.txt'
+    open('k', { { path = old, text = 'b\n' }, { path = new, text = 'n\n' } })
+    local one = opened('k')
+    t.eq({ false, true }, { one.files[1].is_new, one.files[2].is_new })
+    one:reject(1, 1)
+    one:accept(2, 1)
+    t.eq({ [new] = 'n\n' }, ended('k').files)
+    t.eq(nil, vim.uv.fs_stat(new))
+  end)
+
+  it('whose text is there already is accepted at once, and never shown', function()
+    local path = file('a.txt', 'a\n')
+    open('k', { { path = path, text = 'a\n' } })
+    local outcome = ended('k')
+    t.eq({ 'accepted', { [path] = 'a\n' } }, { outcome.state, outcome.files })
+    t.eq({}, shown)
+  end)
+
+  it('waits while another is shown; one can be left for later, and one that is over gives way', function()
+    local path = file('a.txt', 'a\n')
+    open('first', { { path = path, text = 'b\n' } })
+    opened('first')
+    local handle = open('second', { { path = path, text = 'c\n' } }, { client = { name = 'gemini' } })
+    opened('second')
+    t.eq('first', review.current().key)
+    review.later()
+    t.eq('second', review.current().key)
+    handle.close('the client asked for that')
+    t.eq({ 'closed', 'the client asked for that' }, { ended('second').state, ended('second').reason })
+    t.eq('first', review.current().key)
+    handle.close()
+    t.eq(1, #ends.second)
+  end)
+
+  it('gives way to a later one of the same key of the same client, not of another', function()
+    local path = file('a.txt', 'a\n')
+    open('k', { { path = path, text = 'b\n' } })
+    local one = opened('k')
+    open('k', { { path = path, text = 'c\n' } }, { client = { name = 'gemini' } })
+    t.wait(function()
+      return review.count() == 2
+    end)
+    t.eq(nil, one.ended)
+    open('k', { { path = path, text = 'd\n' } })
+    t.eq('closed', one.ended)
+  end)
+
+  it('ends when nobody decides in time', function()
+    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } }, { timeout = 1 })
+    t.matches('nobody decided', ended('k').reason)
+  end)
+
+  it('of a buffer that is closed or gets another name applies nothing to it', function()
+    for how, reason in pairs({ ['bdelete!'] = 'closed', ['file other.txt'] = 'another name' }) do
+      local path = file(how:sub(1, 4) .. '.txt', 'a\nb\nc\n')
+      edit(path)
+      open(how, { { path = path, text = 'A\nb\nC\n' } })
+      opened(how):accept(1, 1)
+      vim.cmd(how)
+      local outcome = ended(how)
+      t.eq('rejected', outcome.state)
+      t.eq({}, outcome.files)
+      t.matches(reason, outcome.rejected[1].reason)
+    end
+  end)
+
+  it('follows the text that the person types, and a buffer that is read again', function()
+    local path = file('a.txt', 'a\nb\nc\n')
+    local bufnr = edit(path)
+    open('k', { { path = path, text = 'a\nb\nC\n' } })
+    local one = opened('k')
+    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
+    t.wait(function()
+      return one.files[1].hunks[1].start == 4
+    end)
+    vim.cmd('silent edit!')
+    t.wait(function()
+      return one.files[1].hunks[1].start == 3
+    end)
+    t.eq(nil, one.ended)
+  end)
+
+  it('keeps nothing in memory of a file that nobody sees', function()
+    local path = file('a.txt', 'a\n')
+    open('k', { { path = path, text = 'b\n' } })
+    opened('k'):decide_rest('accepted')
+    ended('k')
+    t.wait(function()
+      return vim.fn.bufloaded(path) == 0
+    end)
+  end)
+
+  it('goes on when whoever shows it throws', function()
+    review.shown_by({ show = error, update = error, hide = error })
+    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
+    opened('k'):decide_rest('accepted')
+    t.eq('accepted', ended('k').state)
+  end)
+end)

@@ -6,6 +6,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')
+local changes = require('mcp-tools.editor.edit.changes')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local save = require('mcp-tools.editor.buffer.save')
@@ -228,9 +229,26 @@ end
 ---@param ctx mcp-tools.Ctx?
 function M.tell(done, ctx)
   if #done.hunks > 0 then
+    local path = api.nvim_buf_get_name(done.bufnr)
     baseline.note(ctx and ctx.session, done.bufnr, done.before)
-    M.announce(api.nvim_buf_get_name(done.bufnr), done.bufnr, done.hunks, ctx)
+    local noted = { path = path, bufnr = done.bufnr, before = done.before, hunks = done.hunks }
+    changes.note(ctx, noted, function(first, count)
+      return api.nvim_buf_get_lines(done.bufnr, first - 1, first - 1 + count, false)
+    end)
+    M.announce(path, done.bufnr, done.hunks, ctx)
   end
+end
+
+--- Remembers and tells of a file that was made.
+---@param path string
+---@param lines string[]
+---@param ctx mcp-tools.Ctx?
+function M.tell_new(path, lines, ctx)
+  local hunks = { { line = 1, removed = 0, added = #lines } }
+  changes.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
+    return lines
+  end)
+  M.announce(path, nil, hunks, ctx)
 end
 
 --- Remembers and tells a change that was made in another way.

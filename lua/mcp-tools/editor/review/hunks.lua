@@ -147,4 +147,15 @@ function M.applied(lines, hunks, wanted)
   return vim.list_extend(out, lines, row, #lines)
 end
 
+--- Hunks as edits of their text, for editor/edit.
+---@param hunks mcp-tools.Hunk[]
+---@return mcp-tools.Edit[]
+function M.edits(hunks)
+  return vim.tbl_map(function(hunk)
+    local first = hunk.start - 1
+    local text = #hunk.new > 0 and table.concat(hunk.new, '\n') .. '\n' or ''
+    return { start_line = first, start_col = 0, end_line = first + hunk.count, end_col = 0, text = text }
+  end, hunks)
+end
+
 return M

@@ -256,18 +256,7 @@ end
 --- The same as edits of the text as it is, for editor/edit.
 ---@return mcp-tools.Edit[]
 function Proposal:edits()
-  local edits = {}
-  for _, hunk in ipairs(vim.tbl_filter(is_applied, self.gone and {} or self.hunks)) do
-    local first, text = hunk.start - 1, table.concat(hunk.new, '\n')
-    table.insert(edits, {
-      start_line = first,
-      start_col = 0,
-      end_line = first + hunk.count,
-      end_col = 0,
-      text = #hunk.new > 0 and text .. '\n' or '',
-    })
-  end
-  return edits
+  return hunk_list.edits(vim.tbl_filter(is_applied, self.gone and {} or self.hunks))
 end
 
 ---@class mcp-tools.Rejected

@@ -164,8 +164,7 @@ return {
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    local count = args.text == '' and 0 or #lines_of(args.text)
-    buffer_change.announce(found.path, nil, { { line = 1, removed = 0, added = count } }, ctx)
+    buffer_change.tell_new(found.path, args.text == '' and {} or lines_of(args.text), ctx)
     return { path = (utf8.repair(found.shown)), created = true, written = true, bytes = #args.text }
   end,
 }

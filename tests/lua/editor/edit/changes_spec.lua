@@ -1,0 +1,90 @@
+local changes = require('mcp-tools.editor.edit.changes')
+local project = require('editor_project')
+local revert = require('mcp-tools.editor.edit.revert')
+local t = require('helpers')
+
+local api = vim.api
+
+local function edit(args)
+  local outcome = project.run('tool', 'buffer_edit', args)
+  t.eq(nil, outcome.error)
+  return changes.list()[1]
+end
+
+local function back(change)
+  local done
+  revert.run(change, function(...)
+    done = { ... }
+  end)
+  t.wait(function()
+    return done
+  end)
+  return done[1], done[2]
+end
+
+local function lines()
+  return api.nvim_buf_get_lines(0, 0, -1, false)
+end
+
+before_each(function()
+  project.open()
+  require('mcp-tools').setup({
+    tools = 'all',
+    approval = { default = 'allow', groups = { buffer = 'allow', file = 'allow' } },
+  })
+end)
+after_each(project.close)
+
+describe('what agents change', function()
+  it('is kept with who, when, which tool and the lines', function()
+    local path = project.write('a.txt', 'a\nb\nc\n')
+    vim.cmd('silent edit ' .. path)
+    local change = edit({ path = path, edits = { { search = 'b\n', replace = 'B\nB2\n' } } })
+    t.eq({ 'buffer_edit', path, false }, { change.tool, change.path, change.is_new })
+    t.ok(math.abs(os.time() - change.at) < 60)
+    t.eq({ { start = 2, count = 1, old = { 'b' }, new = { 'B', 'B2' } } }, change.hunks)
+    t.eq({ 'a', 'B', 'B2', 'c' }, changes.after(change))
+    t.eq(change, changes.find(change.id))
+  end)
+
+  it('is taken back, though the text around it is another by now', function()
+    local path = project.write('a.txt', 'a\nb\nc\nd\ne\n')
+    vim.cmd('silent edit ' .. path)
+    local edits =
+      { { search = 'b\n', replace = 'B\nB2\n' }, { search = 'd\n', replace = '' }, { search = 'e', replace = 'E' } }
+    local change = edit({ path = path, edits = edits })
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine', 'a!' })
+    t.eq({ hunks = 2, left = 0 }, (back(change)))
+    t.eq({ 'mine', 'a!', 'b', 'c', 'd', 'e' }, lines())
+    t.ok(change.reverted)
+  end)
+
+  it('is taken back as far as it is still there', function()
+    local path = project.write('a.txt', 'a\nb\nc\n')
+    vim.cmd('silent edit ' .. path)
+    local change = edit({ path = path, edits = { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' } } })
+    api.nvim_buf_set_lines(0, 2, 3, false, { 'mine' })
+    t.eq({ hunks = 1, left = 1 }, (back(change)))
+    t.eq({ 'a', 'b', 'mine' }, lines())
+    local _, err = back(change)
+    t.eq('stale', err.code)
+  end)
+
+  it('is taken back on the disk where the file is not open', function()
+    local path = project.write('a.txt', 'a\nb\n')
+    local change = edit({ path = path, edits = { { search = 'a', replace = 'A' } } })
+    t.eq({ 'A', 'b' }, vim.fn.readfile(path))
+    t.ok((back(change)))
+    t.eq({ 'a', 'b' }, vim.fn.readfile(path))
+  end)
+
+  it('is told of a new file, which is not deleted', function()
+    local path = project.root .. '/new.txt'
+    t.eq(nil, project.run('tool', 'file_write', { path = path, text = 'one\ntwo\n' }).error)
+    local change = changes.list()[1]
+    t.eq({ true, { 'one', 'two' } }, { change.is_new, changes.after(change) })
+    local _, err = back(change)
+    t.matches('delete the file', err.message)
+    t.ok(vim.uv.fs_stat(path))
+  end)
+end)

@@ -31,3 +31,7 @@ map('deny-always', 'deny always')
 map('deny-session', 'deny session')
 map('approval-focus', 'approve look')
 map('answer', 'answer')
+map('review', 'review')
+for _, name in ipairs({ 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later' }) do
+  map('review-' .. name, 'review ' .. name)
+end

@@ -98,6 +98,12 @@ local function build()
   })
   local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
   require('mcp-tools.files.redact').watch()
+  -- Start-up cost: it is loaded when there is something to review.
+  require('mcp-tools.editor.review').shown_by(setmetatable({}, {
+    __index = function(_, key)
+      return require('mcp-tools.ui.review')[key]
+    end,
+  }))
   sync = function()
     if bundled.sync() then
       registry:sift()

@@ -75,7 +75,7 @@ function M.new(fields)
   if fields.base then
     self.base, self.ends = M.lines_of(fields.base)
   else
-    self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or { '' }
+    self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or {}
     self.ends = fields.bufnr and ends_of(fields.bufnr) or new_ends
   end
   self.hunks = hunk_list.between(self.base, proposed)

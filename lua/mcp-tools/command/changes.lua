@@ -1,0 +1,140 @@
+--- `:McpTools changes`: what agents have changed in this session.
+
+local access = require('mcp-tools.files.access')
+local changes = require('mcp-tools.editor.edit.changes')
+local notify = require('mcp-tools.notify')
+local project = require('mcp-tools.files.project')
+local revert = require('mcp-tools.editor.edit.revert')
+local sanitize = require('mcp-tools.util.sanitize')
+local scratch = require('mcp-tools.ui.scratch')
+local unified = require('mcp-tools.editor.answer.unified')
+
+local api = vim.api
+
+local TITLE = 'what agents have changed: <CR> jumps there, d shows the difference, r takes it back, q closes'
+
+---@param change mcp-tools.Change
+---@return string
+local function shown(change)
+  return sanitize.line(access.shown(change.path, project.root()))
+end
+
+--- The first line that it changed, as far as that can be told now.
+---@param change mcp-tools.Change
+---@return integer
+local function line_of(change)
+  local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
+  local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
+  return changes.way_back(change, now)[1].start
+end
+
+---@param change mcp-tools.Change
+---@return string
+local function row_of(change)
+  local added, removed = 0, 0
+  for _, hunk in ipairs(change.hunks) do
+    added, removed = added + #hunk.new, removed + hunk.count
+  end
+  local who = sanitize.line(change.client and change.client.name or 'somebody')
+  local state = change.reverted and '  taken back' or change.is_new and '  new file' or ''
+  local text = '%4d  %s  %s:%d  +%d -%d  %s, %s%s'
+  local when = os.date('%H:%M:%S', change.at)
+  return text:format(change.id, when, shown(change), line_of(change), added, removed, who, change.tool, state)
+end
+
+---@return string[]
+local function rows()
+  local list = vim.tbl_map(row_of, changes.list())
+  return #list > 0 and list or { 'no agent has changed anything yet' }
+end
+
+---@param change mcp-tools.Change
+local function jump(change)
+  local line = line_of(change)
+  pcall(vim.cmd.wincmd, 'p')
+  vim.cmd("normal! m'")
+  local bufnr = vim.fn.bufadd(change.path)
+  vim.bo[bufnr].buflisted = true
+  if api.nvim_get_current_buf() ~= bufnr and not pcall(vim.cmd.buffer, bufnr) then
+    vim.cmd.sbuffer(bufnr)
+  end
+  api.nvim_win_set_cursor(0, { math.max(1, math.min(line, api.nvim_buf_line_count(0))), 0 })
+  vim.cmd('normal! zvzz')
+end
+
+---@param change mcp-tools.Change
+local function diff(change)
+  local name = shown(change)
+  local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
+  local text = unified.of(change.before, changes.after(change), names)
+  scratch.show('change', vim.split(text, '\n', { plain = true }), { filetype = 'diff' })
+end
+
+---@param change mcp-tools.Change
+---@param done? fun()
+local function take_back(change, done)
+  revert.run(change, function(reverted, err)
+    if not reverted then
+      return notify.error(err.message)
+    end
+    local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
+    local one = reverted.hunks == 1 and '' or 's'
+    notify.info(('%s: %d change%s taken back%s'):format(shown(change), reverted.hunks, one, rest))
+    if done then
+      done()
+    end
+  end)
+end
+
+local function show()
+  local list = changes.list()
+  local buffer = scratch.show('changes', rows(), { title = TITLE })
+  local function key(lhs, desc, fn)
+    vim.keymap.set('n', lhs, function()
+      local change = list[api.nvim_win_get_cursor(0)[1]]
+      if change then
+        fn(change)
+      end
+    end, { buffer = buffer, nowait = true, desc = desc })
+  end
+  key('<CR>', 'jump to this change', jump)
+  key('d', 'show this change as a diff', diff)
+  key('r', 'take this change back', function(change)
+    take_back(change, function()
+      list = changes.list()
+      scratch.update(buffer, rows())
+    end)
+  end)
+end
+
+local ACTIONS = { jump = jump, diff = diff, revert = take_back }
+
+---@type mcp-tools.Subcommand
+return {
+  usage = '[jump N | diff N | revert N]',
+  description = 'list what agents have changed in this session, newest first; go to one, show it as a diff, or take it'
+    .. ' back (open files stay unsaved)',
+  run = function(rest)
+    if rest == '' then
+      return show()
+    end
+    local name, id = rest:match('^(%a+)%s+(%d+)$')
+    local change = id and changes.find(tonumber(id) --[[@as integer]])
+    if not ACTIONS[name] then
+      notify.error(':McpTools changes [jump N | diff N | revert N]')
+    elseif not change then
+      notify.error(('there is no change %s; :McpTools changes lists them'):format(id))
+    else
+      ACTIONS[name](change)
+    end
+  end,
+  arguments = 2,
+  complete = function(_, rest)
+    if vim.trim(rest) == '' then
+      return { 'diff', 'jump', 'revert' }
+    end
+    return vim.tbl_map(function(change)
+      return tostring(change.id)
+    end, changes.list())
+  end,
+}

@@ -1,0 +1,41 @@
+--- A small window in which the person writes what one hunk is to become.
+---
+--- Receives: lines and a file type.
+--- Sends: the lines as they were written (`:w`, `:wq`, `ZZ`); nothing for `:q!`.
+--- Does not know about: reviews.
+
+local api = vim.api
+
+local M = {}
+
+local MAX_HEIGHT = 15
+
+--- Opens it below the current window.
+---@param lines string[]
+---@param filetype string
+---@param written fun(lines: string[])
+---@param closed fun() the window is gone
+function M.open(lines, filetype, written, closed)
+  local buffer = api.nvim_create_buf(false, true)
+  vim.bo[buffer].buftype = 'acwrite'
+  vim.bo[buffer].bufhidden = 'wipe'
+  api.nvim_buf_set_name(buffer, ('mcp-tools://hunk/%d'):format(buffer))
+  api.nvim_buf_set_lines(buffer, 0, -1, false, #lines > 0 and lines or { '' })
+  vim.bo[buffer].filetype = filetype
+  vim.bo[buffer].modified = false
+  local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
+  local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
+  vim.wo[window][0].winbar = ' what this hunk is to become: %#Special#:wq%* takes it, %#Special#:q!%* leaves it'
+  api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buffer,
+    desc = 'mcp-tools: the hunk is what was written',
+    callback = function()
+      vim.bo[buffer].modified = false
+      local now = api.nvim_buf_get_lines(buffer, 0, -1, false)
+      written(#now == 1 and now[1] == '' and {} or now)
+    end,
+  })
+  api.nvim_create_autocmd('BufWipeout', { buffer = buffer, once = true, callback = vim.schedule_wrap(closed) })
+end
+
+return M

@@ -1,0 +1,417 @@
+--- Shows reviews where the code is, and takes what the person says of each hunk.
+---
+--- Receives: the review that is next; what the person does, by keys, mappings and commands.
+--- Sends: verdicts to the review; marks, a legend and keys to the screen. The cursor goes nowhere unless asked.
+--- Does not know about: who proposes, what becomes of a verdict.
+
+local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
+local keys = require('mcp-tools.ui.review.keys')
+local legend = require('mcp-tools.ui.review.legend')
+local marks = require('mcp-tools.ui.review.marks')
+local new_file = require('mcp-tools.ui.review.new_file')
+local notify = require('mcp-tools.notify')
+local queue = require('mcp-tools.editor.review')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+--- A key or command this soon after one review took the place of another may be meant for that other.
+local GUARD_NS = 400e6
+
+---@type mcp-tools.ReviewView?
+local view
+---@type mcp-tools.ReviewKeys?
+local inside
+local hidden_at, shown_at = -math.huge, 0
+
+-- What is on the screen ----------------------------------------------------------------------------------------------
+
+local function draw()
+  if not view then
+    return
+  end
+  for i, file in ipairs(view.review.files) do
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied)
+  end
+  view.inside, view.open = inside ~= nil, queue.count()
+  legend.show(view)
+end
+
+--- What the person is told of what they did.
+---@param text string?
+local function say(text)
+  if view then
+    view.note = text
+    draw()
+  end
+end
+
+local function leave()
+  local was = inside
+  inside = nil
+  if was then
+    was:remove()
+    draw()
+  end
+end
+
+--- The hunk after a place, or before it, round and round the files; one to decide on if there is any.
+---@param step 1|-1
+---@param from? { [1]: integer, [2]: integer } file and hunk; default: where the person is
+---@return integer? file
+---@return integer? hunk
+local function neighbour(step, from)
+  local files, places, at = view.review.files, {}, 0
+  local file_now, hunk_now = unpack(from or { view.file, view.hunk })
+  local open_only = view.review:undecided() > 0
+  for i, file in ipairs(files) do
+    for j, hunk in ipairs(file.gone and {} or file.hunks) do
+      local is_before = i < file_now or i == file_now and (j < hunk_now or step > 0 and j == hunk_now)
+      if not open_only or not hunk.verdict then
+        table.insert(places, { i, j })
+        at = is_before and #places or at
+      end
+    end
+  end
+  if #places > 0 then
+    local found = places[(step > 0 and at or at - 1) % #places + 1]
+    return found[1], found[2]
+  end
+end
+
+---@param review mcp-tools.Review
+function M.show(review)
+  shown_at = uv.hrtime()
+  view = { review = review, file = 1, hunk = 0, inside = false, open = queue.count(), entered = true }
+  local file, hunk = neighbour(1)
+  view.file, view.hunk = file or 1, hunk or 1
+  draw()
+end
+
+---@param review mcp-tools.Review
+function M.update(review)
+  if view and view.review == review then
+    draw()
+  end
+end
+
+---@param review mcp-tools.Review
+function M.hide(review)
+  leave()
+  hidden_at, view = uv.hrtime(), nil
+  for _, file in ipairs(review.files) do
+    if file.bufnr then
+      marks.clear(file.bufnr)
+    end
+    new_file.drop(file)
+  end
+  legend.show(nil)
+end
+
+-- Where the person is ------------------------------------------------------------------------------------------------
+
+---@param file mcp-tools.Proposal
+---@return integer
+local function buffer_of(file)
+  return file.bufnr or new_file.buffer(file)
+end
+
+--- The hunk at the cursor.
+---@return integer? file of the current buffer
+---@return integer? hunk
+local function at_cursor()
+  local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1]
+  local new = new_file.file_of(bufnr, view.review.files)
+  if new then
+    return new, 1
+  end
+  for i, file in ipairs(view.review.files) do
+    if file.bufnr == bufnr then
+      file:sync()
+      for j, hunk in ipairs(file.hunks) do
+        local last = hunk.start + hunk.count - 1
+        if row >= math.min(hunk.start, last) and row <= math.max(last, 1) then
+          return i, j
+        end
+      end
+      return i, nil
+    end
+  end
+end
+
+--- A window for the file: the one that shows it, or the current one if a text is in it, or a new one.
+---@param bufnr integer
+local function open_window(bufnr)
+  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
+    if api.nvim_win_get_buf(window) == bufnr and api.nvim_win_get_config(window).relative == '' then
+      return api.nvim_set_current_win(window)
+    end
+  end
+  local is_text = vim.bo.buftype == '' and api.nvim_win_get_config(0).relative == ''
+  vim.bo[bufnr].buflisted = vim.bo[bufnr].buftype == ''
+  if not is_text or not pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
+    vim.cmd(('sbuffer %d'):format(bufnr))
+  end
+end
+
+---@type fun(file: integer, hunk: integer)
+local go
+
+---@return table<string, { [1]: fun(), [2]: string }>
+local function actions()
+  return {
+    y = { M.yes, 'accept this hunk (of what is there already: keep it)' },
+    n = { M.no, 'reject this hunk (of what is there already: revert it)' },
+    N = { M.no_because, 'reject this hunk, and say why' },
+    e = { M.edit, 'edit what is proposed' },
+    u = { M.undo, 'take back what you said of this hunk' },
+    A = { M.all, 'accept all that is left' },
+    D = { M.none, 'reject all that is left' },
+    q = { M.later, 'leave it for later' },
+    [']c'] = { M.next, 'next hunk' },
+    ['[c'] = { M.previous, 'previous hunk' },
+  }
+end
+
+--- Leads the cursor to a hunk.
+---@param file integer
+---@param hunk integer
+function go(file, hunk)
+  local proposal = view.review.files[file]
+  local bufnr = buffer_of(proposal)
+  if not inside or inside.bufnr ~= bufnr or api.nvim_get_current_win() ~= inside.window then
+    leave()
+    vim.cmd("normal! m'")
+    open_window(bufnr)
+    inside = keys.set(actions(), leave)
+  end
+  view.file, view.hunk = file, hunk
+  local one = proposal.hunks[hunk]
+  if one and proposal.bufnr then
+    local row, above = marks.place_of(one, api.nvim_buf_line_count(bufnr))
+    local first = one.count > 0 and one.start or row + 1
+    api.nvim_win_set_cursor(0, { math.min(first, api.nvim_buf_line_count(bufnr)), 0 })
+    vim.cmd('normal! zvzz')
+    if above then -- what stands above the first line is seen only so
+      vim.fn.winrestview({ topline = 1, topfill = math.min(#one.new, api.nvim_win_get_height(0) - 1) })
+    end
+  end
+  say(nil)
+end
+
+--- Leads the person to the review; only when they ask for it.
+---@return boolean
+function M.enter()
+  if not view then
+    notify.info('nothing waits for review')
+    return false
+  end
+  local file, hunk = view.file, view.hunk
+  local proposal = view.review.files[file]
+  if proposal.gone or not proposal.hunks[hunk] or proposal.hunks[hunk].verdict then
+    file, hunk = neighbour(1, { 1, 0 })
+  end
+  go(file or 1, hunk or 1)
+  return true
+end
+
+-- What the person says -----------------------------------------------------------------------------------------------
+
+--- Selects the next hunk that is to be decided on.
+---@param review mcp-tools.Review
+local function go_on(review)
+  if not view or view.review ~= review then
+    return -- that was the last one
+  end
+  local file, hunk = neighbour(1)
+  if inside and file then
+    go(file, hunk --[[@as integer]])
+  elseif file then
+    view.file, view.hunk = file, hunk
+    say(nil)
+  end
+end
+
+--- Does something with the hunk at the cursor, or with the one that is selected where the cursor is in another text.
+---@param fn fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string? ok, or why not
+---@param stay boolean? do not go on to the next one
+local function with_hunk(fn, stay)
+  local one = view
+  if not one then
+    return notify.info('nothing waits for review')
+  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+    return say('the review has just changed: look, then answer again')
+  end
+  local file, hunk = at_cursor()
+  if file and not hunk then
+    return say('no hunk here: ]c goes to the next one')
+  elseif file then
+    one.file, one.hunk = file, hunk
+  end
+  local ok, why = fn(one.review, one.file, one.hunk)
+  if ok == false and view == one then
+    return say(why)
+  elseif stay then
+    return say(nil)
+  end
+  go_on(one.review)
+end
+
+--- The text of a new file as the person has made it.
+---@param review mcp-tools.Review
+---@param file integer
+local function take_new(review, file)
+  local proposal = review.files[file]
+  local lines = proposal.is_new and proposal.editable and new_file.text(proposal)
+  if lines and not vim.deep_equal(lines, proposal:proposed()) then
+    review:rewrite(file, lines)
+  end
+end
+
+---@param wanted boolean is it to be as the agent proposes?
+---@param reason string?
+---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
+local function verdict(wanted, reason)
+  return function(review, file, hunk)
+    if wanted ~= review.applied then
+      take_new(review, file)
+      return review:accept(file, hunk)
+    end
+    return review:reject(file, hunk, reason)
+  end
+end
+
+--- It is to be as the agent proposes.
+function M.yes()
+  with_hunk(verdict(true))
+end
+
+--- It is to stay as it was.
+function M.no()
+  with_hunk(verdict(false))
+end
+
+--- The same, and the agent is told why.
+function M.no_because()
+  with_hunk(function(review, file, hunk)
+    local one = review.files[file].hunks[hunk]
+    vim.ui.input({ prompt = 'Why not? ' }, function(reason)
+      if not reason or review.ended then
+        return
+      end
+      for i, other in ipairs(review.files[file].hunks) do
+        if other == one then
+          verdict(false, reason ~= '' and reason or nil)(review, file, i)
+          go_on(review)
+        end
+      end
+    end)
+  end, true)
+end
+
+--- The person writes what the hunk is to become.
+function M.edit()
+  with_hunk(function(review, file, hunk)
+    local proposal = review.files[file]
+    local one = proposal.hunks[hunk]
+    if not proposal.editable or review.applied then
+      return false, 'this can only be taken or left'
+    elseif proposal.is_new then
+      return false, 'this is the text that is proposed: edit it here, then accept it'
+    end
+    local was_inside = inside ~= nil
+    local function place()
+      for i, other in ipairs(review.ended and {} or proposal.hunks) do
+        if other == one then
+          return i
+        end
+      end
+    end
+    hunk_editor.open(one.new, vim.bo[buffer_of(proposal)].filetype, function(lines)
+      local i = place()
+      if not i then
+        return notify.warn('that hunk is not under review any more')
+      end
+      review:edit(file, i, lines)
+    end, function()
+      local i = place()
+      if was_inside and i and view and view.review == review then
+        go(file, i)
+      end
+    end)
+  end, true)
+end
+
+--- Takes back what was said of a hunk.
+function M.undo()
+  with_hunk(function(review, file, hunk)
+    review:reopen(file, hunk)
+  end, true)
+end
+
+---@param wanted boolean
+local function rest(wanted)
+  local one = view
+  if not one then
+    return notify.info('nothing waits for review')
+  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+    return say('the review has just changed: look, then answer again')
+  end
+  for i in ipairs(one.review.files) do
+    take_new(one.review, i)
+  end
+  one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected')
+end
+
+--- Accepts all that is left.
+function M.all()
+  rest(true)
+end
+
+--- Rejects all that is left.
+function M.none()
+  rest(false)
+end
+
+--- Leaves the review; another one that waits comes first then.
+function M.later()
+  leave()
+  if queue.count() > 1 then
+    queue.later()
+  end
+end
+
+---@param step 1|-1
+local function move(step)
+  if not view then
+    return notify.info('nothing waits for review')
+  end
+  local file, hunk = at_cursor()
+  local row, from = api.nvim_win_get_cursor(0)[1], nil
+  if file and not hunk then -- between two hunks
+    local before = 0
+    for j, one in ipairs(view.review.files[file].hunks) do
+      before = one.start <= row and j or before
+    end
+    from = { file, step > 0 and before or before + 1 }
+  elseif file then
+    from = { file, hunk }
+  end
+  local next_file, next_hunk = neighbour(step, from)
+  if next_file then
+    go(next_file, next_hunk)
+  end
+end
+
+--- Goes to the next hunk.
+function M.next()
+  move(1)
+end
+
+--- Goes to the previous hunk.
+function M.previous()
+  move(-1)
+end
+
+return M

@@ -1,0 +1,138 @@
+--- The small window that says what is under review: by whom, which files, how many wait, and the keys.
+---
+--- Receives: a review, where the person is in it.
+--- Sends: a floating window that has never the cursor.
+--- Does not know about: what keys do, what is shown in the files.
+
+local Page = require('mcp-tools.ui.float.page')
+local access = require('mcp-tools.files.access')
+local float = require('mcp-tools.ui.float.window')
+local keepers = require('mcp-tools.ui.float.keeper')
+local keys_to = require('mcp-tools.ui.float.keys_to')
+local placement = require('mcp-tools.ui.float.placement')
+local project = require('mcp-tools.files.project')
+local sanitize = require('mcp-tools.util.sanitize')
+local styles = require('mcp-tools.ui.float.style')
+
+local M = {}
+
+local style = styles.new('McpToolsReview', { File = 'Directory', Note = 'WarningMsg' })
+--- Files that are listed; the one the person is at is among them.
+local MAX_FILES = 5
+
+---@class mcp-tools.ReviewView what is shown of a review
+---@field review mcp-tools.Review
+---@field file integer the one the person is at
+---@field hunk integer
+---@field inside boolean the keys work
+---@field note string? what the person is told
+---@field open integer reviews that are open
+---@field entered boolean
+
+---@class mcp-tools.ReviewLegend: mcp-tools.Float
+---@field view mcp-tools.ReviewView
+---@field rows integer
+local Window = float.kind({ style = style, zindex = 45, max_width = 100 })
+
+---@param file mcp-tools.Proposal
+---@return string
+local function file_text(file)
+  local name = sanitize.line(access.shown(file.path, project.root()))
+  if file.gone then
+    return name .. '  ' .. file.gone
+  end
+  local count = #file.hunks
+  local text = ('%s  %d of %d hunk%s left'):format(name, file:undecided(), count, count == 1 and '' or 's')
+  return text .. (file.is_new and ', a new file' or '')
+end
+
+---@param view mcp-tools.ReviewView
+---@param width integer
+---@return mcp-tools.Page
+local function page_of(view, width)
+  local page, files = Page.new(width, false), view.review.files
+  local who = sanitize.line(view.review.client.name or 'an agent')
+  page:add((Page.clip(('%s: %s'):format(who, sanitize.line(view.review.title)), width)))
+  local first = math.max(1, math.min(view.file - math.floor(MAX_FILES / 2), #files - MAX_FILES + 1))
+  for i = first, math.min(#files, first + MAX_FILES - 1) do
+    local line = Page.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
+    page:add(line, i == view.file and { { 1, #line, 'File' } } or nil)
+  end
+  if #files > MAX_FILES then
+    page:add(('  %d files in all'):format(#files))
+  end
+  return page
+end
+
+---@param view mcp-tools.ReviewView
+---@param opened integer?
+---@return mcp-tools.ReviewLegend
+local function open(view, opened)
+  local self = setmetatable({ view = view }, Window)
+  local page = page_of(view, self:width())
+  self.rows = #page.rows
+  self.buffers = { float.buffer('mcp_tools_review', view.review.id, {}) }
+  style:write(self.buffers[1], page)
+  self:open({ { wrap = false, scrolloff = 0 } }, opened)
+  self:show_hidden(self.windows[1])
+  return self
+end
+
+---@param opened integer?
+---@param now integer?
+---@return { row: integer, height: integer }[]
+function Window:layout(opened, now)
+  return { placement.find(self.rows, opened, now) }
+end
+
+---@param applied boolean what is proposed is there already
+---@return { [1]: string, [2]: string }[]
+local function keys(applied)
+  return {
+    { 'y', applied and 'keep' or 'accept' },
+    { 'n', applied and 'revert' or 'reject' },
+    { ']c', 'next' },
+    { 'A', 'all' },
+    { 'D', 'none' },
+    { 'q', 'later' },
+    { 'N', 'reject, why' },
+    { 'e', 'edit' },
+    { 'u', 'undo' },
+  }
+end
+
+---@return table[]
+function Window:frames()
+  local view = self.view
+  local title = view.open > 1 and (' review 1 of %d '):format(view.open) or ' review '
+  local chunks = { style:chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Note' or 'Heading') }
+  local list = keys(view.review.applied)
+  if not view.inside then
+    local lead, mode = keys_to.lead()
+    local lhs = keys_to.mapped(mode, 'review')
+    list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'shows it, with its keys' } }
+  end
+  return { { title = chunks, footer = style:keys(list, self:width()) } }
+end
+
+---@type mcp-tools.FloatKeeper
+local keeper
+keeper = keepers.new({
+  name = 'review',
+  open = open,
+  may_enter = function()
+    return false
+  end,
+  closed = function() end,
+})
+
+--- Shows it, in place of what it showed before; nil: nothing.
+---@param view mcp-tools.ReviewView?
+function M.show(view)
+  if keeper.wanted == view and view then
+    return keeper:renew()
+  end
+  keeper:show(view)
+end
+
+return M

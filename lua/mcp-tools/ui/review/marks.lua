@@ -1,0 +1,123 @@
+--- Hunks in the buffer that they are for: what goes is coloured, what comes stands below it as virtual lines.
+---
+--- Receives: a proposal whose buffer is loaded; which of its hunks the person is at.
+--- Sends: marks in the buffer, in step with the proposal; none when it is over. The text is never touched.
+--- Does not know about: keys, windows, what a verdict does.
+
+local syntax = require('mcp-tools.ui.review.syntax')
+
+local api = vim.api
+
+local M = {}
+
+local SPACE = api.nvim_create_namespace('mcp-tools.review')
+M.SPACE = SPACE
+
+---@class mcp-tools.Mark.Drawn
+---@field id integer[]
+---@field said string
+
+---@type table<integer, { drawn: mcp-tools.Mark.Drawn[] }>
+local by_buffer = {}
+
+---@param hunk mcp-tools.Hunk
+---@param applied boolean
+---@return string text
+---@return string group
+local function state_of(hunk, applied)
+  if hunk.verdict == 'accepted' then
+    return applied and ' reverted' or ' accepted', 'DiagnosticOk'
+  elseif hunk.verdict == 'rejected' then
+    local word = applied and ' kept' or ' rejected'
+    return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'DiagnosticWarn'
+  elseif hunk.changed then
+    return ' changed meanwhile: it cannot be accepted', 'DiagnosticWarn'
+  end
+  return hunk.edited and ' edited' or '', 'DiagnosticInfo'
+end
+
+--- Where its marks are: the last line before what comes, from 0; before the first line it is above that.
+---@param hunk mcp-tools.Hunk
+---@param count integer lines of the buffer
+---@return integer row
+---@return boolean above
+local function place_of(hunk, count)
+  local row = math.min(hunk.start + hunk.count - 2, count - 1)
+  return math.max(row, 0), row < 0
+end
+M.place_of = place_of
+
+---@param bufnr integer
+---@param hunk mcp-tools.Hunk
+---@param here boolean
+---@param applied boolean what is proposed is there already
+---@return integer[] ids
+local function draw(bufnr, hunk, here, applied)
+  local ids, count = {}, api.nvim_buf_line_count(bufnr)
+  local function mark(row, opts)
+    table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
+  end
+  local row, above = place_of(hunk, count)
+  local going, coming = applied and 'DiffAdd' or 'DiffDelete', applied and 'DiffDelete' or 'DiffAdd'
+  local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
+  if is_open and not hunk.changed then
+    for at = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1) do
+      mark(at, { line_hl_group = going, priority = 50 })
+    end
+    if #hunk.new > 0 then
+      mark(row, { virt_lines = syntax.lines(hunk.new, bufnr, coming), virt_lines_above = above })
+    end
+  end
+  local text, group = state_of(hunk, applied)
+  if here or text ~= '' then
+    local sign = here and { { ' ◀', 'Special' }, { text, group } } or { { text, group } }
+    mark(math.min(math.max(hunk.start - 1, 0), row), { virt_text = sign, virt_text_pos = 'eol' })
+  end
+  return ids
+end
+
+---@param bufnr integer
+---@param drawn mcp-tools.Mark.Drawn?
+local function erase(bufnr, drawn)
+  for _, id in ipairs(drawn and drawn.id or {}) do
+    api.nvim_buf_del_extmark(bufnr, SPACE, id)
+  end
+end
+
+--- Draws what has become another since it was drawn.
+---@param file mcp-tools.Proposal
+---@param here integer? the hunk that the person is at
+---@param applied boolean
+function M.show(file, here, applied)
+  local bufnr = file.bufnr
+  if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
+    return
+  end
+  local before = by_buffer[bufnr]
+  by_buffer[bufnr] = { drawn = {} }
+  before = before or by_buffer[bufnr]
+  for i, hunk in ipairs(file.hunks) do
+    local at = table.concat({ hunk.start, hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
+    local said = ('%s %s %s\n%s'):format(at, hunk.reason or '', tostring(i == here), table.concat(hunk.new, '\n'))
+    local drawn = before.drawn[i]
+    if not drawn or drawn.said ~= said then
+      erase(bufnr, drawn)
+      drawn = { said = said, id = draw(bufnr, hunk, i == here, applied) }
+    end
+    by_buffer[bufnr].drawn[i] = drawn
+  end
+  for i = #file.hunks + 1, #before.drawn do
+    erase(bufnr, before.drawn[i])
+  end
+end
+
+--- Takes all marks away.
+---@param bufnr integer
+function M.clear(bufnr)
+  by_buffer[bufnr] = nil
+  if api.nvim_buf_is_valid(bufnr) then
+    api.nvim_buf_clear_namespace(bufnr, SPACE, 0, -1)
+  end
+end
+
+return M

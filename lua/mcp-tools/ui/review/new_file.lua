@@ -1,0 +1,66 @@
+--- The text of a file that does not exist yet, in a buffer that is not the file's: nothing is written by `:w`.
+---
+--- Receives: a proposal of a new file.
+--- Sends: a buffer with its text, and what the person has made of it.
+--- Does not know about: windows, verdicts.
+
+local marks = require('mcp-tools.ui.review.marks')
+
+local api = vim.api
+
+local M = {}
+
+---@type table<mcp-tools.Proposal, integer>
+local buffers = setmetatable({}, { __mode = 'k' })
+
+--- Its buffer.
+---@param file mcp-tools.Proposal
+---@return integer bufnr
+function M.buffer(file)
+  local known = buffers[file]
+  if known and api.nvim_buf_is_valid(known) then
+    return known
+  end
+  local bufnr = api.nvim_create_buf(false, true)
+  buffers[file] = bufnr
+  api.nvim_buf_set_name(bufnr, ('mcp-tools://new/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
+  api.nvim_buf_set_lines(bufnr, 0, -1, false, file:proposed())
+  vim.bo[bufnr].filetype = vim.filetype.match({ filename = file.path, buf = bufnr }) or ''
+  vim.bo[bufnr].modifiable = file.editable
+  for row = 0, api.nvim_buf_line_count(bufnr) - 1 do
+    api.nvim_buf_set_extmark(bufnr, marks.SPACE, row, 0, { line_hl_group = 'DiffAdd', priority = 50 })
+  end
+  return bufnr
+end
+
+--- The text that the person has made of it, if it was shown.
+---@param file mcp-tools.Proposal
+---@return string[]?
+function M.text(file)
+  local bufnr = buffers[file]
+  return bufnr and api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_lines(bufnr, 0, -1, false) or nil
+end
+
+--- Whose buffer is it?
+---@param bufnr integer
+---@param files mcp-tools.Proposal[]
+---@return integer? file
+function M.file_of(bufnr, files)
+  for i, file in ipairs(files) do
+    if buffers[file] == bufnr then
+      return i
+    end
+  end
+end
+
+--- It is not shown any more.
+---@param file mcp-tools.Proposal
+function M.drop(file)
+  local bufnr = buffers[file]
+  buffers[file] = nil
+  if bufnr and api.nvim_buf_is_valid(bufnr) then
+    pcall(api.nvim_buf_delete, bufnr, { force = true })
+  end
+end
+
+return M

@@ -1,0 +1,62 @@
+local command = require('mcp-tools.command')
+local changes = require('mcp-tools.editor.edit.changes')
+local project = require('editor_project')
+local t = require('helpers')
+
+local api = vim.api
+
+local function run(text)
+  command.run({ args = 'changes ' .. text })
+end
+
+local function press(keys)
+  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+end
+
+local function lines(bufnr)
+  return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
+end
+
+local path
+
+before_each(function()
+  project.open()
+  require('mcp-tools').setup({ tools = 'all', approval = { groups = { buffer = 'allow' } } })
+  path = project.write('a.txt', 'a\nb\nc\n')
+  vim.cmd('silent edit ' .. path)
+  local args = { path = path, edits = { { search = 'c', replace = 'C\nD' } } }
+  t.eq(nil, project.run('tool', 'buffer_edit', args).error)
+end)
+after_each(project.close)
+
+describe(':McpTools changes', function()
+  it('lists who changed what, newest first', function()
+    run('')
+    t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, buffer_edit$', lines()[1])
+  end)
+
+  it('jumps to one, also when lines came before it', function()
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
+    run('')
+    press('<CR>')
+    t.eq({ path, 4 }, { api.nvim_buf_get_name(0), api.nvim_win_get_cursor(0)[1] })
+  end)
+
+  it('shows one as a diff', function()
+    run('diff ' .. changes.list()[1].id)
+    t.eq('diff', vim.bo.filetype)
+    t.ok(vim.list_contains(lines(), '-c') and vim.list_contains(lines(), '+C'))
+  end)
+
+  it('takes one back', function()
+    local bufnr = api.nvim_get_current_buf()
+    run('')
+    press('r')
+    t.wait(function()
+      return vim.deep_equal({ 'a', 'b', 'c' }, lines(bufnr))
+    end)
+    t.wait(function()
+      return lines()[1]:find('taken back', 1, true)
+    end)
+  end)
+end)

@@ -1,0 +1,232 @@
+local command = require('mcp-tools.command')
+local marks = require('mcp-tools.ui.review.marks')
+local project = require('editor_project')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local api = vim.api
+local ends
+
+local function open(files, more)
+  local handle = review.open(vim.tbl_extend('force', {
+    client = { name = 'claude' },
+    key = tostring(vim.uv.hrtime()),
+    title = 'a title',
+    files = files,
+    on_end = function(outcome)
+      table.insert(ends, outcome)
+    end,
+  }, more or {}))
+  t.wait(function()
+    return vim.iter(review.list()):any(function(one)
+      return one.id == handle.id
+    end)
+  end)
+  return review.current()
+end
+
+local function run(text)
+  command.run({ args = 'review ' .. text })
+end
+
+--- Types keys as the person does.
+local function press(keys)
+  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+end
+
+local function edit(name, text)
+  local path = project.write(name, text)
+  vim.cmd('silent edit ' .. path)
+  return path
+end
+
+--- What stands in virtual lines and at the ends of lines.
+local function drawn(bufnr)
+  local list = {}
+  for _, mark in ipairs(api.nvim_buf_get_extmarks(bufnr or 0, marks.SPACE, 0, -1, { details = true })) do
+    local row, details = mark[2] + 1, mark[4]
+    for _, line in ipairs(details.virt_lines or {}) do
+      local text = table.concat(vim.tbl_map(function(chunk)
+        return chunk[1]
+      end, line))
+      table.insert(list, ('%d+%s'):format(row, vim.trim(text)))
+    end
+    if details.line_hl_group then
+      table.insert(list, ('%d %s'):format(row, details.line_hl_group))
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+local function legend()
+  return t.wait(function()
+    for _, window in ipairs(api.nvim_list_wins()) do
+      if vim.b[api.nvim_win_get_buf(window)].mcp_tools_review then
+        return table.concat(api.nvim_buf_get_lines(api.nvim_win_get_buf(window), 0, -1, false), '\n')
+      end
+    end
+  end, 2000, 'the legend')
+end
+
+before_each(function()
+  -- As in an editor that has shown none before: what comes right after another one is guarded.
+  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
+  project.open()
+  ends = {}
+end)
+
+after_each(function()
+  for _, one in ipairs(review.list()) do
+    one:close('the test is over')
+  end
+  project.close()
+end)
+
+describe('a review on the screen', function()
+  it('stands in the buffer without touching its text, the cursor or a key', function()
+    edit('a.txt', 'a\nb\nc\n')
+    local window, tick = api.nvim_get_current_win(), vim.b.changedtick
+    open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nd\n' } })
+    t.eq({ '2 DiffDelete', '2+B', '3+d' }, drawn())
+    t.matches('claude: a title\n▸ a.txt  2 of 2 hunks left', legend())
+    t.eq({ window, tick, { 1, 0 } }, { api.nvim_get_current_win(), vim.b.changedtick, api.nvim_win_get_cursor(0) })
+    t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('is gone from the screen when it ends', function()
+    edit('a.txt', 'a\n')
+    open({ { path = api.nvim_buf_get_name(0), text = 'b\n' } }):close()
+    t.eq({}, drawn())
+    t.wait(function()
+      return #api.nvim_list_wins() == 1
+    end)
+  end)
+
+  it('has keys once the person goes there, and the own ones of the person come back', function()
+    local path = edit('a.txt', 'a\nb\nc\nd\ne\n')
+    vim.keymap.set('n', 'y', 'ix<Esc>', { buffer = 0 })
+    open({ { path = path, text = 'A\nb\nC\nd\nE\n' } })
+    run('')
+    press(']c')
+    t.eq(3, api.nvim_win_get_cursor(0)[1])
+    press('y')
+    t.eq(5, api.nvim_win_get_cursor(0)[1])
+    press('n')
+    t.eq(1, api.nvim_win_get_cursor(0)[1])
+    press('n')
+    t.eq({ [path] = 'a\nb\nC\nd\ne\n' }, ends[1].files)
+    press('y')
+    t.eq('xa', api.nvim_get_current_line())
+    t.eq(1, #api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('takes its keys back when its window is left, and when it is left for later', function()
+    local path = edit('a.txt', 'a\nb\n')
+    open({ { path = path, text = 'A\nb\n' } })
+    run('')
+    vim.cmd('new')
+    t.eq({}, api.nvim_buf_get_keymap(vim.fn.bufnr(path), 'n'))
+    run('')
+    t.eq(path, api.nvim_buf_get_name(0))
+    press('q')
+    t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
+    t.eq(1, review.count())
+  end)
+
+  it('is answered from anywhere by commands, which mean the hunk that is marked', function()
+    local path = edit('a.txt', 'a\nb\nc\n')
+    open({ { path = path, text = 'A\nb\nC\n' } })
+    vim.cmd('enew')
+    run('reject')
+    run('accept')
+    t.eq({ [path] = 'a\nb\nC\n' }, ends[1].files)
+  end)
+
+  it('does nothing where there is no hunk', function()
+    local path = edit('a.txt', 'a\nb\nc\n')
+    local one = open({ { path = path, text = 'A\nb\nc\n' } })
+    api.nvim_win_set_cursor(0, { 3, 0 })
+    run('accept')
+    t.eq(1, one:undecided())
+  end)
+
+  it('tells the agent why', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'A\n' } })
+    local input = vim.ui.input
+    vim.ui.input = function(_, cb) -- luacheck: ignore
+      cb('not like this')
+    end
+    run('reason')
+    vim.ui.input = input -- luacheck: ignore
+    t.eq('not like this', ends[1].rejected[1].reason)
+  end)
+
+  it('takes what the person writes in place of a hunk', function()
+    local path = edit('a.txt', 'a\nb\n')
+    open({ { path = path, text = 'A\nb\n' } })
+    run('')
+    press('e')
+    t.eq({ 'A' }, api.nvim_buf_get_lines(0, 0, -1, false))
+    api.nvim_buf_set_lines(0, 0, -1, false, { 'mine', 'too' })
+    vim.cmd('wq')
+    t.wait(function()
+      return api.nvim_buf_get_name(0) == path and #api.nvim_buf_get_keymap(0, 'n') > 0
+    end)
+    press('y')
+    t.eq({ [path] = 'mine\ntoo\nb\n' }, ends[1].files)
+    t.ok(ends[1].edited)
+  end)
+
+  it('leads from file to file, and a new one is a text that can be edited', function()
+    local path = edit('a.txt', 'a\n')
+    local new = project.root .. '/sub/new.lua'
+    open({ { path = path, text = 'A\n' }, { path = new, text = 'return 1\n' } })
+    run('')
+    press('y')
+    t.eq({ 'return 1' }, api.nvim_buf_get_lines(0, 0, -1, false))
+    t.eq('lua', vim.bo.filetype)
+    api.nvim_buf_set_lines(0, 0, -1, false, { 'return 2', '', 'x' })
+    press('y')
+    t.eq({ [path] = 'A\n', [new] = 'return 2\n\nx\n' }, ends[1].files)
+    t.eq(nil, vim.uv.fs_stat(new))
+  end)
+
+  it('follows what is typed', function()
+    local path = edit('a.txt', 'a\nb\nc\n')
+    open({ { path = path, text = 'a\nB\nC\n' } })
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
+    t.wait(function()
+      return vim.deep_equal({ '3 DiffDelete', '4 DiffDelete', '4+B', '4+C' }, drawn())
+    end)
+  end)
+
+  it('of something that is there already keeps with y and takes back with n', function()
+    local path = edit('a.txt', 'A\nb\nC\n')
+    open({ { path = path, text = 'a\nb\nc\n' } }, { applied = true })
+    t.eq({ '1 DiffAdd', '1+a', '3 DiffAdd', '3+c' }, drawn())
+    run('')
+    press('y')
+    press('n')
+    t.eq({ [path] = 'A\nb\nc\n' }, ends[1].files)
+  end)
+
+  it('has 200 hunks in 5000 lines', function()
+    local old, new = {}, {}
+    for i = 1, 5000 do
+      old[i] = ('local value_%d = %d'):format(i, i)
+      new[i] = i % 25 == 0 and old[i] .. ' + 1' or old[i]
+    end
+    local path = edit('big.lua', table.concat(old, '\n') .. '\n')
+    local one = open({ { path = path, text = table.concat(new, '\n') .. '\n' } })
+    t.eq(200, one:undecided())
+    t.eq(400, #drawn())
+    run('')
+    press('y')
+    run('none')
+    local want = vim.list_slice(old)
+    want[25] = new[25]
+    t.eq(table.concat(want, '\n') .. '\n', ends[1].files[path])
+  end)
+end)

@@ -246,6 +246,11 @@ function M.run(ctx, args)
     return nil, err
   end
   answer.files = workspace_edit.summary(plan, files)
+  answer.rejected, answer.edited_by_person = files.rejected, files.edited
+  if files.rejected then
+    answer.checked = 'no: the person has rejected a part of it'
+    return answer
+  end
   if not before then
     answer.checked = ('no: %s cannot list references'):format(of.client.name)
     return answer

@@ -21,7 +21,8 @@ local M = {}
 ---@field client { name: string?, session: string? }
 ---@field key string
 ---@field title string
----@field applied boolean
+---@field applied boolean what is proposed undoes what is there already
+---@field asked boolean the person is led there
 ---@field files mcp-tools.Proposal[]
 ---@field ready boolean the texts are known
 ---@field ended mcp-tools.ReviewState?

@@ -80,6 +80,12 @@ local function neighbour(step, from)
   end
 end
 
+--- Is there a person who could review something?
+---@return boolean
+function M.is_attended()
+  return #api.nvim_list_uis() > 0
+end
+
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
@@ -87,6 +93,10 @@ function M.show(review)
   local file, hunk = neighbour(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
+  if review.asked then
+    review.asked = false
+    M.enter()
+  end
 end
 
 ---@param review mcp-tools.Review

@@ -254,10 +254,10 @@ local function with_hunk(fn, stay)
     return say('the review has just changed: look, then answer again')
   end
   local file, hunk = at_cursor()
-  if file and not hunk then
-    return say('no hunk here: ]c goes to the next one')
-  elseif file then
+  if hunk then
     one.file, one.hunk = file, hunk
+  elseif inside and file then
+    return say('no hunk here: ]c goes to the next one')
   end
   local ok, why = fn(one.review, one.file, one.hunk)
   if ok == false and view == one then
@@ -279,12 +279,30 @@ local function take_new(review, file)
   end
 end
 
+--- Is a hunk on the screen? Nobody says yes to what they have not seen.
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return boolean
+local function is_seen(file, i)
+  local hunk = file.hunks[i]
+  for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
+    local last = math.max(hunk.start + hunk.count - 1, 1)
+    local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
+    if is_here and last >= vim.fn.line('w0', window) and math.min(hunk.start, last) <= vim.fn.line('w$', window) then
+      return true
+    end
+  end
+  return false
+end
+
 ---@param wanted boolean is it to be as the agent proposes?
 ---@param reason string?
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
 local function verdict(wanted, reason)
   return function(review, file, hunk)
-    if wanted ~= review.applied then
+    if wanted and not is_seen(review.files[file], hunk) then
+      return false, 'it is not on the screen: :McpTools review shows it'
+    elseif wanted ~= review.applied then
       take_new(review, file)
       return review:accept(file, hunk)
     end

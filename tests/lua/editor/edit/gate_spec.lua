@@ -6,7 +6,7 @@ local review = require('mcp-tools.editor.review')
 local t = require('helpers')
 
 local api = vim.api
-local attended, asked
+local attended
 
 local PRESENTER = {
   is_attended = function()

@@ -303,6 +303,14 @@ return {
       .. ' choose so in a question for approval.',
   },
   {
+    path = 'review.layout',
+    type = 'string',
+    default = 'inline',
+    enum = { 'inline', 'split' },
+    description = 'How a review is shown once you go there: in the buffer itself, or side by side in a tab page of its'
+      .. ' own, where what is proposed can be edited.',
+  },
+  {
     path = 'review.groups',
     type = 'map',
     default = {},

@@ -135,7 +135,9 @@ end
 ---@return string? why_not
 function Review:rewrite(file, lines)
   local ok, why = self.files[file]:rewrite(lines)
-  self:touched()
+  if not self.ended then
+    self.on_touched(self) -- whoever is typing is not done, though nothing may be left of what was proposed
+  end
   return ok, why
 end
 

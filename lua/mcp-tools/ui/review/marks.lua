@@ -51,8 +51,9 @@ M.place_of = place_of
 ---@param hunk mcp-tools.Hunk
 ---@param here boolean
 ---@param applied boolean what is proposed is there already
+---@param beside boolean it is shown side by side: only what was said of it
 ---@return integer[] ids
-local function draw(bufnr, hunk, here, applied)
+local function draw(bufnr, hunk, here, applied, beside)
   local ids, count = {}, api.nvim_buf_line_count(bufnr)
   local function mark(row, opts)
     table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
@@ -60,7 +61,7 @@ local function draw(bufnr, hunk, here, applied)
   local row, above = place_of(hunk, count)
   local going, coming = applied and 'DiffAdd' or 'DiffDelete', applied and 'DiffDelete' or 'DiffAdd'
   local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
-  if is_open and not hunk.changed then
+  if is_open and not hunk.changed and not beside then
     for at = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1) do
       mark(at, { line_hl_group = going, priority = 50 })
     end
@@ -88,7 +89,8 @@ end
 ---@param file mcp-tools.Proposal
 ---@param here integer? the hunk that the person is at
 ---@param applied boolean
-function M.show(file, here, applied)
+---@param beside boolean it is shown side by side
+function M.show(file, here, applied, beside)
   local bufnr = file.bufnr
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
@@ -98,11 +100,12 @@ function M.show(file, here, applied)
   before = before or by_buffer[bufnr]
   for i, hunk in ipairs(file.hunks) do
     local at = table.concat({ hunk.start, hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
-    local said = ('%s %s %s\n%s'):format(at, hunk.reason or '', tostring(i == here), table.concat(hunk.new, '\n'))
+    local how = ('%s %s %s'):format(hunk.reason or '', tostring(i == here), tostring(beside))
+    local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
     local drawn = before.drawn[i]
     if not drawn or drawn.said ~= said then
       erase(bufnr, drawn)
-      drawn = { said = said, id = draw(bufnr, hunk, i == here, applied) }
+      drawn = { said = said, id = draw(bufnr, hunk, i == here, applied, beside) }
     end
     by_buffer[bufnr].drawn[i] = drawn
   end

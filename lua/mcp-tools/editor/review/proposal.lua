@@ -96,6 +96,9 @@ function Proposal:sync()
   end
   local now = api.nvim_buf_get_lines(self.bufnr, 0, -1, false)
   hunk_list.follow(self.hunks, self.base, now)
+  self.hunks = vim.tbl_filter(function(hunk)
+    return not hunk.is_there -- there is nothing left to decide on
+  end, self.hunks)
   self.base, self.tick = now, tick
   return true
 end

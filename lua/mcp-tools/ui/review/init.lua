@@ -124,6 +124,11 @@ end
 function M.update(review)
   if view and view.review == review then
     layout().update(review.files)
+    local file = review.files[view.file]
+    if file.gone or not file.hunks[view.hunk] then
+      local next_file, next_hunk = neighbour(1, { 1, 0 })
+      view.file, view.hunk = next_file or view.file, next_hunk or 1
+    end
     draw()
   end
 end

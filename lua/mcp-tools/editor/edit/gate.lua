@@ -144,9 +144,13 @@ function M.before(ctx, targets, ordered, cb)
     if not list then
       return cb(nil, err)
     end
-    local lines = text_edits.applied(api.nvim_buf_get_lines(target.bufnr, 0, -1, false), list)
-    local path = api.nvim_buf_get_name(target.bufnr)
-    files[i] = { path = path, bufnr = target.bufnr, text = text_of(lines, target.bufnr) }
+    local bufnr, before = target.bufnr, api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
+    files[i] = {
+      path = api.nvim_buf_get_name(bufnr),
+      bufnr = bufnr,
+      base = text_of(before, bufnr),
+      text = text_of(text_edits.applied(before, list), bufnr),
+    }
   end
   ask(ctx, files, function(outcome, err)
     if not outcome then
@@ -175,6 +179,9 @@ end
 --- One of a client holds all that the person has not looked at yet.
 local AFTER = 'made already'
 
+---@type table<integer, table<integer, string[]>> id of a review → the texts that it was given, until it ends
+local given = {}
+
 ---@param ctx mcp-tools.Ctx
 ---@return { name: string?, session: string? }
 local function who(ctx)
@@ -189,8 +196,8 @@ function M.origins(ctx, targets)
   if not ctx or not ctx.call or policy.of(ctx.call) ~= 'after' or not policy.is_attended() then
     return nil
   end
-  local origins = {}
   local open = review.find(who(ctx), AFTER)
+  local origins = open and not open.ready and given[open.id] or {}
   for _, file in ipairs(open and open.files or {}) do
     file:sync()
     if file.bufnr and not file.gone and file:undecided() > 0 then
@@ -228,13 +235,15 @@ function M.after(ctx, origins, revert)
   table.sort(files, function(a, b)
     return a.path < b.path
   end)
-  review.open({
+  local handle
+  handle = review.open({
     client = who(ctx),
     key = AFTER,
     title = 'what it has changed',
     files = files,
     applied = true,
     on_end = function(outcome)
+      given[handle.id] = nil
       if outcome.state == 'accepted' then
         for _, proposal in ipairs(outcome.proposals) do
           log.guard('taking back what was rejected', take_back, proposal, revert)
@@ -242,6 +251,7 @@ function M.after(ctx, origins, revert)
       end
     end,
   })
+  given[handle.id] = origins
 end
 
 return M

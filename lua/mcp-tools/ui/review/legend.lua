@@ -115,9 +115,10 @@ function Window:frames()
   return { { title = chunks, footer = style:keys(list, self:width()) } }
 end
 
----@type mcp-tools.FloatKeeper
-local keeper
-keeper = keepers.new({
+---@type string? what it shows
+local said
+
+local keeper = keepers.new({
   name = 'review',
   open = open,
   may_enter = function()
@@ -129,8 +130,11 @@ keeper = keepers.new({
 --- Shows it, in place of what it showed before; nil: nothing.
 ---@param view mcp-tools.ReviewView?
 function M.show(view)
-  if keeper.wanted == view and view then
-    return keeper:renew()
+  local rows = view and table.concat(page_of(view, Window:width()).rows, '\n')
+  local is_same = rows == said
+  said = rows
+  if view and keeper.wanted == view then
+    return is_same and keeper:sync_later() or keeper:renew()
   end
   keeper:show(view)
 end

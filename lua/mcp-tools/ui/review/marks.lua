@@ -16,6 +16,8 @@ M.SPACE = SPACE
 ---@class mcp-tools.Mark.Drawn
 ---@field id integer[]
 ---@field said string
+---@field start integer of the hunk, as it was drawn
+---@field row integer? of its first mark
 
 ---@type table<integer, { drawn: mcp-tools.Mark.Drawn[] }>
 local by_buffer = {}
@@ -77,6 +79,16 @@ local function draw(bufnr, hunk, here, applied, beside)
   return ids
 end
 
+--- Marks move with their text; are those of a hunk where it is now?
+---@param bufnr integer
+---@param drawn mcp-tools.Mark.Drawn
+---@param hunk mcp-tools.Hunk
+---@return boolean
+local function is_in_place(bufnr, drawn, hunk)
+  return not drawn.row
+    or api.nvim_buf_get_extmark_by_id(bufnr, SPACE, drawn.id[1], {})[1] == drawn.row + hunk.start - drawn.start
+end
+
 ---@param bufnr integer
 ---@param drawn mcp-tools.Mark.Drawn?
 local function erase(bufnr, drawn)
@@ -99,13 +111,15 @@ function M.show(file, here, applied, beside)
   by_buffer[bufnr] = { drawn = {} }
   before = before or by_buffer[bufnr]
   for i, hunk in ipairs(file.hunks) do
-    local at = table.concat({ hunk.start, hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
+    local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
     local how = ('%s %s %s'):format(hunk.reason or '', tostring(i == here), tostring(beside))
     local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
     local drawn = before.drawn[i]
-    if not drawn or drawn.said ~= said then
+    if not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk) then
       erase(bufnr, drawn)
-      drawn = { said = said, id = draw(bufnr, hunk, i == here, applied, beside) }
+      local ids = draw(bufnr, hunk, i == here, applied, beside)
+      local row = ids[1] and api.nvim_buf_get_extmark_by_id(bufnr, SPACE, ids[1], {})[1]
+      drawn = { said = said, id = ids, start = hunk.start, row = row }
     end
     by_buffer[bufnr].drawn[i] = drawn
   end

@@ -42,7 +42,7 @@ end
 ---@param on_exit fun()
 ---@return integer job
 local function run(command, env, on_exit)
-  local opts = { env = env, on_exit = on_exit }
+  local opts = { env = env and next(env) and env or nil, on_exit = on_exit }
   if fn.has('nvim-0.11') == 1 then
     opts.term = true
     return fn.jobstart(command, opts)

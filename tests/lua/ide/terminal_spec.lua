@@ -169,7 +169,7 @@ describe('acp_server()', function()
       url = endpoint.url,
       headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
     }, acp_server({ transport = 'http' }))
-    _, err = acp_server({ transport = 'pigeon' })
-    t.eq('validation_error', err.code)
+    local _, fault = acp_server({ transport = 'pigeon' })
+    t.eq('validation_error', fault.code)
   end)
 end)

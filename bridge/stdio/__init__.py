@@ -1,1 +1,1 @@
-"""MCP over stdin and stdout, for agents that start their servers themselves: a relay to the bridge that runs."""
+"""MCP over stdin and stdout, for agents that start their servers themselves: a relay to the bridge."""

@@ -206,12 +206,13 @@ function M.endpoint()
 end
 
 --- The entry for `mcpServers` by which an agent that a plugin of yours starts over ACP has these tools.
----@param opts? { transport: 'http'? } the agent must support it (`agentCapabilities.mcpCapabilities.http`)
+---@param opts? { transport: 'stdio'|'http'? } every agent takes `stdio` (default); `http` needs no further process,
+--- where the agent says that it takes it (`agentCapabilities.mcpCapabilities.http`)
 ---@return table? entry nil until the bridge is ready
 ---@return mcp-tools.Error? err
 function M.acp_server(opts)
   require('mcp-tools.util.check')('opts', opts, 'table', true)
-  return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'http')
+  return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'stdio')
 end
 
 --- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the

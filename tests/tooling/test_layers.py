@@ -18,6 +18,7 @@ BRIDGE = ROOT / "bridge"
 LAYERS = {
     "__main__": "process",
     "process": "ide http sessions calls editor instances",
+    "stdio": "",
     "ide": "http sessions protocol editor",
     "http": "sessions protocol calls editor instances",
     "sessions": "protocol calls",
@@ -34,7 +35,7 @@ VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "start")
 """Modules that every package may import; they import the standard library, msgspec and each other."""
 
 THIRD_PARTY = {
-    "aiohttp": "http ide",
+    "aiohttp": "http ide stdio",
     "mcp": "protocol",
     "mcp_types": "protocol",
     "anyio": "protocol",

@@ -5,26 +5,58 @@
 
 local current = require('mcp-tools.bridge.current')
 local errors = require('mcp-tools.errors')
+local project = require('mcp-tools.files.project')
 
 local M = {}
+
+local NAME = 'nvim-tools'
+
+---@param endpoint { url: string, token: string }
+---@return table
+local function http(endpoint)
+  return {
+    type = 'http',
+    name = NAME,
+    url = endpoint.url,
+    headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
+  }
+end
+
+--- A process that relays to the bridge, by the same Python.
+---@param endpoint { url: string, token: string }
+---@return table
+local function stdio(endpoint)
+  local spec = current.prepared.spec
+  return {
+    name = NAME,
+    command = vim.fn.exepath(spec.command[1]),
+    args = { '-m', 'bridge.stdio' },
+    env = {
+      { name = 'MCP_TOOLS_URL', value = endpoint.url },
+      { name = 'MCP_TOOLS_TOKEN', value = endpoint.token },
+      { name = 'PYTHONPATH', value = project.plugin_dir() },
+    },
+  }
+end
+
+local ENTRIES = { http = http, stdio = stdio }
 
 --- The entry.
 ---@param transport string
 ---@return table? entry
 ---@return mcp-tools.Error? err
 function M.entry(transport)
-  local endpoint = current.endpoint()
-  if transport ~= 'http' then
-    return nil, errors.new('validation_error', ('transport: must be "http", got "%s"'):format(tostring(transport)))
+  local endpoint, make = current.endpoint(), ENTRIES[transport]
+  if not make then
+    local text = 'transport: must be "http" or "stdio", got "%s"'
+    return nil, errors.new('validation_error', text:format(tostring(transport)))
   elseif not endpoint then
     return nil, errors.new('busy', 'the bridge is not ready; start() or :McpTools start starts it')
+  elseif transport == 'stdio' and current.prepared.source == 'command' then
+    local text = 'transport: with the option bridge.command only "http" is known'
+    return nil, errors.new('validation_error', text)
   end
-  return {
-    type = 'http',
-    name = 'nvim-tools',
-    url = endpoint.url,
-    headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
-  }
+  return make(endpoint)
 end
 
 return M

@@ -1,0 +1,1 @@
+"""MCP over stdin and stdout, for agents that start their servers themselves: a relay to the bridge."""

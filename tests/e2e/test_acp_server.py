@@ -1,0 +1,44 @@
+"""What `acp_server()` returns, used as an agent of the Agent Client Protocol does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.support.bridge import Bridge
+from tests.support.results import text_of
+
+ENTRY = "return mcp_tools.acp_server({ transport = ... })"
+
+
+async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+    """An agent that starts it has the tools, hears of changes, and goes on after a restart of the bridge."""
+    bridge = await start_bridge()
+    await bridge.nvim.lua(
+        "mcp_tools.register({ name = 'said', description = 'd', needs_approval = false,"
+        " execute = function(ctx) ctx('hello') end })"
+    )
+    entry = await bridge.nvim.lua(ENTRY, "stdio")
+    assert entry["name"] == "nvim-tools"
+    env = {each["name"]: each["value"] for each in entry["env"]}
+    server = StdioServerParameters(command=entry["command"], args=entry["args"], env=env)
+    async with Client(stdio_client(server), mode="legacy") as client:
+        assert "nvim_said" in {tool.name for tool in (await client.list_tools()).tools}
+        assert text_of(await client.call_tool("nvim_said")) == "hello"
+        await bridge.nvim.request("nvim_command", "McpTools restart")
+        await bridge.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+        await bridge.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        assert text_of(await client.call_tool("nvim_said")) == "hello"
+
+
+async def test_http(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+    """Over HTTP it is the endpoint and the header."""
+    bridge = await start_bridge()
+    assert await bridge.nvim.lua(ENTRY, "http") == {
+        "type": "http",
+        "name": "nvim-tools",
+        "url": f"{bridge.url}/mcp",
+        "headers": [{"name": "Authorization", "value": f"Bearer {bridge.token}"}],
+    }

@@ -25,6 +25,7 @@ local function map(name, command)
   end
 end
 map('approve', 'approve')
+map('approve-review', 'approve review')
 map('approve-session', 'approve session')
 map('approve-always', 'approve always')
 map('deny', 'deny')

@@ -15,8 +15,9 @@ from typing import Any
 
 from ..editor import Editor
 from ..errors import Code, EditorGoneError, NoAnswerError
-from ..jsonrpc import INTERNAL_ERROR
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..model import Outcome, Reply, ToolError
+from .arguments import MAX_VALUES, fits
 from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
 from .room import Room
@@ -24,6 +25,13 @@ from .stages import Following
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first fallback polls, and between those after them."""
+
+_TOO_MANY = {
+    "error": {
+        "code": INVALID_PARAMS,
+        "message": f"its answer has more than {MAX_VALUES} values, which is none",
+    }
+}
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +168,7 @@ class Follower:
 
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
         """Hands the client's answers on."""
+        answers = {key: answer if fits(answer) else _TOO_MANY for key, answer in answers.items()}
         # An editor that is silent for long has the answers nevertheless; the polls tell when it went on.
         reply = self._editor.answer(call.id, seq, answers)
         reply.add_done_callback(lambda reply: self._heard(call, reply))

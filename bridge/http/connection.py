@@ -62,6 +62,8 @@ def note_answer(request: web.Request | web.BaseRequest, size: int) -> None:
     protocol = request.transport.get_protocol() if request.transport is not None else None
     if isinstance(protocol, Connection):
         protocol.answer = size
+        if size == 0:
+            protocol.let_go()
 
 
 def request_is_done(request: web.Request, connection: Connection | None) -> None:
@@ -80,6 +82,7 @@ class Connection(asyncio.Protocol):
             them is, and of a large one the system has taken a good part, which no buffer of ours shows.
         busy: a request is being worked on.
         body: of that request.
+        let_go: to be called when less waits for the client than before.
         half_closed: the client sends no more; most are gone then, but one may still read its answer.
         scope: see `scope_of`.
         since: when an incomplete head began; None without one.
@@ -96,6 +99,7 @@ class Connection(asyncio.Protocol):
         "body",
         "busy",
         "half_closed",
+        "let_go",
         "scope",
         "since",
         "transport",
@@ -108,8 +112,10 @@ class Connection(asyncio.Protocol):
         open_: set[Connection],
         strangers: dict[Connection, None],
         loop: asyncio.AbstractEventLoop,
+        let_go: Callable[[], None],
     ) -> None:
         self._inner = inner
+        self.let_go = let_go
         self.half_closed = False
         self.body: StreamReader | None = None
         self._open = open_
@@ -151,6 +157,7 @@ class Connection(asyncio.Protocol):
         self._open.discard(self)
         self._strangers.pop(self, None)
         self._inner.connection_lost(exc)
+        self.let_go()
 
     def eof_received(self) -> bool:
         # The last request may have come with the end, and be on its way to its handler.
@@ -173,3 +180,4 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.unread = None
         self._inner.resume_writing()
+        self.let_go()

@@ -11,7 +11,7 @@ from functools import partial
 from aiohttp import web
 
 from ..sessions.outbox import Event, Outbox
-from .connection import is_connected
+from .connection import is_connected, note_answer
 
 PING_SECONDS = 15.0
 """A comment this often keeps proxies and clients from taking a silent stream for a dead one."""
@@ -64,7 +64,7 @@ async def serve(
             retry = b""
         if first:
             await response.write(first)
-        await _write_events(outbox, response, turn, retry, answers)
+        await _write_events(outbox, request, response, turn, retry, answers)
         await response.write_eof()
         if not outbox.is_turn(turn) and request.transport is not None:
             # The request may still be worked on, and the client must not queue its next one behind it.
@@ -77,7 +77,12 @@ async def serve(
 
 
 async def _write_events(
-    outbox: Outbox, response: web.StreamResponse, turn: int, retry: bytes, answers: bool
+    outbox: Outbox,
+    request: web.Request,
+    response: web.StreamResponse,
+    turn: int,
+    retry: bytes,
+    answers: bool,
 ) -> None:
     while True:
         try:
@@ -93,6 +98,7 @@ async def _write_events(
         await response.write(retry + _frame(outbox, event))
         retry = b""
         outbox.wrote(turn, event)
+        note_answer(request, 0)
 
 
 def _frame(outbox: Outbox, event: Event) -> bytes:

@@ -99,7 +99,8 @@ class Runner(web.ServerRunner):
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
-        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes)
+        let_go = _nothing if room is None else room.let_go
+        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, let_go)
         if room is not None:
             room.watch(self._deadlines.unread, self._deadlines.ease)
 
@@ -135,10 +136,17 @@ def _is_of_the_client(record: logging.LogRecord) -> bool:
     return record.exc_info is not None and isinstance(record.exc_info[1], known)
 
 
+def _nothing() -> None:
+    """Nobody wants to know."""
+
+
 class _Deadlines:
     """Looks at all connections twice a second: cheaper than a timer for each request."""
 
-    def __init__(self, head_seconds: float, read_seconds: float, unread_bytes: int) -> None:
+    def __init__(
+        self, head_seconds: float, read_seconds: float, unread_bytes: int, let_go: Callable[[], None]
+    ) -> None:
+        self._let_go = let_go
         self._head = head_seconds
         self._unread_bytes = unread_bytes
         self._read = read_seconds
@@ -153,7 +161,7 @@ class _Deadlines:
         def protocol() -> asyncio.Protocol:
             if self._timer is None:
                 self._sweep_later(loop)
-            return Connection(make(), self._open, self._strangers, loop)
+            return Connection(make(), self._open, self._strangers, loop, self._let_go)
 
         return protocol
 

@@ -6,6 +6,7 @@ Does not know about: methods.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -13,11 +14,14 @@ from mcp.server.connection import Connection, allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from ..calls.arguments import fits
 from ..model import MAX_CLIENT_NAME, ClientInfo, View
 from .dispatch import Dispatch, Standalone
 
 Context = ServerRequestContext[Any, Any]
 """What handlers and middleware are given."""
+
+logger = logging.getLogger(__name__)
 
 _HANDSHAKE_VERSIONS = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
 
@@ -52,13 +56,16 @@ def connection_of(context: Context) -> Connection:
 
 
 def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
-    """The client and its capabilities, as it declared them."""
+    """The client and its capabilities, as it declared them, without those that are too large to be any."""
     known: tuple[ClientInfo, dict[str, Any]] | None = connection.state.get("client")
     if known is None:
         params, declared = connection.client_params, connection.client_capabilities
         info = params.client_info if params is not None else None
         client = ClientInfo(info.name, info.version) if info is not None else ClientInfo("", "")
-        capabilities = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
+        dumped = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
+        capabilities = {place: value for place, value in dumped.items() if fits(value)}
+        if len(capabilities) < len(dumped):
+            logger.info("%.80r declares more than anybody reads; that counts as absent", client.name)
         known = connection.state["client"] = (client, capabilities)
     return known
 

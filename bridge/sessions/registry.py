@@ -243,6 +243,7 @@ class Sessions:
         for session in list(self._by_id.values()):
             self._look_after(session, now)
         self._bound_kept()
+        self._calls.room.let_go()
         if self.infos() != self._reported:
             self._tell()
         self._timer = None

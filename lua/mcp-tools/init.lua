@@ -229,6 +229,14 @@ function M.status()
   return status
 end
 
+--- What waits for you, for a statusline: "2 reviews", or nothing. `User McpToolsReview` tells when it is another.
+---@return string
+function M.statusline()
+  local review = package.loaded['mcp-tools.editor.review']
+  local count = review and review.count() or 0
+  return count == 0 and '' or ('%d review%s'):format(count, count == 1 and '' or 's')
+end
+
 --- Everything that is offered and where it comes from, and what could not be loaded and why.
 ---@return mcp-tools.Report
 function M.report()

@@ -77,6 +77,24 @@ async def messages(response: aiohttp.ClientResponse) -> Any:
             yield message
 
 
+CONTEXT = "context/changed"
+"""Told whenever the person does something, and so at any time."""
+
+
+async def next_told(heard: Any) -> Any:
+    """The next message of a stream, but for what the person does."""
+    while (message := await next_event(heard))["method"] == CONTEXT:
+        pass
+    return message
+
+
+async def next_sent(ws: aiohttp.ClientWebSocketResponse) -> Any:
+    """The same of a WebSocket."""
+    while (message := await ws.receive_json(timeout=5)).get("method") == CONTEXT:
+        pass
+    return message
+
+
 async def test_over_http(start_bridge: Start, folder: Path) -> None:
     """It is told things on its stream; a proposal waits for the person, and its end is told as well."""
     bridge = await start(start_bridge, folder, "made_up_http")
@@ -86,13 +104,13 @@ async def test_over_http(start_bridge: Start, folder: Path) -> None:
         assert (await agent.initialize())["serverInfo"] == {"name": "made-up-editor", "version": "7"}
         async with await agent.get() as stream:
             heard = messages(stream)
-            assert (await next_event(heard))["method"] == "hello"
+            assert (await next_told(heard))["method"] == "hello"
             proposal = asyncio.ensure_future(agent.ask(call("openDiff", 5, text="new", path="/elsewhere/a")))
             await told(bridge, "made_up_http", "open")
             assert (await agent.ask(call("answerDiff", 6, verdict="FILE_SAVED")))["result"] == {"content": []}
             answer = await proposal
             assert [part["text"] for part in answer["result"]["content"]] == ["FILE_SAVED", "new"]
-            assert (await next_event(heard)) == {
+            assert (await next_told(heard)) == {
                 "jsonrpc": "2.0",
                 "method": "proposal/ended",
                 "params": {"verdict": "FILE_SAVED"},
@@ -138,11 +156,11 @@ async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
     ):
         assert ws.protocol == "mcp"
         await ws.send_json(INITIALIZE)
-        assert (await ws.receive_json(timeout=5))["result"]["serverInfo"]["name"] == "made-up-editor"
+        assert (await next_sent(ws))["result"]["serverInfo"]["name"] == "made-up-editor"
         await ws.send_json(INITIALIZED)
         await ws.send_json({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
-        assert (await ws.receive_json(timeout=5))["method"] == "hello"
-        assert (await ws.receive_json(timeout=5))["params"] == {"method": "ide_connected"}
+        assert (await next_sent(ws))["method"] == "hello"
+        assert (await next_sent(ws))["params"] == {"method": "ide_connected"}
         assert (await told(bridge, "made_up_websocket", "notified"))[0][1:] == ["ide_connected", {"pid": 4}]
         await ws.send_json(call("openDiff", 3, text="x"))
         await told(bridge, "made_up_websocket", "open")

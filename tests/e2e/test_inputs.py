@@ -99,6 +99,18 @@ async def test_sampling_and_roots(asking: Bridge, transport: Transport) -> None:
         assert text_of(await client.call_tool("nvim_folders", {})) == "file:///a"
 
 
+async def test_an_answer_that_is_none(asking: Bridge, transport: Transport) -> None:
+    """What the editor would look through for long is not handed on: the tool hears that it is no answer."""
+
+    async def many(context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri="file:///a")] * 12_000)
+
+    async with connect(asking, transport, **Person().options | {"list_roots_callback": many}) as client:
+        result = await client.call_tool("nvim_folders", {})
+    assert result.is_error
+    assert "more than 10000 values" in text_of(result)
+
+
 async def test_several_at_once_and_several_rounds(asking: Bridge, transport: Transport) -> None:
     """Three things in one round; two rounds in one call."""
     person = Person(accept("Ada"), accept("one"), accept("two"))

@@ -150,3 +150,22 @@ async def test_capabilities_of_a_hundred_levels(shared: Bridge, client: Raw) -> 
             session = response.headers["Mcp-Session-Id"]
         status, answer = await client.send(client.call_message("mark"), Mcp_Session_Id=session)
         assert (status, text_of(answer["result"])) == (200, "ran"), declared
+
+
+async def test_capabilities_that_nobody_reads(client: Raw) -> None:
+    """A declaration of thousands of values counts as absent, and does not reach the editor."""
+    declared = {"experimental": {f"x{number}": {} for number in range(11_000)}, "roots": {}}
+    await client.initialize(capabilities=declared)
+    assert text_of(await client.call("echo", {"value": "x"})) == "x"
+    told = await client.bridge.nvim.lua(
+        """
+        local told = {}
+        for _, channel in pairs(require('mcp-tools.wire.channels').attached) do
+          for _, who in pairs(channel.peers) do
+            table.insert(told, vim.tbl_keys(who.capabilities or {}))
+          end
+        end
+        return told
+        """
+    )
+    assert ["roots"] in told

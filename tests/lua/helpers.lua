@@ -81,4 +81,25 @@ function t.terminal()
   end, 5000, 'the start of the terminal')
 end
 
+--- Runs a function and counts the calls of another meanwhile, which go on to it.
+---@param of table where it stands
+---@param name string
+---@param run fun()
+---@param saw? fun(result: any, ...: any) called after each with its result and arguments
+---@return integer
+function t.calls(of, name, run, saw)
+  local original, count = of[name], 0
+  of[name] = function(...)
+    count = count + 1
+    local results = vim.F.pack_len(original(...))
+    if saw then
+      saw(results[1], ...)
+    end
+    return vim.F.unpack_len(results)
+  end
+  local ok, thrown = xpcall(run, debug.traceback)
+  of[name] = original
+  return ok and count or error(thrown, 0)
+end
+
 return t

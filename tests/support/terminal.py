@@ -18,7 +18,7 @@ from .nvim import ROOT, START_TIMEOUT, Home, Nvim
 from .rpc import Rpc, RpcError
 
 WIDTH, HEIGHT = 80, 24  # the smallest screen that people use, where texts are cut first
-PATIENCE = 5_000  # ms
+PATIENCE = 15_000
 TMUX = shutil.which("tmux")
 
 

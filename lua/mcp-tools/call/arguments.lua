@@ -36,7 +36,9 @@ local function note_unknown(definition, args)
   end
 end
 
-local STRICT, LENIENT = { strict = true }, {}
+--- About 15 ms: what a client sends must not hold up the editor.
+local MAX_STEPS = 300000
+local STRICT, LENIENT = { strict = true, steps = MAX_STEPS }, {}
 
 ---@param name string the tool's
 ---@param faults mcp-tools.Fault[]

@@ -1,11 +1,12 @@
 --- `:McpTools approve`: lets a tool run that is asked for.
 
 local approval = require('mcp-tools.ui.approval')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 
-local CHOICES = { 'once', 'session', 'always' }
+local CHOICES = { 'once', 'review', 'session', 'always' }
 
 ---@param item mcp-tools.Unanswered
 ---@param choice string
@@ -37,7 +38,7 @@ local function approve_missed(choice)
   end, core.get().gateway.grants.unanswered)
   if #missed == 0 then
     notify.info('nothing is being asked')
-  elseif choice == 'session' then
+  elseif choice == 'session' or choice == 'review' then
     notify.error('that question is over: only once or always')
   elseif #missed == 1 then
     grant(missed[1], choice)
@@ -45,7 +46,7 @@ local function approve_missed(choice)
     vim.ui.select(missed, {
       prompt = 'Which of these may run when it is tried again?',
       format_item = function(item)
-        return sanitize.line(('%s %s'):format(item.tool, item.args_text:sub(1, 60)))
+        return sanitize.line(('%s %s'):format(item.tool, canonical_json.head(item.args, 60)))
       end,
     }, function(item)
       if item then
@@ -57,7 +58,7 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  usage = '[once | session | always | look]',
+  usage = '[once | review | session | always | look]',
   description = 'let the tool run that is asked for (or at its next try, when nobody'
     .. ' answered), or go to the window that asks',
   run = function(rest)
@@ -65,7 +66,7 @@ return {
     if choice == 'look' then
       return approval.focus()
     elseif not vim.list_contains(CHOICES, choice) then
-      return notify.error(('approve %s? :McpTools approve [once | session | always | look]'):format(choice))
+      return notify.error(('approve %s? :McpTools approve [once | review | session | always | look]'):format(choice))
     elseif approval.count() == 0 then
       return approve_missed(choice)
     end
@@ -75,6 +76,6 @@ return {
     end
   end,
   complete = function()
-    return { 'once', 'session', 'always', 'look' }
+    return { 'once', 'review', 'session', 'always', 'look' }
   end,
 }

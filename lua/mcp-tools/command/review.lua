@@ -40,9 +40,9 @@ local NAMES = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'ne
 
 ---@type mcp-tools.Subcommand
 return {
-  usage = '[' .. table.concat(NAMES, ' | ') .. ']',
+  usage = '[WORD]',
   description = 'go to what an agent proposes, or say of the hunk at the cursor (else of the one that is marked) what'
-    .. ' is to become of it; `list` chooses one of those that wait',
+    .. ' is to become of it (|mcp-tools-review| lists the words); `list` chooses one of those that wait',
   run = function(rest)
     core.get() -- says who shows reviews
     local action = rest == '' and ui.enter or ACTIONS[rest]

@@ -1,6 +1,7 @@
 --- `:McpTools trust`: which tools run without a question.
 
 local approval = require('mcp-tools.ui.approval')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -86,7 +87,7 @@ local function add_questions(lines)
   for _, item in ipairs(missed) do
     local state = item.granted and 'granted' or 'unanswered'
     local when = os.date('%H:%M', item.at)
-    local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, item.args_text:sub(1, 200))
+    local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, canonical_json.head(item.args, 200))
     table.insert(lines, sanitize.line(text))
     if not item.granted then
       table.insert(lines, ('  %-10s  :McpTools approve lets it run when it is tried again'):format(''))

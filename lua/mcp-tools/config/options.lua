@@ -15,6 +15,7 @@
 ---@field planned? boolean checked, but nothing reads it yet
 
 local DECISIONS = { 'allow', 'ask', 'deny' }
+local REVIEW = { 'ask', 'after', 'never' }
 local KIB, MIB, SECOND = 1024, 1024 * 1024, 1000
 
 ---@type mcp-tools.Option[]
@@ -61,9 +62,11 @@ return {
       { path = 'tools', type = { 'string', 'list', 'map' }, items = { 'string', 'boolean' } },
       { path = 'readonly', type = 'boolean' },
       { path = 'catalogue', type = 'string', enum = { 'direct', 'search' } },
+      { path = 'review', type = 'string', enum = { 'ask', 'after', 'never' } },
     },
     description = 'What an AI client sees, by the name that it gives itself: NAME = { tools = …, readonly = true,'
-      .. ' catalogue = "search" }. It only takes away from what is on (|mcp-tools-scopes|).',
+      .. ' catalogue = "search", review = "ask" }. It only takes away from what is on (|mcp-tools-scopes|), and only'
+      .. ' makes the review stricter.',
   },
   {
     path = 'companions',
@@ -298,6 +301,45 @@ return {
     path = 'approval.rule',
     type = 'function',
     description = 'fun(tool, args, ctx): "allow" | "ask" | "deny" | nil; nil leaves the decision to the other rules.',
+  },
+  {
+    path = 'review.when',
+    type = 'string',
+    enum = REVIEW,
+    description = 'When edits of agents are reviewed, hunk by hunk (|mcp-tools-review|): "ask" before they are made,'
+      .. ' instead of a question for approval; "after", so that what you reject is taken back; "never". Unset: when you'
+      .. ' choose so in a question for approval.',
+  },
+  {
+    path = 'review.layout',
+    type = 'string',
+    default = 'inline',
+    enum = { 'inline', 'split' },
+    description = 'How a review is shown once you go there: in the buffer itself, or side by side in a tab page of its'
+      .. ' own, where what is proposed can be edited.',
+  },
+  {
+    path = 'review.groups',
+    type = 'map',
+    default = {},
+    items = 'string',
+    item_enum = REVIEW,
+    description = 'The same for each tool of a group: group = "ask" | "after" | "never".',
+  },
+  {
+    path = 'review.tools',
+    type = 'map',
+    default = {},
+    items = 'string',
+    item_enum = REVIEW,
+    description = 'The same for single tools: name = "ask" | "after" | "never".',
+  },
+  {
+    path = 'review.timeout',
+    type = 'integer',
+    default = 1800 * SECOND,
+    min = SECOND,
+    description = 'Time in ms to review what a call wants to change; none in time = nothing is changed.',
   },
   {
     path = 'sensitive.patterns',

@@ -39,26 +39,56 @@ end
 --- Why it is none that is looked at.
 ---@param path string
 ---@return string?
+---@return integer parts
 local function excess(path)
   local parts = 0
   for name in path:gmatch('[^/]+') do
     parts = parts + 1
     if #name > MAX_NAME then
-      return ('with a name that is longer than %d bytes'):format(MAX_NAME)
+      return ('with a name that is longer than %d bytes'):format(MAX_NAME), parts
     end
   end
-  return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil
+  return parts > MAX_PARTS and ('with more than %d parts'):format(MAX_PARTS) or nil, parts
+end
+
+--- Parts of all paths that are resolved together, each at most 5 µs; those that links lead to count, too.
+M.MAX_STEPS = 4000
+local TOO_MANY = ('with too many parts, or behind too many links: more than %d steps with those before'):format(
+  M.MAX_STEPS
+)
+
+--- What is known of the way to several paths: each place is looked at once.
+---@class mcp-tools.Walked
+---@field found table<string, string|boolean> target of a link; true for what is none, false for what does not exist
+---@field left integer steps
+
+---@return mcp-tools.Walked
+function M.walked()
+  return { found = {}, left = M.MAX_STEPS }
+end
+
+---@param walked mcp-tools.Walked
+---@param path string
+---@return string|boolean
+local function look(walked, path)
+  local found = walked.found[path]
+  if found == nil then
+    local target, _, code = uv.fs_readlink(path)
+    found = target or code == 'EINVAL' or uv.fs_lstat(path) ~= nil
+    walked.found[path] = found
+  end
+  return found
 end
 
 --- Part by part from the top, so that each is looked at once: links are followed, what does not exist is taken by its
 --- text, `..` after it included.
 ---@param path string absolute
+---@param walked mcp-tools.Walked
 ---@return string path
 ---@return string? bad
-local function walk(path)
+local function walk(path, walked)
   local todo, missing, links = {}, nil, 0
   local done = {} -- paths from the top to here
-  local plain = {} -- `a/../a/../…` is looked at once
   local function push(text)
     local parts = {}
     for name in text:gmatch('[^/]+') do
@@ -71,29 +101,30 @@ local function walk(path)
   push(path)
   while #todo > 0 do
     local name = table.remove(todo)
+    walked.left = walked.left - 1
+    if walked.left < 0 then
+      return path, TOO_MANY
+    end
     if name == '..' then
       done[#done] = nil
       missing = missing and missing <= #done and missing or nil
     elseif name ~= '.' then
       local here = (done[#done] or '') .. '/' .. name
       done[#done + 1] = here
-      local new = not missing and plain[here] == nil
-      local target = new and uv.fs_readlink(here)
-      if target then
+      local found = not missing and look(walked, here)
+      if type(found) == 'string' then
         links = links + 1
         if links > MAX_LINKS then
           return here, 'a link that leads in a circle'
         end
         done[#done] = nil
-        if target:sub(1, 1) == '/' then
+        if found:sub(1, 1) == '/' then
           done = {}
         end
-        push(target)
-      elseif new then
-        plain[here] = uv.fs_lstat(here) ~= nil
+        push(found)
+      elseif not found then
+        missing = missing or #done -- and whatever is below it
       end
-      -- And whatever is below it.
-      missing = missing or plain[here] == false and #done or nil
     end
   end
   return done[#done] or '/'
@@ -102,16 +133,17 @@ end
 --- The absolute form of a path, with symlinks resolved, so that a new file is judged by the folder that it would really
 --- land in.
 ---@param path string relative ones count from the working directory; or a file URI
+---@param walked? mcp-tools.Walked by paths before, in the same moment
 ---@return string path
 ---@return string? bad why no one can say where it is; then the path is no more than was given
-function M.resolve(path)
+function M.resolve(path, walked)
   if #path <= 4 * M.MAX_PATH then -- percent-encoded
     path = M.from_uri(path)
   end
   if #path > M.MAX_PATH then
     return path, M.TOO_LONG
   end
-  local bad = excess(path)
+  local bad, parts = excess(path)
   if bad then
     return path, bad
   end
@@ -124,11 +156,16 @@ function M.resolve(path)
     end
     path = cwd .. '/' .. path
   end
+  walked = walked or M.walked()
+  walked.left = walked.left - parts
+  if walked.left < 0 then
+    return path, TOO_MANY
+  end
   local real = uv.fs_realpath(path)
   if real then
     return real
   end
-  return walk(path)
+  return walk(path, walked)
 end
 
 local real_roots, count = {}, 0

@@ -17,12 +17,14 @@ return {
   tags = { 'editor' },
   read = function(ctx)
     local current, list = buffers.current(), {}
-    for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1 })) do
-      local _, _, resolved = access.buffer(info.bufnr, ctx.root)
-      local told = buffers.facts(info, current)
-      told.path = info.name ~= '' and access.name(info.name) or nil
-      told.uri = resolved and told.loaded and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil
-      table.insert(list, told)
+    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+      if vim.bo[bufnr].buflisted then
+        local _, _, resolved = access.buffer(bufnr, ctx.root)
+        local told, name = buffers.facts(bufnr, current), vim.api.nvim_buf_get_name(bufnr)
+        told.path = name ~= '' and access.name(name) or nil
+        told.uri = resolved and told.loaded and TEXT:expand({ path = access.shown(resolved, ctx.root) }) or nil
+        table.insert(list, told)
+      end
     end
     ctx({ buffers = list })
   end,

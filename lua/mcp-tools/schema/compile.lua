@@ -24,6 +24,8 @@ local M = {}
 ---@field depth integer how many references deep the run is
 ---@field steps integer that the run has taken: parts of the value times the schemas they were held against
 ---@field tries integer steps of the patterns
+---@field tried table<string, boolean> pattern and text → does it match?
+---@field most integer steps that a run may take
 ---@field report mcp-tools.schema.Report? of the run
 local Compiler = {}
 Compiler.__index = Compiler
@@ -36,8 +38,10 @@ local GaveUp = {}
 local MAX_DEPTH = 200
 --- About 0.1 s. A list of a million numbers takes one step each.
 local MAX_STEPS = 2000000
---- About 0.2 s.
-local MAX_TRIES = 20000000
+--- About 15 ms.
+local MAX_TRIES = 4500000
+--- Results of a match that takes as many are remembered until the value has been told what is wrong with it.
+local MANY_TRIES = 100000
 
 --- The keyword groups, each in its file; each is fun(compiler, schema): Check|nil.
 local GROUPS = {
@@ -177,7 +181,7 @@ end
 ---@param steps integer
 function Compiler:spend(steps)
   self.steps = self.steps + steps
-  if self.steps > MAX_STEPS then
+  if self.steps > self.most then
     self:give_up('is too large to be checked; give less at a time')
   end
 end
@@ -209,11 +213,18 @@ function Compiler:matcher(source)
     return nil
   end
   return function(text)
-    self.tries = self.tries + compiled.steps(#text)
+    local tries, tried = compiled.steps(#text), self.tried
+    self.tries = self.tries + tries
     if self.tries > MAX_TRIES then
       self:give_up('has more text than can be tried against the pattern ' .. source)
+    elseif tries < MANY_TRIES then
+      return compiled.matches(text)
     end
-    return compiled.matches(text)
+    local key = source .. '\0' .. text
+    if tried[key] == nil then
+      tried[key] = compiled.matches(text)
+    end
+    return tried[key]
   end
 end
 
@@ -272,10 +283,19 @@ function Compiler:resolved(schema)
   return schema
 end
 
+--- Sets how many steps each of the following runs may take.
+---@param steps? integer
+function Compiler:allow(steps)
+  self.most = steps or MAX_STEPS
+end
+
 ---@param refs mcp-tools.schema.Refs
 ---@return mcp-tools.schema.Compiler
 function M.new(refs)
-  return setmetatable({ refs = refs, done = {}, depth = 0, steps = 0, tries = 0 }, Compiler)
+  return setmetatable(
+    { refs = refs, done = {}, depth = 0, steps = 0, tries = 0, tried = {}, most = MAX_STEPS },
+    Compiler
+  )
 end
 
 return M

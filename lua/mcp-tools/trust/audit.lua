@@ -80,14 +80,17 @@ local Note = {}
 
 --- The line of a call, once: the note becomes what is written.
 ---@param note mcp-tools.AuditNote
+---@param pause fun()
 ---@return string
-function Note.__call(note)
-  setmetatable(note, nil)
+function Note.__call(note, pause)
   local snapshot = note.args_sha256
+  local text = snapshot and canonical_json.text_of(snapshot, pause)
+  pause()
+  setmetatable(note, nil)
   note.time = time_of(note.time)
   note.session = note.session and hash_of(note.session) or nil
   note.client, note.client_version = text_of(note.client), text_of(note.client_version)
-  note.args_sha256 = snapshot and vim.fn.sha256(canonical_json.text_of(snapshot)) or nil
+  note.args_sha256 = text and vim.fn.sha256(text) or nil
   return vim.json.encode(note)
 end
 

@@ -4,10 +4,12 @@
 --- Sends: the answers that would have an effect, and which of all answers mean yes.
 --- Does not know about: how a question is shown, what an answer does.
 
+local policy = require('mcp-tools.editor.review.policy')
+
 local M = {}
 
 ---@type table<mcp-tools.Choice, true>
-M.YES = { once = true, session = true, always = true }
+M.YES = { once = true, session = true, always = true, review = true }
 
 --- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
 ---@type table<mcp-tools.Choice, true>
@@ -20,6 +22,10 @@ M.FROM_CLIENT = { once = true, session = true, deny = true }
 ---@return mcp-tools.Choice[]
 function M.of(call, decision, is_tiresome)
   local choices = { 'once', 'deny' }
+  local definition = call.definition
+  if definition.reviewed and definition.source and definition.source.origin == 'bundled' and policy.is_attended() then
+    table.insert(choices, 2, 'review')
+  end
   local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
   local shows_other = vim.iter(decision.places):any(function(place)
     return place.other

@@ -18,6 +18,7 @@ local level = require('mcp-tools.trust.level')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
+local policy = require('mcp-tools.editor.review.policy')
 local rules = require('mcp-tools.trust.rules')
 local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.trust.targets')
@@ -59,6 +60,9 @@ function Gateway:project()
 end
 
 local NOTHING = {}
+
+--- Whose questions a review takes the place of. What the person has said themselves, and files outside, come first.
+local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.default'] = true }
 
 --- What should happen to a call; asks nobody.
 ---@param call mcp-tools.Call
@@ -254,6 +258,9 @@ end
 function Gateway:settle(call, answer)
   call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
+  if decision.action == 'ask' and BY_DEFINITION[decision.by] and policy.replaces_question(call) then
+    decision = { action = 'allow', by = 'review', reason = 'what it changes is reviewed', places = decision.places }
+  end
   if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
     return no(call.state)
   end

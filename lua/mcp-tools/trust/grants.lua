@@ -23,7 +23,7 @@ M.MAX_DENIED = 256
 ---@field tool string
 ---@field source string
 ---@field hash string
----@field args_text string
+---@field args table a snapshot, see util/canonical_json.lua
 ---@field places string
 ---@field client table
 ---@field at integer unix seconds
@@ -64,12 +64,6 @@ local function text_of(places)
     list[i] = place.path or place.given
   end
   return table.concat(list, '\0')
-end
-
----@param call mcp-tools.Call
----@return string?
-local function args_text_of(call)
-  return call.snapshot and canonical_json.text_of(call.snapshot)
 end
 
 -- Sessions ---------------------------------------------------------------------------------------------------------
@@ -128,12 +122,19 @@ end
 
 ---@param item mcp-tools.Unanswered
 ---@param call mcp-tools.Call
+---@return boolean
+local function has_args(item, call)
+  return call.snapshot ~= nil and canonical_json.same(item.args, call.snapshot)
+end
+
+---@param item mcp-tools.Unanswered
+---@param call mcp-tools.Call
 ---@param places mcp-tools.Place[]
 local function is_same(item, call, places)
   local definition = call.definition
   return item.project == call.project
     and item.tool == definition.name
-    and item.args_text == args_text_of(call)
+    and has_args(item, call)
     and item.hash == canonical_json.fingerprint(definition)
     and item.source == source.key(definition)
     and item.places == text_of(places)
@@ -159,7 +160,7 @@ function Grants:missed(call, decision, choices, files)
     tool = definition.name,
     source = source.key(definition),
     hash = canonical_json.fingerprint(definition),
-    args_text = args_text_of(call),
+    args = call.snapshot,
     places = text_of(places),
     client = call.client,
     project = call.project,
@@ -192,7 +193,7 @@ end
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
-    return item.project ~= call.project or item.tool ~= call.definition.name or item.args_text ~= args_text_of(call)
+    return item.project ~= call.project or item.tool ~= call.definition.name or not has_args(item, call)
   end, self.unanswered)
 end
 

@@ -44,13 +44,10 @@ local MAX_LOOKED_UP = 16
 
 local WILD = '[%*%?%[{]'
 
----@param key any
+---@param key string
 ---@return 'path'|'uri'|'buffer'|nil
 local function kind_of(key)
-  if type(key) ~= 'string' or #key > MAX_KEY then
-    return nil
-  end
-  return KEYS[key] or KEYS[key:gsub('[_-]', ''):lower()]
+  return #key <= MAX_KEY and (KEYS[key] or KEYS[key:gsub('[_-]', ''):lower()]) or nil
 end
 
 ---@class mcp-tools.Place
@@ -110,6 +107,10 @@ local function is_unclear(text)
     or has_variable(text)
 end
 
+---@class mcp-tools.KeyKinds
+---@field kind 'path'|'uri'|'buffer'|nil what its value is
+---@field itself 'uri'|nil it is a path itself
+
 --- What is found in one set of arguments.
 ---@class mcp-tools.Places
 ---@field list mcp-tools.Place[]
@@ -117,6 +118,8 @@ end
 ---@field count integer values looked at
 ---@field bytes integer of paths
 ---@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
+---@field names table<string, mcp-tools.KeyKinds> what each name says
+---@field walked mcp-tools.Walked?
 ---@field beside boolean does the tool take buffer 0 for the file beside a terminal or float?
 
 ---@param places mcp-tools.Places
@@ -133,7 +136,8 @@ local function place_of_path(places, given)
   if plain:find('%z') then
     return unknown('a path with a NUL byte')
   end
-  local path, bad = paths.resolve(plain)
+  places.walked = places.walked or paths.walked()
+  local path, bad = paths.resolve(plain, places.walked)
   if bad then
     return unknown(bad)
   end
@@ -233,18 +237,37 @@ end
 
 --- A key that is a path or URI itself, by its look: tools take maps from files to what is done with them. One that may
 --- be any name counts when there is such a file, or when it would be sensitive.
----@param key any
+---@param key string
 ---@return 'uri'?
 local function kind_of_key(key)
-  if type(key) ~= 'string' then
-    return nil
-  elseif key:find('^/[^/]+/') or key:find('^~[^/]*/') or key:find('%.%./') or key:lower():find('^file:') then
+  if key:find('^/[^/]+/') or key:find('^~[^/]*/') or key:find('%.%./') or key:lower():find('^file:') then
     return 'uri'
   elseif key:find('/', 1, true) and key:find('[^/.]') and #key <= paths.MAX_PATH and uv.fs_lstat(key) then
     return 'uri' -- a folder on the way may be a link
   end
   local path = #key <= paths.MAX_PATH and paths.sensitive(key) and paths.resolve(key)
   return path and paths.sensitive(path) and 'uri' or nil
+end
+
+local NONE = {}
+---@type table<string, mcp-tools.KeyKinds>
+local PLAIN = { path = { kind = 'path' }, uri = { kind = 'uri' }, buffer = { kind = 'buffer' } }
+
+--- What a name says. The same ones come again and again, in each item of a list.
+---@param places mcp-tools.Places
+---@param key any
+---@return mcp-tools.KeyKinds
+local function kinds_of(places, key)
+  if type(key) ~= 'string' then
+    return NONE
+  end
+  local known = places.names[key]
+  if not known then
+    local kind, itself = kind_of(key), kind_of_key(key)
+    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
+    places.names[key] = known
+  end
+  return known
 end
 
 ---@param places mcp-tools.Places
@@ -255,11 +278,12 @@ local function collect(places, value, above)
     if too_much(places) then
       return
     end
-    local named = type(key) == 'string' and (above ~= 'buffer' and above or kind_of_key(key))
+    local kinds = kinds_of(places, key)
+    local named = type(key) == 'string' and (above ~= 'buffer' and above or kinds.itself)
     if named then
       add(places, named, key)
     end
-    local kind = kind_of(key)
+    local kind = kinds.kind
     if type(item) == 'table' then
       if kind then
         add_all(places, kind, item)
@@ -276,7 +300,7 @@ end
 ---@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?
 ---@return mcp-tools.Place[] sorted
 function M.by(args, beside)
-  local places = { list = {}, seen = {}, count = 0, bytes = 0, beside = beside == true }
+  local places = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, beside = beside == true }
   collect(places, args)
   local list = places.list
   local bad = too_much(places)

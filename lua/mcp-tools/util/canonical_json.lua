@@ -10,7 +10,11 @@ local M = {}
 local MAX_DEPTH = 128
 
 --- Strings of this length are quoted when the text is needed: it takes 20 ns a byte, and strings do not change.
-local LONG = 256
+local LONG = 32
+--- From here on the encoder is the faster way to quote, as far as it writes the same.
+local ENCODED = 256
+--- Bytes that are quoted in one go.
+local CHUNK = 64 * 1024
 
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 local concat, floor, format, sort = table.concat, math.floor, string.format, table.sort
@@ -25,10 +29,10 @@ end
 ---@param text string
 ---@return string
 local function quote(text)
-  if #text >= LONG then
-    -- A pattern takes 12 ns a character, the encoder far less. What it escapes more or otherwise is quoted below.
+  if #text >= ENCODED then
+    -- A pattern takes 12 ns a character, the encoder far less. It escapes the same but for these two.
     local encoded = vim.json.encode(text)
-    if #encoded == #text + 2 then
+    if #encoded == #text + 2 or not text:find('[/\127]') then
       return encoded
     end
   end
@@ -48,6 +52,22 @@ local function number(value)
     end
   end
   return format('%.17g', value)
+end
+
+--- The same for a text of any length.
+---@param text string
+---@param pause fun()
+---@return string
+local function quote_long(text, pause)
+  if #text <= CHUNK then
+    return quote(text)
+  end
+  local out = {}
+  for at = 1, #text, CHUNK do
+    out[#out + 1] = quote(text:sub(at, at + CHUNK - 1)):sub(2, -2)
+    pause()
+  end
+  return '"' .. concat(out) .. '"'
 end
 
 local write
@@ -93,17 +113,30 @@ local function write_table(out, value, depth)
   out[#out + 1] = '}'
 end
 
+--- Leaves the text of a value for later.
+local function put_raw(out, value)
+  local raw, n = out.raw, #out + 1
+  if not raw then
+    raw = {}
+    out.raw = raw
+  end
+  out[n], raw[#raw + 1] = value, n
+end
+
 write = function(out, value, depth)
   local kind = type(value)
   if kind == 'string' then
-    local n = #out + 1
-    out[n] = #value < LONG and quote(value) or value
-    if #value >= LONG then
-      out.raw = out.raw or {}
-      out.raw[n] = true
+    if #value < LONG then
+      out[#out + 1] = quote(value)
+    else
+      put_raw(out, value)
     end
   elseif kind == 'number' then
-    out[#out + 1] = number(value)
+    if value == floor(value) then
+      out[#out + 1] = number(value)
+    else
+      put_raw(out, value)
+    end
   elseif kind == 'table' then
     write_table(out, value, depth)
   elseif kind == 'boolean' then
@@ -123,17 +156,71 @@ function M.snapshot(value)
   return out
 end
 
---- The text of a snapshot; it is made once.
+local function nothing() end
+
+--- The text of a snapshot.
 ---@param snapshot table
+---@param pause? fun() called between pieces of work
 ---@return string
-function M.text_of(snapshot)
-  if not snapshot.text then
-    for n in pairs(snapshot.raw or {}) do
-      snapshot[n] = quote(snapshot[n])
+function M.text_of(snapshot, pause)
+  pause = pause or nothing
+  local out, raw = snapshot, snapshot.raw
+  if raw then
+    out = {}
+    for n = 1, #snapshot do
+      out[n] = snapshot[n]
     end
-    snapshot.raw, snapshot.text = nil, concat(snapshot)
+    for i = 1, #raw do
+      local value = out[raw[i]]
+      out[raw[i]] = type(value) == 'string' and quote_long(value, pause) or number(value)
+      if i % 100 == 0 then
+        pause()
+      end
+    end
   end
-  return snapshot.text
+  return concat(out)
+end
+
+--- The first bytes of the text of a snapshot.
+---@param snapshot table
+---@param bytes integer
+---@return string
+function M.head(snapshot, bytes)
+  local out, size, raw, next_raw = {}, 0, snapshot.raw or {}, 1
+  for n = 1, #snapshot do
+    local part = snapshot[n]
+    if raw[next_raw] == n then
+      part = type(part) == 'string' and quote(part:sub(1, bytes)) or number(part)
+      next_raw = next_raw + 1
+    end
+    out[n], size = part, size + #part
+    if size >= bytes then
+      break
+    end
+  end
+  return concat(out):sub(1, bytes)
+end
+
+--- Have both the same text? Neither is made for that.
+---@param a table a snapshot
+---@param b table
+---@return boolean
+function M.same(a, b)
+  local raw, others = a.raw or {}, b.raw or {}
+  if #a ~= #b or #raw ~= #others then
+    return false
+  end
+  for i = 1, #raw do
+    if raw[i] ~= others[i] then
+      return false
+    end
+  end
+  for i = 1, #a do
+    if a[i] ~= b[i] then
+      return false
+    end
+  end
+  return true
 end
 
 --- The text of a value.

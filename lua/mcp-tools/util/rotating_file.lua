@@ -7,6 +7,8 @@
 --- Several editors write the same file: it is opened anew for every batch, so nobody goes on writing to a file that
 --- another one has moved away.
 
+local turns = require('mcp-tools.util.turns')
+
 local uv = vim.uv
 
 local M = {}
@@ -18,15 +20,16 @@ local OWNER_ONLY_DIR = tonumber('700', 8)
 local BATCH_MS = 200
 -- … but not more of them than this.
 local BATCH_LINES = 512
--- Lines that are made into text in one go, so that no call waits for the lines of many.
+-- Lines that wait to be made into text: what they are made of may be large.
 local SLICE = 8
 
 ---@class mcp-tools.RotatingFile
 ---@field path fun(): string
 ---@field max_bytes integer
----@field queue (string|fun(): string)[] not yet handed to the file
+---@field queue (string|fun(pause: fun()): string)[] not yet handed to the file
 ---@field private made integer how many of these are text
----@field private making boolean? the next ones will be in a moment
+---@field private making boolean? the others are being made
+---@field private made_all fun()? called when all are
 ---@field failed string? why the last batch could not be written
 ---@field readers fun()[]? wait until everything is written
 ---@field private writing boolean? a batch is on its way
@@ -92,23 +95,43 @@ function RotatingFile:append(text)
   end)
 end
 
----@param line string|fun(): string
+---@param line string|fun(pause: fun()): string
+---@param pause fun()
 ---@return string
-local function text_of(line)
+local function text_of(line, pause)
   if type(line) == 'string' then
     return line
   end
-  local ok, text = pcall(line)
+  local ok, text = pcall(line, pause)
   return ok and text or 'a line that could not be made: ' .. tostring(text):gsub('%c', ' ')
 end
 
 --- Makes the lines that wait into text.
-function RotatingFile:make()
-  local lines = self.queue
-  for i = self.made + 1, #lines do
-    lines[i] = text_of(lines[i])
+---@param now? boolean in one go, before this returns
+---@param done? fun() when all are
+function RotatingFile:make(now, done)
+  self.made_all = done or self.made_all
+  if self.making and not now then
+    return
   end
-  self.made = #lines
+  self.making = true
+  turns.run(function(pause)
+    while self.made < #self.queue do
+      local queue, n = self.queue, self.made + 1
+      local text = text_of(queue[n], pause)
+      if self.queue ~= queue then
+        return -- the editor ends: they were made at once, meanwhile
+      end
+      queue[n], self.made = text, n
+      pause()
+    end
+    self.making = false
+    local told = self.made_all
+    self.made_all = nil
+    if told then
+      told()
+    end
+  end, now)
 end
 
 --- The same in a moment, once there are some.
@@ -116,17 +139,14 @@ function RotatingFile:make_soon()
   if self.making or #self.queue - self.made < SLICE then
     return
   end
-  self.making = true
   vim.schedule(function()
-    self.making = false
     self:make()
   end)
 end
 
---- The lines that wait, as text; they wait no longer.
+--- The lines that were made, as text; they wait no longer.
 ---@return string
 function RotatingFile:take()
-  self:make()
   local lines = self.queue
   self.queue, self.made = {}, 0
   return table.concat(lines, '\n') .. '\n'
@@ -147,13 +167,15 @@ function RotatingFile:flush()
     return
   end
   self.writing = true
-  local text = self:take()
-  local made, err = self:make_folder()
-  if made then
-    self:append(text)
-  else
-    self:finish(err)
-  end
+  self:make(false, function()
+    local text = self:take()
+    local made, err = self:make_folder()
+    if made then
+      self:append(text)
+    else
+      self:finish(err)
+    end
+  end)
 end
 
 --- What is still queued when the editor ends is written at once: a few lines, nothing else would run any more.
@@ -167,6 +189,8 @@ function RotatingFile:watch_leave()
     callback = function()
       local fd = #self.queue > 0 and self:make_folder() and uv.fs_open(self.path(), 'a', OWNER_ONLY)
       if fd then
+        self.made_all = nil
+        self:make(true)
         uv.fs_write(fd, self:take(), -1)
         uv.fs_close(fd)
       end
@@ -192,8 +216,8 @@ function RotatingFile:flush_soon()
 end
 
 --- Adds a line.
----@param line string|fun(): string what is no string is called when the line is written; what it throws stands in its
----  place
+---@param line string|fun(pause: fun()): string what is no string is called when the line is written, twice when the
+---  editor ends meanwhile; what it throws stands in its place
 function RotatingFile:add(line)
   table.insert(self.queue, line)
   self:make_soon()

@@ -67,15 +67,32 @@ local function mark(code)
   return ('<U+%04X>'):format(code)
 end
 
-local function control(char)
-  return mark(char:byte())
+local CONTROLS = { ['\127'] = mark(127) }
+for code = 0, 31 do
+  CONTROLS[string.char(code)] = mark(code)
 end
 
----@param char string one character of several bytes
-local function shown(char)
-  local code = vim.fn.char2nr(char, true)
-  return is_hidden(code) and mark(code) or char
-end
+--- Characters of several bytes; those from U+4000 to U+CFFF, most of what many people write, are all seen.
+local MAY_BE_HIDDEN = '[\194-\227\237-\244][\128-\191]+'
+
+--- Characters that are remembered.
+local MAX_KNOWN = 4096
+local known = 0
+
+--- What is shown of each.
+---@type table<string, string>
+local SHOWN = {}
+setmetatable(SHOWN, {
+  __index = function(_, char)
+    local code = vim.fn.char2nr(char, true)
+    local text = is_hidden(code) and mark(code) or char
+    if known < MAX_KNOWN then
+      known = known + 1
+      SHOWN[char] = text
+    end
+    return text
+  end,
+})
 
 --- One line of it.
 ---@param text string
@@ -87,8 +104,8 @@ function M.line(text)
   local out, from = {}, 1
   while from <= #text do
     local bad = utf8.invalid_at(text, from)
-    local good = text:sub(from, bad and bad - 1):gsub('[%z\1-\31\127]', control)
-    out[#out + 1] = good:gsub('[\194-\244][\128-\191]+', shown)
+    local good = text:sub(from, bad and bad - 1):gsub('[%z\1-\31\127]', CONTROLS)
+    out[#out + 1] = good:gsub(MAY_BE_HIDDEN, SHOWN)
     out[#out + 1] = bad and ('<%02X>'):format(text:byte(bad)) or nil
     from = bad and bad + 1 or #text + 1
   end

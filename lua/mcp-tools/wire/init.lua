@@ -33,6 +33,8 @@ local M = {}
 --- wait for.
 local COLLECT = 2
 local executed = 0
+--- Are open files looked after?
+local looked_after = false
 
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
@@ -96,6 +98,12 @@ end
 ---@param seen_by? { client: string, scope: mcp-tools.Scope? } whose list it is; all of them when left out
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision, seen_by)
+  if not looked_after then -- an agent may be there from now on, and may write files by itself
+    looked_after = true
+    vim.schedule(function()
+      require('mcp-tools.editor.review.disk').start() -- start-up cost
+    end)
+  end
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
   if view and kind ~= 'tools' and not view.companion then

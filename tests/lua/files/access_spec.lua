@@ -171,6 +171,28 @@ describe('buffers of a file', function()
   end)
 end)
 
+describe('loaded buffers of files', function()
+  it('are found by one look at all buffers for many questions, and none that shows another file by now', function()
+    for i = 1, 50 do
+      vim.fn.bufload(vim.fn.bufadd(project.write(('many/%d.lua'):format(i), 'x')))
+    end
+    local of, found, begun = buffer_kind.loaded(), {}, vim.uv.hrtime()
+    local looks = t.calls(vim.api, 'nvim_list_bufs', function()
+      for i = 1, 50 do
+        table.insert(found, of(('%s/many/%d.lua'):format(project.root, i)))
+      end
+    end)
+    local most = 1 + math.ceil((vim.uv.hrtime() - begun) / 20e6)
+    t.eq(50, #found)
+    t.ok(looks <= most, ('%d looks'):format(looks))
+    vim.api.nvim_buf_set_name(found[7], project.root .. '/many/other.lua')
+    t.eq(nil, of(project.root .. '/many/7.lua'))
+    vim.cmd.bwipeout({ found[8], bang = true })
+    t.eq(nil, of(project.root .. '/many/8.lua'))
+    t.eq(found[9], of(project.root .. '/many/9.lua'))
+  end)
+end)
+
 describe('text of the project', function()
   it('goes out from its files, and from what has no file yet', function()
     vim.cmd.edit(project.write('a.lua', SECRET .. '\nsecond\n'))

@@ -221,3 +221,60 @@ describe('a project', function()
     t.eq(false, paths.inside(paths.resolve(one .. '/hostname'), one))
   end)
 end)
+
+describe('what a call names', function()
+  --- How often the system is asked about a path while `fn` runs.
+  local function looks(fn)
+    local count, before = 0, {}
+    for _, name in ipairs({ 'fs_readlink', 'fs_lstat' }) do
+      before[name] = vim.uv[name]
+      rawset(vim.uv, name, function(...)
+        count = count + 1
+        return before[name](...)
+      end)
+    end
+    local ok, result = pcall(fn)
+    for name, original in pairs(before) do
+      rawset(vim.uv, name, original)
+    end
+    assert(ok, result)
+    return count, result
+  end
+
+  it('is looked at once where many files are in the same folders', function()
+    local deep = project.root .. '/' .. ('d/'):rep(20)
+    vim.fn.mkdir(deep, 'p')
+    local list = {}
+    for i = 1, 60 do
+      list[i] = deep .. i
+    end
+    local count, places = looks(function()
+      return targets.by({ paths = list })
+    end)
+    t.eq({ 60, nil }, { #places, places[1].bad })
+    t.ok(count < 200, count .. ' looks')
+  end)
+
+  it('is not looked at beyond so many parts of all paths', function()
+    local list = {}
+    for i = 1, 100 do
+      list[i] = project.root .. ('/.'):rep(100) .. '/' .. i
+    end
+    local bad = vim.tbl_filter(function(place)
+      return place.bad ~= nil
+    end, targets.by({ paths = list }))
+    t.ok(#bad > 0)
+    t.matches('too many parts', bad[1].bad)
+    t.eq(true, bad[1].sensitive)
+  end)
+
+  it('is judged once by a name that comes again and again', function()
+    local list = {}
+    for i = 1, 1000 do
+      list[i] = { ['none/such'] = i }
+    end
+    t.eq(1, (looks(function()
+      return targets.by({ list = list })
+    end)))
+  end)
+end)

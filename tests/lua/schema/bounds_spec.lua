@@ -212,7 +212,10 @@ describe('a pattern', function()
   })
 
   it('is tried on what it can be tried on in time', function()
-    t.ok(validator:check({ slow = ('a'):rep(100) .. 'b', flat = ('a'):rep(1000) .. 'b', line = ('é'):rep(100000) }))
+    local fitting = { slow = ('a'):rep(100) .. 'b', flat = ('a'):rep(1000) .. 'b', line = ('é'):rep(50000) }
+    for field, text in pairs(fitting) do
+      t.ok(validator:check({ [field] = text }), field)
+    end
     local _, faults = validator:check({ slow = ('a'):rep(100) })
     t.eq({ { field = 'slow', message = 'must match the pattern a{0,100}a{0,100}b' } }, faults)
   end)

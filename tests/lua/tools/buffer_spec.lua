@@ -136,6 +136,21 @@ describe('buffer_read', function()
 end)
 
 describe('buffer_list', function()
+  it('makes no list of the signs of its buffers', function()
+    vim.cmd.edit(write('a.txt', 'a'))
+    local result
+    local asked = t.calls(vim.fn, 'getbufinfo', function()
+      result = call('buffer_list', {})
+    end)
+    t.eq(0, asked)
+    t.eq({ 1, 1, true, true }, {
+      #result.buffers,
+      result.buffers[1].lines,
+      result.buffers[1].loaded,
+      result.buffers[1].visible,
+    })
+  end)
+
   it('names what is open, changed and shown', function()
     local a, b = write('a.txt', 'a'), write('b.txt', 'b')
     vim.cmd.edit(a)

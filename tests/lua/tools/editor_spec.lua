@@ -135,6 +135,20 @@ describe('editor_messages', function()
 end)
 
 describe('editor_registers', function()
+  it('tells the beginning of a large one and its size, and takes no more of it', function()
+    vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
+    local largest, found = 0, nil
+    t.calls(vim.fn, 'eval', function()
+      found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1]
+    end, function(value)
+      largest = math.max(largest, #tostring(value))
+    end)
+    t.eq({ 2100000, true, 'lines' }, { found.bytes, found.truncated, found.kind })
+    t.matches('^a line of a register\n', found.text)
+    t.ok(#found.text <= 110 and largest < 10000, ('%d bytes'):format(largest))
+    vim.fn.setreg('b', '')
+  end)
+
   it('gives those that hold something, cut and without secrets', function()
     edit('.env', 'MY_VALUE_OF_ENV=abcdef\nx\n')
     keys('gg"ayy')

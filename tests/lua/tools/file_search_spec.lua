@@ -29,6 +29,18 @@ end)
 after_each(project.close)
 
 describe('file_search', function()
+  it('looks through the open buffers for many files at once', function()
+    for i = 1, 200 do
+      project.write(('many/%d.lua'):format(i), 'needle')
+    end
+    local text
+    local looks = t.calls(vim.api, 'nvim_list_bufs', function()
+      text = search({ query = 'needle' })
+    end)
+    t.matches('^200 matches in 200 files', text)
+    t.ok(looks < 100, ('%d looks'):format(looks))
+  end)
+
   it('gives the total, and the path of a file once', function()
     t.eq(
       table

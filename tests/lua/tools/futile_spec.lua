@@ -95,7 +95,7 @@ describe('nobody is asked for', function()
     }) do
       answered('not_found', none, 'dap_' .. name, args)
     end
-    vim.opt.runtimepath:prepend(vim.fs.dirname(debug.getinfo(t.eq, 'S').source:sub(2)) .. '/dap_client')
+    vim.opt.runtimepath:prepend(vim.fs.dirname(debug.getinfo(t.eq, 'S').source:sub(2)) .. '/support/dap_client')
     answered('not_found', none, 'dap_pause', {})
     answered('not_found', 'no debug session 7', 'dap_pause', { session_id = 7 })
     answered('not_found', 'no breakpoint in line 1', 'dap_remove_breakpoint', { path = 'a.lua', line = 1 })

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from bridge.calls.arguments import MAX_FAULTS, MAX_INTEGER, MAX_VALUES, faults_of
+from bridge.calls.arguments import (
+    MAX_FAULTS,
+    MAX_INTEGER,
+    MAX_NAME_BYTES,
+    MAX_NAMES,
+    MAX_VALUES,
+    faults_of,
+    fits,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,19 +27,45 @@ def test_numbers(value: Any, faulty: bool) -> None:
 
 
 def test_so_many_values_and_no_more() -> None:
-    """One value more than the limit is refused as a whole, wherever they are."""
+    """One value more than the limit is refused as a whole, wherever they are, and it is said where."""
     assert faults_of({"x": [0] * (MAX_VALUES - 1)}) == ()
-    for arguments in (
-        {"x": [0] * MAX_VALUES},
-        {"x": [{}] * MAX_VALUES},
-        {str(number): 0 for number in range(MAX_VALUES + 1)},
-        {"x": [[0] * 1000] * 30},
+    for arguments, field in (
+        ({"y": 1, "x": [0] * MAX_VALUES}, "x"),
+        ({"x": [{}] * MAX_VALUES}, "x"),
+        ({str(number): 0 for number in range(MAX_VALUES + 1)}, "(root)"),
+        ({"x": [[0] * 1000] * 30}, "x"),
     ):
         (fault,) = faults_of(arguments)
-        assert fault.field == "(root)"
+        assert fault.field == field
         assert str(MAX_VALUES) in fault.message
+
+
+def test_so_many_names_and_no_more() -> None:
+    """The same for names, and for how long they are; a name that comes again costs nothing."""
+    assert faults_of({"x": [{"a": 1, "b": 2}] * (MAX_VALUES // 3 - 1)}) == ()
+    assert faults_of({"x": {str(number): 0 for number in range(MAX_NAMES - 1)}}) == ()
+    assert faults_of({"x": {"n" * (MAX_NAME_BYTES - 1): 0}}) == ()
+    assert faults_of({"x": ["n" * 1_000_000]}) == ()
+    for arguments, field in (
+        ({"y": {"a": 1}, "x": {str(number): 0 for number in range(MAX_NAMES)}}, "x"),
+        ({"x": [{"b": {f"k{number}": 0}} for number in range(MAX_NAMES)]}, "x"),
+        ({str(number): 0 for number in range(MAX_NAMES + 1)}, "(root)"),
+        ({"x": {"n" * (MAX_NAME_BYTES + 1): 0}}, "x"),
+        ({"n" * MAX_NAME_BYTES + "n": 0}, "(root)"),
+    ):
+        (fault,) = faults_of(arguments)
+        assert fault.field == field
+        assert "different names" in fault.message
 
 
 def test_faults_that_are_told_are_bounded() -> None:
     """Thousands of bad numbers make no answer of megabytes."""
     assert len(faults_of({"x": [float("inf")] * 5000})) == MAX_FAULTS
+
+
+def test_what_fits() -> None:
+    """An answer or a declaration of a client has as many values as arguments may have, and any text."""
+    assert fits({"content": ["x" * 1_000_000] * 100})
+    assert fits(None)
+    assert not fits({"content": [0] * MAX_VALUES})
+    assert not fits({"content": [[{}] * 100] * (MAX_VALUES // 100)})

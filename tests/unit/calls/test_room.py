@@ -55,7 +55,7 @@ async def test_turns_come_one_after_the_other() -> None:
 
 
 async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
-    """They hear by how much; what they let go of is room."""
+    """They hear by how much, once more after each word of one; what they let go of is room."""
     held, asked = [ROOM_BYTES], list[int]()
 
     def ease(size: int) -> None:
@@ -65,8 +65,42 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
 
     room = Room()
     room.watch(lambda: held[0], ease)
-    assert await granted(room, 2 * MIB)
+    waiting = asyncio.ensure_future(granted(room, 2 * MIB))
+    await asyncio.sleep(0.02)
+    assert asked == [2 * MIB]
+    room.let_go()
+    assert await waiting
     assert asked == [2 * MIB, 2 * MIB]
+
+
+async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
+    """Nothing is looked at while nobody lets go of anything; all who wait look when somebody does."""
+    held, looks = [ROOM_BYTES + RESERVE], [0]
+
+    def count() -> int:
+        looks[0] += 1
+        return held[0]
+
+    room = Room()
+    room.watch(count, lambda _: None)
+    waiting = [asyncio.ensure_future(granted(room, size, 5)) for size in (MIB, 2 * MIB)]
+    await asyncio.sleep(0.1)
+    before = looks[0]
+    assert before <= 2 * len(waiting)
+    held[0] = 0
+    room.let_go()
+    assert await asyncio.gather(*waiting) == [True, True]
+
+
+async def test_room_without_word_is_found_nevertheless() -> None:
+    """A holder may be silent; then it is looked after a while."""
+    held = [ROOM_BYTES]
+    room = Room(look_seconds=0.01)
+    room.watch(lambda: held[0], lambda _: None)
+    waiting = asyncio.ensure_future(granted(room, 2 * MIB, 5))
+    await asyncio.sleep(0)
+    held[0] = 0
+    assert await waiting
 
 
 @pytest.mark.parametrize(("size", "comes"), [(MIB, True), (2 * MIB, False)])

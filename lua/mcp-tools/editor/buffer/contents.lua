@@ -82,11 +82,13 @@ end
 --- Texts of at most `AT_ONCE` files. What is no text has none.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param list string[]
+---@param of_path? fun(path: string): integer? of `buffers.of_paths`, where many lists follow each other
 ---@return table<string, mcp-tools.Text|false> texts by path; false: it is too large
-function M.of(ctx, list)
+function M.of(ctx, list, of_path)
+  of_path = of_path or buffers.of_paths()
   local texts, on_disk, pause = {}, {}, turns.of(ctx)
   for _, path in ipairs(list) do
-    local bufnr = buffers.of_path(path)
+    local bufnr = of_path(path)
     if bufnr then
       texts[path] = of_buffer(ctx, bufnr)
     else

@@ -50,12 +50,11 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  for _, bufnr in ipairs(buffer_kind.showing(path)) do
-    if vim.api.nvim_buf_is_loaded(bufnr) then
-      return bufnr
-    end
-  end
+  return buffer_kind.loaded()(path)
 end
+
+--- The same for files one after the other.
+M.of_paths = buffer_kind.loaded
 
 --- Bytes of its text.
 ---@param bufnr integer loaded
@@ -114,21 +113,22 @@ function M.shown(bufnr, root)
 end
 
 --- What a list of buffers tells of one, but for its path.
----@param info table by `getbufinfo`
+---@param bufnr integer valid
 ---@param current integer? the current buffer
 ---@return table
-function M.facts(info, current)
-  local options = vim.bo[info.bufnr]
+function M.facts(bufnr, current)
+  -- Not by `getbufinfo`, which makes a list of all signs.
+  local options, loaded = vim.bo[bufnr], api.nvim_buf_is_loaded(bufnr)
   return {
-    bufnr = info.bufnr,
+    bufnr = bufnr,
     filetype = options.filetype ~= '' and options.filetype or nil,
     buftype = options.buftype ~= '' and options.buftype or nil,
-    loaded = info.loaded == 1,
+    loaded = loaded,
     modified = options.modified,
-    changedtick = info.changedtick,
-    lines = info.loaded == 1 and info.linecount or nil,
-    visible = #info.windows > 0,
-    current = info.bufnr == current or nil,
+    changedtick = api.nvim_buf_get_changedtick(bufnr),
+    lines = loaded and api.nvim_buf_line_count(bufnr) or nil,
+    visible = #vim.fn.win_findbuf(bufnr) > 0,
+    current = bufnr == current or nil,
   }
 end
 

@@ -46,20 +46,30 @@ function M.refusal(ctx, bufnr)
   end
 end
 
+--- Files, one after the other: why one, open or not, is none that this call may use.
+---@param ctx mcp-tools.Ctx
+---@return fun(path: string): mcp-tools.Error?, mcp-tools.Unreadable? refusal of a resolved path; and why in short
+function M.path_refusals(ctx)
+  local readable, of_path = access.files(ctx.root), buffers.of_paths()
+  return function(path)
+    local resolved, why = readable(path)
+    if not resolved and (why == 'sensitive' or not ctx:covers(path)) then
+      return denied(access.shown(path, ctx.root), why)
+    end
+    local bufnr = of_path(path)
+    if bufnr then -- it may be opened by another name, which is a sensitive one
+      return M.refusal(ctx, bufnr)
+    end
+  end
+end
+
 --- Why a file, open or not, is none that this call may use.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@return mcp-tools.Error? err
 ---@return mcp-tools.Unreadable? why in short
 function M.path_refusal(ctx, path)
-  local readable, why = access.path(path, ctx.root)
-  if not readable and (why == 'sensitive' or not ctx:covers(path)) then
-    return denied(access.shown(path, ctx.root), why)
-  end
-  local bufnr = buffers.of_path(path)
-  if bufnr then -- it may be opened by another name, which is a sensitive one
-    return M.refusal(ctx, bufnr)
-  end
+  return M.path_refusals(ctx)(path)
 end
 
 ---@param ctx mcp-tools.Ctx

@@ -13,9 +13,11 @@ local paths = require('mcp-tools.files.paths')
 ---@return string[]? names nil when there are none
 return function(root, below)
   local names = {}
-  for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
-    if info.name ~= '' and vim.bo[info.bufnr].buftype == '' then
-      local path = paths.resolve(info.name)
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do -- `getbufinfo` makes a list of all signs
+    local modified = vim.fn.getbufvar(bufnr, '&modified') == 1
+    local name = modified and vim.bo[bufnr].buftype == '' and vim.api.nvim_buf_get_name(bufnr) or ''
+    if name ~= '' then
+      local path = paths.resolve(name)
       local wanted = not below or path == below or vim.startswith(path, below .. '/')
       if wanted and paths.inside(path, root) then
         names[#names + 1] = access.shown(path, root)

@@ -11,6 +11,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local check = require('mcp-tools.util.check')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local gate = require('mcp-tools.editor.edit.gate')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
@@ -84,6 +85,9 @@ end
 ---@class mcp-tools.FileEdited: mcp-tools.Edited
 ---@field written boolean
 
+---@class mcp-tools.FilesEdited: mcp-tools.ReviewNote what the person has said of them stands beside the files
+---@field [integer] mcp-tools.FileEdited
+
 ---@class mcp-tools.EditAllOpts
 ---@field ctx mcp-tools.Ctx?
 ---@field write boolean? true: all files; false: none; else those that were not open before
@@ -97,6 +101,7 @@ end
 ---@field state mcp-tools.DiskState?
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
+---@field gone string? the path of one that was closed while it was reviewed
 
 --- Loads what is not loaded and looks at the files on the disk, one after the other.
 ---@param items mcp-tools.FileEdits[]
@@ -181,6 +186,9 @@ end
 ---@param write boolean?
 ---@return mcp-tools.Error? err
 local function change_all(targets, write)
+  targets = vim.tbl_filter(function(target)
+    return not target.gone
+  end, targets)
   for _, target in ipairs(targets) do
     local err = is_wanted(target, write) and target.state == 'conflict' and save.conflict(target.bufnr) or nil
     if err then
@@ -214,31 +222,88 @@ local function meant_for_now(item)
   return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write }
 end
 
---- Edits several files, all or none. Those that are not open are loaded where nobody sees them, and written. The
---- callback runs on the main loop.
+--- Takes back what the person has rejected of an edit that was made. Files that nobody sees are written.
+---@param bufnr integer
+---@param edits mcp-tools.Edit[]
+---@param path string
+local function revert(bufnr, edits, path)
+  local item = { bufnr = bufnr, edits = edits, write = buffers.is_unseen(bufnr) }
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return log.error('%s was closed before what was rejected could be taken back', path)
+  end
+  M.apply_all({ item }, {}, function(_, err)
+    if err then
+      log.error('what was rejected could not be taken back: %s', err.message)
+    end
+  end)
+end
+
+--- Has the person look at edits, where that is wanted.
+---@param targets mcp-tools.EditTarget[]
+---@param ctx mcp-tools.Ctx?
+---@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
+local function reviewed(targets, ctx, cb)
+  if not ctx or not gate.asks(ctx) then
+    return cb({})
+  end
+  for _, target in ipairs(targets) do
+    local err = buffer_change.refusal(target.bufnr, target.changedtick)
+    if err then
+      return cb(nil, err)
+    end
+  end
+  gate.before(ctx, targets, buffer_change.ordered, cb)
+end
+
+--- Edits several files, all or none, but for what the person rejects. Those that are not open are loaded where nobody
+--- sees them, and written. The callback runs on the main loop.
 ---@param items mcp-tools.FileEdits[]
 ---@param opts mcp-tools.EditAllOpts?
----@param cb fun(files: mcp-tools.FileEdited[]?, err: mcp-tools.Error?)
+---@param cb fun(files: mcp-tools.FilesEdited?, err: mcp-tools.Error?)
 function M.apply_all(items, opts, cb)
   check('items', items, 'table')
   check('cb', cb, 'callable')
   opts = opts or {}
   items = vim.tbl_map(meant_for_now, items)
-  gather(items, opts.ctx, function(targets, err)
-    if not err and opts.ctx and opts.ctx:cancelled() then
-      err = errors.new('cancelled', 'cancelled before anything was changed')
+  local ctx = opts.ctx
+  local function fail(targets, err)
+    undo_all(targets)
+    cb(nil, err)
+  end
+  local function apply(targets, note)
+    local cancelled = ctx and ctx:cancelled()
+    if cancelled then
+      return fail(targets, errors.new('cancelled', 'cancelled before anything was changed'))
     end
-    err = err or change_all(targets, opts.write)
+    local origins = gate.origins(ctx, targets)
+    local err = change_all(targets, opts.write)
     if err then
-      undo_all(targets)
-      return cb(nil, err)
+      return fail(targets, err)
     end
-    local files = {}
+    local files = vim.tbl_extend('force', {}, note)
     for i, target in ipairs(targets) do
-      buffer_change.tell(target.done, opts.ctx)
-      files[i] = vim.tbl_extend('force', buffer_change.result_of(target.done), { written = target.written == true })
+      if target.gone then
+        files[i] = { bufnr = target.bufnr, path = target.gone, changedtick = 0, hunks = {}, written = false }
+      else
+        buffer_change.tell(target.done, ctx)
+        files[i] = vim.tbl_extend('force', buffer_change.result_of(target.done), { written = target.written == true })
+      end
+    end
+    if ctx and origins then
+      gate.after(ctx, origins, revert)
     end
     cb(files)
+  end
+  gather(items, ctx, function(targets, err)
+    if err then
+      return fail(targets, err)
+    end
+    reviewed(targets, ctx, function(note, why)
+      if not note then
+        return fail(targets, why)
+      end
+      apply(targets, note)
+    end)
   end)
 end
 

@@ -193,25 +193,19 @@ function M.wait(ctx, args)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
-  redact.refresh(turns.of(ctx))
-  local all, steady = findings.of(bufnr, {}, turns.of(ctx))
+  local pause = turns.of(ctx)
+  redact.refresh(pause)
+  local all, steady = findings.of(bufnr, {}, pause)
   if not steady then
     ok, why = false, 'the text changed while it was looked at'
   end
-  local now = findings.at_least(all, args.min_severity)
-  local new, fixed = findings.difference(before, now)
+  local version
   if ok then
     seen[name_of(bufnr)] = all
+    version = vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr)
   end
-  local old, is_new = {}, {}
-  for _, each in ipairs(new) do
-    is_new[each] = true
-  end
-  for _, each in ipairs(now) do
-    if not is_new[each] then
-      table.insert(old, each)
-    end
-  end
+  local now = findings.at_least(all, args.min_severity)
+  local new, fixed, old = findings.difference(before, now, pause) -- after which the buffer may be gone
   return {
     path = target.shown,
     settled = ok,
@@ -220,10 +214,8 @@ function M.wait(ctx, args)
     fixed = findings.rows(fixed, args.limit),
     remaining = findings.rows(old, MAX_REMAINING),
     total = #now,
-    checked = ok and ('version %d, %.1f s'):format(
-      vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr),
-      (vim.uv.hrtime() - begun) / 1e9
-    ) or 'no: what is told may be of an older text',
+    checked = version and ('version %d, %.1f s'):format(version, (vim.uv.hrtime() - begun) / 1e9)
+      or 'no: what is told may be of an older text',
   }
 end
 

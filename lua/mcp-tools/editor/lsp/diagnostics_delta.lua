@@ -111,12 +111,12 @@ function M.run(ctx, args)
     answer.total = total
     return answer
   end
-  local paths = vim.tbl_extend('keep', now, before)
+  local paths, pause = vim.tbl_extend('keep', now, before), turns.of(ctx)
   answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
   for path in vim.spairs(paths) do
-    local new, fixed = findings.difference(before[path] or {}, now[path] or {})
+    local new, fixed, remaining = findings.difference(before[path] or {}, now[path] or {}, pause)
     answer.new, answer.fixed = answer.new + #new, answer.fixed + #fixed
-    answer.remaining = answer.remaining + #(now[path] or {}) - #new
+    answer.remaining = answer.remaining + #remaining
     if #new + #fixed > 0 then
       table.insert(answer.files, {
         path = path,

@@ -5,9 +5,11 @@
 --- Does not know about: whether they are of the present text (fresh.lua), who found them.
 
 local access = require('mcp-tools.files.access')
+local copies = require('mcp-tools.editor.lsp.copies')
 local position = require('mcp-tools.editor.position')
 local quote = require('mcp-tools.editor.lsp.quote')
 local redact = require('mcp-tools.files.redact')
+local sort = require('mcp-tools.util.sort')
 local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}
@@ -74,32 +76,19 @@ local function finding(diagnostic)
   }
 end
 
----@param all vim.Diagnostic[]
-local function sort(all)
-  local function before(a, b)
-    return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
-  end
-  for i = 2, #all do
-    if before(all[i], all[i - 1]) then
-      return table.sort(all, before)
-    end
-  end
+---@param a vim.Diagnostic
+---@param b vim.Diagnostic
+local function is_before(a, b)
+  return a.lnum < b.lnum or a.lnum == b.lnum and a.col < b.col
 end
 
---- What is found in a buffer right now, by line.
----@param bufnr integer
+---@param all vim.Diagnostic[] of one buffer
 ---@param filter mcp-tools.lsp.FindingFilter
----@param pause fun() called between pieces of work, when there are many
----@return mcp-tools.lsp.Finding[] as they were when this was called
----@return boolean steady false: the text has changed meanwhile
-function M.of(bufnr, filter, pause)
-  if not vim.api.nvim_buf_is_valid(bufnr) then
-    return {}, false
-  end
+---@param pause fun()
+---@return mcp-tools.lsp.Finding[] by line
+local function made(all, filter, pause)
   local list, seen = {}, {}
-  local all, tick = vim.diagnostic.get(bufnr), vim.api.nvim_buf_get_changedtick(bufnr)
-  sort(all)
-  for i, diagnostic in ipairs(all) do
+  for i, diagnostic in ipairs(sort(all, is_before, pause)) do
     if wanted(diagnostic, filter) then
       local each = finding(diagnostic)
       local id = each.key .. each.row
@@ -112,6 +101,21 @@ function M.of(bufnr, filter, pause)
       pause()
     end
   end
+  return list
+end
+
+--- What is found in a buffer right now, by line.
+---@param bufnr integer
+---@param filter mcp-tools.lsp.FindingFilter
+---@param pause fun() called between pieces of work, when there are many
+---@return mcp-tools.lsp.Finding[] as they were at one moment
+---@return boolean steady false: the text has changed meanwhile
+function M.of(bufnr, filter, pause)
+  if not vim.api.nvim_buf_is_valid(bufnr) then
+    return {}, false
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  local list = made(copies.of(bufnr, pause), filter, pause)
   return list, vim.api.nvim_buf_is_valid(bufnr) and vim.api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
@@ -150,65 +154,83 @@ end
 --- What is in one list and not in the other.
 ---@param before mcp-tools.lsp.Finding[]
 ---@param now mcp-tools.lsp.Finding[]
+---@param pause fun()
 ---@return mcp-tools.lsp.Finding[] new
 ---@return mcp-tools.lsp.Finding[] fixed
-function M.difference(before, now)
-  local counts, new, fixed = {}, {}, {}
-  for _, each in ipairs(before) do
-    counts[each.key] = (counts[each.key] or 0) + 1
+---@return mcp-tools.lsp.Finding[] remaining
+function M.difference(before, now, pause)
+  local counts, new, fixed, remaining = {}, {}, {}, {}
+  local function each_of(list, look)
+    for i, each in ipairs(list) do
+      look(each)
+      if i % STEP == 0 then
+        pause()
+      end
+    end
   end
-  for _, each in ipairs(now) do
+  each_of(before, function(each)
+    counts[each.key] = (counts[each.key] or 0) + 1
+  end)
+  each_of(now, function(each)
     if (counts[each.key] or 0) > 0 then
       counts[each.key] = counts[each.key] - 1
+      table.insert(remaining, each)
     else
       table.insert(new, each)
     end
-  end
-  for _, each in ipairs(before) do
+  end)
+  each_of(before, function(each)
     if (counts[each.key] or 0) > 0 then
       counts[each.key] = counts[each.key] - 1
       table.insert(fixed, each)
     end
+  end)
+  return new, fixed, remaining
+end
+
+---@param list mcp-tools.lsp.Finding[]
+---@return integer severity of the worst
+local function worst(list)
+  local found = math.huge
+  for _, each in ipairs(list) do
+    found = math.min(found, each.severity)
   end
-  return new, fixed
+  return found
 end
 
 --- Buffers that have diagnostics and may be read, with their findings, the worst file first.
 ---@param ctx mcp-tools.Ctx
 ---@param filter mcp-tools.lsp.FindingFilter
 ---@param pause fun()
----@return { bufnr: integer, path: string, list: mcp-tools.lsp.Finding[] }[]
+---@return { bufnr: integer, path: string, list: mcp-tools.lsp.Finding[], worst: integer }[]
 ---@return { path: string, count: integer, why: string }[]? withheld
 function M.everywhere(ctx, filter, pause)
-  local files, withheld, bufs = {}, {}, {}
-  for _, diagnostic in ipairs(vim.diagnostic.get(nil)) do
-    bufs[diagnostic.bufnr] = (bufs[diagnostic.bufnr] or 0) + 1
+  local files, withheld, of_buffer = {}, {}, {}
+  for i, diagnostic in ipairs(copies.of(nil, pause)) do
+    of_buffer[diagnostic.bufnr] = of_buffer[diagnostic.bufnr] or {}
+    table.insert(of_buffer[diagnostic.bufnr], diagnostic)
+    if i % STEP == 0 then
+      pause()
+    end
   end
   redact.refresh(pause)
-  for bufnr, count in vim.spairs(bufs) do
+  for bufnr, all in vim.spairs(of_buffer) do
     if vim.api.nvim_buf_is_valid(bufnr) then
       local path = access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
       local err, why = target.refusal(ctx, bufnr)
       if err then
-        table.insert(withheld, { path = path, count = count, why = why })
+        table.insert(withheld, { path = path, count = #all, why = why })
       else
-        local list = M.of(bufnr, filter, pause)
+        local list = made(all, filter, pause)
         if #list > 0 then
-          table.insert(files, { bufnr = bufnr, path = path, list = list })
+          table.insert(files, { bufnr = bufnr, path = path, list = list, worst = worst(list) })
         end
       end
       pause()
     end
   end
   table.sort(files, function(a, b)
-    local one, two = a.list[1].severity, b.list[1].severity
-    for _, each in ipairs(a.list) do
-      one = math.min(one, each.severity)
-    end
-    for _, each in ipairs(b.list) do
-      two = math.min(two, each.severity)
-    end
-    return one < two or one == two and a.path < b.path
+    return a.worst < b.worst or a.worst == b.worst and a.path < b.path
   end)
   return files, #withheld > 0 and withheld or nil
 end

@@ -99,9 +99,9 @@ end
 ---@return table<string, table<integer, string>> lines
 function M.lines(ctx, wanted)
   local lines, files = {}, {}
-  local pause = turns.of(ctx)
+  local pause, of_path = turns.of(ctx), buffers.of_paths()
   for path, rows in pairs(wanted) do
-    local bufnr = buffers.of_path(path)
+    local bufnr = of_path(path)
     if bufnr then
       lines[path] = {}
       for row in pairs(rows) do
@@ -144,14 +144,14 @@ end
 ---@return { path: string, why: string }[]? withheld
 function M.find(ctx, items, without_text)
   local wanted, files, allowed, withheld = {}, {}, {}, {}
-  local pause = turns.of(ctx)
+  local pause, refusal = turns.of(ctx), target.path_refusals(ctx)
   for _, item in ipairs(items) do
     local file = files[item.uri]
     if file == nil then
       file = file_of(item.uri) or false
       files[item.uri] = file
       if file and allowed[file] == nil then
-        local err, why = target.path_refusal(ctx, file)
+        local err, why = refusal(file)
         allowed[file] = err == nil
         if err then
           table.insert(withheld, { path = access.shown(file, ctx.root), why = why })

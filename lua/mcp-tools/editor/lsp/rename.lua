@@ -84,30 +84,39 @@ local function name_of(of)
   return line:sub(first + 1, last)
 end
 
---- How many places the thing at a position is used in; nil where the server cannot tell.
+--- Asks how many places the thing at a position is used in.
 ---@param of mcp-tools.lsp.Renaming
 ---@param params table
----@return integer?
-local function count(of, params)
+---@return fun(): integer? count waits for it; nil where the server cannot tell
+local function begin_count(of, params)
   if not clients.supports(of.client, 'textDocument/references', of.spot.bufnr) then
-    return nil
+    return function() end
   end
   local with = vim.tbl_extend('force', params, { context = { includeDeclaration = true } })
-  local result = request.ask(of.ctx, of.client, 'textDocument/references', with, of.spot.bufnr)
-  return result and #locations.items({ { result = result, client = of.client } })
+  local answer = request.begin(of.ctx, of.client, 'textDocument/references', with, of.spot.bufnr)
+  return function()
+    local result = answer()
+    return result and #locations.items({ { result = result, client = of.client } })
+  end
 end
 
 ---@param of mcp-tools.lsp.Renaming
 ---@return mcp-tools.lsp.Plan?
 ---@return mcp-tools.Error? err
+---@return mcp-tools.Hit[]? hits
+---@return boolean? more
 local function ask(of)
   local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
-  local change, err = request.ask(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+  local answer = request.begin(of.ctx, of.client, METHOD, params, of.spot.bufnr)
+  local hits, more = left_out.lines(of)
+  local change, err = answer()
   if not change then
     local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
     return nil, err or errors.new('not_found', text)
   end
-  return workspace_edit.plan(of.ctx, change, of.client)
+  local plan
+  plan, err = workspace_edit.plan(of.ctx, change, of.client)
+  return plan, err, hits, more
 end
 
 --- A plan that leaves nothing out.
@@ -117,13 +126,13 @@ end
 local function complete(of)
   local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
   while true do
-    local plan, err = ask(of)
+    local plan, err, hits, more = ask(of)
     if not plan then
       return nil, err --[[@as mcp-tools.Error]]
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
     end
-    local place, sure, missing = left_out.find(of, plan)
+    local place, sure, missing = left_out.find(of, plan, hits or {}, more)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -173,7 +182,7 @@ local function count_after(of, plan, before)
   local over = vim.uv.hrtime() + CHECK_MS * 1e6
   local params = moved(of, plan)
   while true do
-    local now = count(of, params) or 0
+    local now = begin_count(of, params)() or 0
     if now >= before or vim.uv.hrtime() > over then
       return now
     end
@@ -209,11 +218,12 @@ function M.run(ctx, args)
   elseif of.old == of.new then
     return nil, errors.new('validation_error', ('new_name: it is called %s already'):format(of.new))
   end
-  local before = count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
+  local count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
   local plan, sure = complete(of)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
+  local before = count()
   local answer = {
     old_name = of.old,
     new_name = of.new,
@@ -236,6 +246,11 @@ function M.run(ctx, args)
     return nil, err
   end
   answer.files = workspace_edit.summary(plan, files)
+  answer.rejected, answer.edited_by_person = files.rejected, files.edited
+  if files.rejected then
+    answer.checked = 'no: the person has rejected a part of it'
+    return answer
+  end
   if not before then
     answer.checked = ('no: %s cannot list references'):format(of.client.name)
     return answer

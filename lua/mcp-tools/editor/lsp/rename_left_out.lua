@@ -21,12 +21,24 @@ local MAX_LINES = 500
 --- Places that are left out by the server and asked for what they mean.
 local MAX_ASKED = 40
 
---- Places of the name in the project's text that a plan does not change.
+--- Lines of the project's text that hold the name.
+---@param of mcp-tools.lsp.Renaming
+---@return mcp-tools.Hit[] hits
+---@return boolean? more
+function M.lines(of)
+  local hits, _, more = grep.find(of.ctx, of.old, paths.real_root(of.ctx.root), MAX_LINES)
+  if not hits then -- no program that searches
+    return text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
+  end
+  return hits, more
+end
+
+--- Places of the name in lines that hold it that a plan does not change.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
+---@param hits mcp-tools.Hit[]
 ---@return { path: string, line: integer, byte: integer }[] left
----@return boolean? more
-local function unchanged(of, plan)
+local function unchanged(of, plan, hits)
   local changed = {}
   for _, file in ipairs(plan.files) do
     for _, each in ipairs(file.edits) do
@@ -34,10 +46,6 @@ local function unchanged(of, plan)
     end
   end
   local root = paths.real_root(of.ctx.root)
-  local hits, _, more = grep.find(of.ctx, of.old, root, MAX_LINES)
-  if not hits then -- no program that searches
-    hits, more = text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
-  end
   local left, name = {}, vim.pesc(of.old)
   for _, hit in ipairs(hits) do
     local path = paths.resolve(hit.path:sub(1, 1) == '/' and hit.path or root .. '/' .. hit.path)
@@ -47,41 +55,48 @@ local function unchanged(of, plan)
       end
     end
   end
-  return left, more
+  return left
 end
 
---- Does a place mean the thing that is renamed?
+local function no()
+  return false
+end
+
+--- Asks whether a place means the thing that is renamed.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param place { path: string, line: integer, byte: integer }
----@return boolean
-local function means_it(of, plan, place)
+---@return fun(): boolean means_it waits for it
+local function begin_asking(of, plan, place)
   local bufnr = of.ctx:await(function(done)
     open.load(place.path, done)
   end)
   if not bufnr then
-    return false
+    return no
   end
   local served = lsp.clients(of.ctx, bufnr, 'textDocument/definition')
   if not served or not vim.list_contains(served, of.client) then
-    return false
+    return no
   end
   local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
   local params = lsp.document(bufnr, {
     position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
   })
-  local result = request.ask(of.ctx, of.client, 'textDocument/definition', params, bufnr)
-  for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
-    local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
-    for _, file in ipairs(plan.files) do
-      for _, each in ipairs(file.edits) do
-        if file.place == path and each.start_line == item.range.start.line then
-          return true
+  local answer = request.begin(of.ctx, of.client, 'textDocument/definition', params, bufnr)
+  return function()
+    local result = answer()
+    for _, item in ipairs(result and locations.items({ { result = result, client = of.client } }) or {}) do
+      local path = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri))
+      for _, file in ipairs(plan.files) do
+        for _, each in ipairs(file.edits) do
+          if file.place == path and each.start_line == item.range.start.line then
+            return true
+          end
         end
       end
     end
+    return false
   end
-  return false
 end
 
 --- Is a file one that the servers of a buffer may know?
@@ -97,18 +112,24 @@ end
 --- A place that means the renamed thing and would keep the old name.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
+---@param hits mcp-tools.Hit[] lines that hold the old name
+---@param more boolean? there are more
 ---@return string? missed
 ---@return boolean sure every place was looked at
 ---@return { path: string }? place of the missed one
-function M.find(of, plan)
-  local left, more = unchanged(of, plan)
+function M.find(of, plan, hits, more)
+  local left, asked = unchanged(of, plan, hits), {}
+  local readable = access.files(of.ctx.root)
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
-    local allowed = access.path(place.path, of.ctx.root)
-    if allowed and is_alike(of.spot.bufnr, place.path) then
-      if means_it(of, plan, place) then
-        return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
-      end
+    if readable(place.path) and is_alike(of.spot.bufnr, place.path) then
+      table.insert(asked, { place = place, means_it = begin_asking(of, plan, place) })
+    end
+  end
+  for _, each in ipairs(asked) do -- all are asked by now: the server answers one while another is on its way
+    if each.means_it() then
+      local place = each.place
+      return ('%s:%d'):format(access.shown(place.path, of.ctx.root), place.line), true, place
     end
   end
   return nil, not more and #left <= MAX_ASKED

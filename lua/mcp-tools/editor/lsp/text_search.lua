@@ -25,9 +25,9 @@ local MAX_SEARCHED, AT_ONCE = 10000, 32
 ---@return boolean more
 function M.find(ctx, bufnr, text, max)
   local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
-  local files, hits, pause = {}, {}, turns.of(ctx)
+  local files, hits, pause, readable = {}, {}, turns.of(ctx), access.files(ctx.root)
   for _, path in ipairs(watched_files.files()) do
-    if path:sub(-#extension - 1) == '.' .. extension and access.path(path, ctx.root) then
+    if path:sub(-#extension - 1) == '.' .. extension and readable(path) then
       table.insert(files, path)
     end
     pause()

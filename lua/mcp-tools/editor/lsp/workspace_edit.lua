@@ -267,6 +267,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   files, err = M.apply(ctx, plan)
   if files then
     vim.list_extend(answer.files, M.summary(plan, files))
+    answer.rejected, answer.edited_by_person = files.rejected, files.edited
   end
   return err
 end

@@ -42,26 +42,42 @@ function M.refusal(names)
   end
 end
 
+--- The beginning of a register and how much it holds. A large one is never handed to Lua, which would copy it again.
+---@param name string
+---@param max integer bytes
+---@param pause fun()
+---@return string text
+---@return integer bytes
+local function beginning(name, max, pause)
+  local text = vim.fn.eval(('strpart(@%s, 0, %d)'):format(name, max))
+  if #text < max then
+    return text, #text
+  end
+  pause()
+  return text, vim.fn.eval(('strlen(@%s)'):format(name))
+end
+
 ---@param name string
 ---@param max_bytes integer
 ---@param pause fun()
 ---@return table?
 local function read(name, max_bytes, pause)
-  local text, kind = vim.fn.getreg(name), vim.fn.getregtype(name)
+  -- Some more than is given, so that a secret at the cut is known for one.
+  local text, bytes = beginning(name, 2 * max_bytes + 4096, pause)
+  local kind = vim.fn.getregtype(name)
   if text == '' then
     return nil
   elseif FILES:find(name, 1, true) then
     text = access.name(text)
+    bytes = #text
   end
-  local bytes = #text
-  -- Some more than is given, so that a secret at the cut is known for one.
-  text = redact.text(text:sub(1, 2 * max_bytes + 4096), pause)
+  local given = redact.text(text, pause)
   return {
     register = name,
     kind = KINDS[kind] or 'block',
     bytes = bytes,
-    text = #text > max_bytes and utf8.cut(text, max_bytes) or text,
-    truncated = #text > max_bytes or nil,
+    text = #given > max_bytes and utf8.cut(given, max_bytes) or given,
+    truncated = (#given > max_bytes or bytes > #text) or nil,
   }
 end
 

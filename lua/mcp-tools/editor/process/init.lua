@@ -69,6 +69,7 @@ end
 
 ---@param extra table<string, string|false>?
 ---@return string[]
+---@return string? path where programs are looked for
 local function environment(extra)
   local env, list = M.environment(), {}
   for name, value in pairs(extra or {}) do
@@ -77,14 +78,32 @@ local function environment(extra)
   for name, value in pairs(env) do
     table.insert(list, name .. '=' .. value)
   end
-  return list
+  return list, env.PATH
+end
+
+--- Is there no such program? To find that out by starting it costs a copy of the editor's page tables.
+---@param program string
+---@param path string?
+---@return boolean
+local function is_missing(program, path)
+  if not path or program:find('[/\\]') or vim.fn.has('win32') == 1 then
+    return false
+  end
+  for folder in vim.gsplit(path, ':', { plain = true }) do
+    -- Others count from the folder that it is started in.
+    if folder:sub(1, 1) ~= '/' or vim.uv.fs_access(folder .. '/' .. program, 'X') then
+      return false
+    end
+  end
+  return true
 end
 
 --- Why a program need not be tried.
 ---@param command string[]
 ---@param cwd string
+---@param path string?
 ---@return string?
-local function refused(command, cwd)
+local function refused(command, cwd, path)
   if table.concat(command):find('%z') then
     return 'an argument has a NUL byte'
   end
@@ -92,6 +111,7 @@ local function refused(command, cwd)
   if not stat or stat.type ~= 'directory' then
     return ('there is no folder %s'):format(cwd)
   end
+  return is_missing(command[1], path) and 'no such file or directory' or nil
 end
 
 --- Runs `fn` on the main loop; what it throws fails its call.
@@ -225,13 +245,14 @@ function M.run(command, opts, cb)
     on_main_loop(command[1], opts.ctx, fn)
   end
   local tell = opts.on_output and teller(opts, limit, soon)
+  local env, path = environment(opts.env)
   local group, fault
-  fault = refused(command, opts.cwd)
+  fault = refused(command, opts.cwd, path)
   if not fault then
     group, fault = process_group.start({
       command = command,
       cwd = opts.cwd,
-      env = environment(opts.env),
+      env = env,
       timeout = timeout,
       stdin = opts.stdin,
       on_data = function(stream, data)

@@ -14,6 +14,7 @@ local M = {}
 ---@field old string[]
 ---@field new string[]
 ---@field changed boolean? others have changed its lines since: it cannot be applied
+---@field is_there boolean? the text has its new lines already, whoever wrote them
 ---@field verdict 'accepted'|'rejected'|nil
 ---@field reason string? of a rejection
 ---@field edited boolean? the person has changed what is proposed
@@ -64,19 +65,28 @@ function M.between(old, new)
   return hunks
 end
 
+--- Does a text have these lines, and no others, where a hunk is?
 ---@param lines string[]
 ---@param hunk mcp-tools.Hunk
+---@param wanted string[]
 ---@return boolean
-local function fits(lines, hunk)
-  if hunk.count ~= #hunk.old then
+local function are_at(lines, hunk, wanted)
+  if hunk.count ~= #wanted then
     return false
   end
-  for i, line in ipairs(hunk.old) do
+  for i, line in ipairs(wanted) do
     if lines[hunk.start + i - 1] ~= line then
       return false
     end
   end
   return true
+end
+
+---@param lines string[]
+---@param hunk mcp-tools.Hunk
+---@return boolean
+local function fits(lines, hunk)
+  return are_at(lines, hunk, hunk.old)
 end
 
 --- Has a change touched the lines of a hunk? Beside them it has not; two that add at one place touch each other.
@@ -127,6 +137,7 @@ function M.follow(hunks, before, now)
   for _, hunk in ipairs(hunks) do
     hunk.start, hunk.count = moved(hunk, list)
     hunk.changed = not fits(now, hunk) or nil
+    hunk.is_there = hunk.changed and are_at(now, hunk, hunk.new) or nil
   end
 end
 

@@ -33,10 +33,12 @@ local MAX_OPEN = 32
 ---@field files mcp-tools.ReviewFile[]
 ---@field on_end fun(outcome: mcp-tools.ReviewOutcome) called once, on the main loop
 ---@field timeout integer? ms; without an answer it is closed (default: never)
+---@field asked boolean? the person has asked for it: they are led there
 ---@field applied boolean? the texts are in the buffers already: what is rejected is to be taken back by who asked
 
 --- Shows reviews. All functions are called on the main loop; the review may have ended when they run.
 ---@class mcp-tools.Presenter
+---@field is_attended fun(): boolean is there a person to look at it?
 ---@field show fun(review: mcp-tools.Review) it is the next one
 ---@field update fun(review: mcp-tools.Review) something of it, or how many wait, is another
 ---@field hide fun(review: mcp-tools.Review) it has ended, or is not the next one any more
@@ -55,6 +57,12 @@ function M.list()
   return vim.tbl_filter(function(review)
     return review.ready
   end, all)
+end
+
+--- Is there a person who could review something?
+---@return boolean
+function M.is_attended()
+  return presenter ~= nil and presenter.is_attended()
 end
 
 --- How many are open.
@@ -112,6 +120,16 @@ function M.shown_by(one)
   end
   presenter, shown = one, nil
   advance()
+end
+
+--- The one that a client has opened under a key.
+---@param client { name: string?, session: string? }
+---@param key string
+---@return mcp-tools.Review?
+function M.find(client, key)
+  return vim.iter(all):find(function(review)
+    return review.key == key and vim.deep_equal(review.client, client)
+  end)
 end
 
 --- Puts the one that is shown behind the others.
@@ -181,6 +199,9 @@ local function begin(review, files)
       return review:finish('accepted') -- nothing would change
     end
     announce(review, 'open')
+    if review.asked then
+      return M.first(review)
+    end
     advance()
   end
   step(1)
@@ -196,10 +217,9 @@ function M.open(opts)
   check('opts.title', opts.title, 'string')
   check('opts.files', opts.files, 'table')
   check('opts.on_end', opts.on_end, 'callable')
-  for _, other in ipairs(vim.list_slice(all)) do
-    if other.key == opts.key and vim.deep_equal(other.client, opts.client) then
-      other:close('a later proposal has taken its place')
-    end
+  local older = M.find(opts.client, opts.key)
+  if older then
+    older:close('a later proposal has taken its place')
   end
   last_id = last_id + 1
   local review = Review.new({
@@ -208,6 +228,7 @@ function M.open(opts)
     key = opts.key,
     title = opts.title,
     applied = opts.applied == true,
+    asked = opts.asked == true,
     on_touched = function(review)
       if review == shown then
         have('update', review)

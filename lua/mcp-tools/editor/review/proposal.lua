@@ -19,6 +19,7 @@ local M = {}
 ---@field editable boolean what the person types into it counts
 ---@field base string[] the text as it is
 ---@field hunks mcp-tools.Hunk[]
+---@field rewritten boolean? the person has changed the proposed text
 ---@field gone string? why nothing of it can be applied any more
 ---@field private ends { last: boolean, crlf: boolean } of the text as it is
 ---@field private new_ends { last: boolean, crlf: boolean }
@@ -95,6 +96,9 @@ function Proposal:sync()
   end
   local now = api.nvim_buf_get_lines(self.bufnr, 0, -1, false)
   hunk_list.follow(self.hunks, self.base, now)
+  self.hunks = vim.tbl_filter(function(hunk)
+    return not hunk.is_there -- there is nothing left to decide on
+  end, self.hunks)
   self.base, self.tick = now, tick
   return true
 end
@@ -200,7 +204,7 @@ function Proposal:rewrite(lines)
   if not self.editable then
     return false, 'who proposes this takes only yes or no'
   end
-  self:sync()
+  -- That text was made of the one that was known; what has changed since is followed below.
   local known, kept = {}, {}
   for _, hunk in ipairs(self.hunks) do
     if hunk.verdict == 'rejected' or hunk.changed then
@@ -225,7 +229,8 @@ function Proposal:rewrite(lines)
   table.sort(kept, function(a, b)
     return a.start < b.start or a.start == b.start and a.count < b.count
   end)
-  self.hunks = kept
+  self.hunks, self.rewritten = kept, true
+  self:sync()
   return true
 end
 
@@ -281,9 +286,10 @@ end
 --- Has the person changed something of what is applied?
 ---@return boolean
 function Proposal:is_edited()
-  return vim.iter(self.hunks):any(function(hunk)
-    return hunk.edited == true and is_applied(hunk)
-  end)
+  return self.rewritten == true
+    or vim.iter(self.hunks):any(function(hunk)
+      return hunk.edited == true and is_applied(hunk)
+    end)
 end
 
 return M

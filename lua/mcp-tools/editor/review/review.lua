@@ -21,7 +21,8 @@ local M = {}
 ---@field client { name: string?, session: string? }
 ---@field key string
 ---@field title string
----@field applied boolean
+---@field applied boolean what is proposed undoes what is there already
+---@field asked boolean the person is led there
 ---@field files mcp-tools.Proposal[]
 ---@field ready boolean the texts are known
 ---@field ended mcp-tools.ReviewState?
@@ -134,7 +135,9 @@ end
 ---@return string? why_not
 function Review:rewrite(file, lines)
   local ok, why = self.files[file]:rewrite(lines)
-  self:touched()
+  if not self.ended then
+    self.on_touched(self) -- whoever is typing is not done, though nothing may be left of what was proposed
+  end
   return ok, why
 end
 

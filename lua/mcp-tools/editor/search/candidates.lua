@@ -72,18 +72,14 @@ end
 ---@param text string
 ---@return string[]? paths
 local function by_git(ctx, place, query, text)
-  local args = { 'grep', '--untracked', '-I', '-l', '-z', '--full-name' }
+  local args = { 'grep', '--untracked', '-I', '-l', '-z' }
   vim.list_extend(args, options(query))
   vim.list_extend(args, query.regex and { '-P' } or {})
   vim.list_extend(args, { '-e', text, '--', '.' })
-  local top = git.await({ 'rev-parse', '--show-toplevel' }, { ctx = ctx, cwd = place.path })
-  if not top.ok then
-    return nil
-  end
   local done = git.await(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT })
   local names = names_of(done)
   return names and vim.tbl_map(function(name)
-    return vim.trim(top.stdout) .. '/' .. name
+    return place.path .. '/' .. name
   end, names)
 end
 

@@ -6,6 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
+local buffers = require('mcp-tools.editor.buffer')
 local candidates = require('mcp-tools.editor.search.candidates')
 local contents = require('mcp-tools.editor.buffer.contents')
 local files = require('mcp-tools.editor.search.files')
@@ -117,10 +118,10 @@ function M.find(ctx, query, opts)
   end
   local found = { files = {}, total = 0, passed = 0, cut = err == true, place = place, matcher = made }
   list = judged(ctx, found, list, takes)
-  local pause = turns.of(ctx)
+  local pause, of_path = turns.of(ctx), buffers.of_paths()
   for first = 1, #list, contents.AT_ONCE do
     local chunk = vim.list_slice(list, first, first + contents.AT_ONCE - 1)
-    local read = contents.of(ctx, chunk)
+    local read = contents.of(ctx, chunk, of_path)
     for _, path in ipairs(chunk) do
       local text = read[path]
       if text and not found.cut then

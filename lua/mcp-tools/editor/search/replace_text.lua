@@ -89,13 +89,20 @@ end
 
 --- The answer to what was done.
 ---@param plan mcp-tools.ReplacePlan
----@param files mcp-tools.FileEdited[]
+---@param files mcp-tools.FilesEdited
 ---@return string
 function M.done(plan, files)
   local list = { ('%d occurrences replaced in %d files'):format(plan.total, #plan.files) }
+  if files.rejected or files.edited then
+    list[1] = ('%d occurrences in %d files, as far as the person accepted them'):format(plan.total, #plan.files)
+  end
   for i, each in ipairs(plan.files) do
     local state = files[i].written and '' or #files[i].hunks == 0 and ', unchanged' or ', open and not saved'
     table.insert(list, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
+  end
+  for _, each in ipairs(files.rejected or {}) do
+    local reason = each.reason and ': ' .. each.reason or ''
+    table.insert(list, ('rejected: %s:%d%s'):format(each.path, each.line, reason))
   end
   return table.concat(list, '\n')
 end

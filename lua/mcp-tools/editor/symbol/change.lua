@@ -122,6 +122,8 @@ function M.apply(ctx, found, edits)
     hunks = file.hunks,
     changedtick = file.changedtick,
     written = file.written,
+    rejected = files.rejected,
+    edited_by_person = files.edited,
     note = #file.hunks == 0 and 'the text was like that already' or nil,
   }
 end

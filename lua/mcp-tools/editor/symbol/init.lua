@@ -48,6 +48,12 @@ local MAX_KEPT_TEXT = 256 * 1024
 ---@type table<string, { filetype: string, language: string, file: mcp-tools.SymbolFile }>
 local texts, texts_count = {}, 0
 
+--- So long a name is believed to say the same filetype, ns: each is matched with hundreds of patterns.
+local FILETYPE = 10e9
+local MAX_FILETYPES = 2000
+---@type table<string, { at: integer, filetype: string }> by path
+local filetypes, filetypes_count = {}, 0
+
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
 local function known(bufnr)
@@ -134,29 +140,56 @@ local function by_text(source, filetype, cb, now)
   end, now)
 end
 
---- Symbols of text that is in no buffer. `cb` is called on the main loop, perhaps before this returns.
+--- Symbols of texts that are in no buffer, one after the other: which parsers there are is looked up once, on the disk.
+--- `cb` is called on the main loop, perhaps before this returns.
+---@return fun(lines: string[], filetype: string, cb: fun(file: mcp-tools.SymbolFile), now?: boolean) of `now`: in one
+---  go, before this returns, for small texts
+function M.of_texts()
+  local languages = {}
+  return function(lines, filetype, cb, now)
+    local text = table.concat(lines, '\n')
+    languages[filetype] = languages[filetype] or syntax.language(filetype) or ''
+    local before, language = texts[text], languages[filetype]
+    if before and before.filetype == filetype and before.language == language then
+      return cb(before.file)
+    end
+    by_text(lines, filetype, function(file)
+      local whole = file.by == 'treesitter' or language == '' -- else the parser has failed, this time
+      if whole and #text <= MAX_KEPT_TEXT then
+        texts_count = texts[text] and texts_count or texts_count + 1
+        if texts_count > MAX_KEPT then
+          texts, texts_count = {}, 1
+        end
+        texts[text] = { filetype = filetype, language = language, file = file }
+      end
+      cb(file)
+    end, now)
+  end
+end
+
+--- Symbols of a text that is in no buffer.
 ---@param lines string[]
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean in one go, before this returns: for small texts
+---@param now? boolean
 function M.of_text(lines, filetype, cb, now)
-  local text = table.concat(lines, '\n')
-  local language = syntax.language(filetype) or '' -- a parser may have come meanwhile
-  local before = texts[text]
-  if before and before.filetype == filetype and before.language == language then
-    return cb(before.file)
-  end
-  by_text(lines, filetype, function(file)
-    local whole = file.by == 'treesitter' or language == '' -- else the parser has failed, this time
-    if whole and #text <= MAX_KEPT_TEXT then
-      texts_count = texts[text] and texts_count or texts_count + 1
-      if texts_count > MAX_KEPT then
-        texts, texts_count = {}, 1
-      end
-      texts[text] = { filetype = filetype, language = language, file = file }
+  M.of_texts()(lines, filetype, cb, now)
+end
+
+--- The filetype that the name of a file says.
+---@param path string
+---@return string '' when it says none
+function M.filetype(path)
+  local name, now = filetypes[path], vim.uv.hrtime()
+  if not name or now - name.at > FILETYPE then
+    filetypes_count = name and filetypes_count or filetypes_count + 1
+    if filetypes_count > MAX_FILETYPES then
+      filetypes, filetypes_count = {}, 1
     end
-    cb(file)
-  end, now)
+    name = { at = now, filetype = vim.filetype.match({ filename = path }) or '' }
+    filetypes[path] = name
+  end
+  return name.filetype
 end
 
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.

@@ -108,18 +108,19 @@ local function filetype_of(file)
   if file.bufnr and vim.api.nvim_buf_is_loaded(file.bufnr) then
     return vim.bo[file.bufnr].filetype
   end
-  return vim.filetype.match({ filename = file.path }) or ''
+  return symbol.filetype(file.path)
 end
 
 --- The symbols of a file that is not loaded, by its text.
 ---@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
 ---@param filetype string
+---@param symbols_of function of `symbol.of_texts`
 ---@return mcp-tools.Hits
-local function of_text(ctx, file, filetype)
+local function of_text(ctx, file, filetype, symbols_of)
   local lines = vim.split(file.text, '\n', { plain = true })
   local symbols = ctx:await(function(done)
-    symbol.of_text(lines, filetype, done)
+    symbols_of(lines, filetype, done)
   end)
   local function lines_of(first, last)
     return vim.list_slice(lines, first, last)
@@ -216,11 +217,12 @@ function M.find(ctx, path, place, opts)
     end
   end
   local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
+  local symbols_of = symbol.of_texts()
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits
     if file and not few and not file.bufnr then
-      hits = of_text(ctx, file, filetype_of(file))
+      hits = of_text(ctx, file, filetype_of(file), symbols_of)
     else
       hits = of_path(ctx, list[i], serverless)
     end

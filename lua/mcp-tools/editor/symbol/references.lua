@@ -5,6 +5,7 @@
 --- Does not know about: how they are shown.
 
 local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
@@ -82,11 +83,12 @@ local function by_server(ctx, picked)
   if err then
     return nil, err
   end
-  local found = {}
+  local found, path_of, pause = {}, {}, turns.of(ctx)
   for _, item in ipairs(result or {}) do
+    pause()
     if item.uri:find('^file:') then
-      local path = paths.resolve(vim.uri_to_fname(item.uri))
-      local from = item.range.start
+      path_of[item.uri] = path_of[item.uri] or paths.resolve(vim.uri_to_fname(item.uri))
+      local path, from = path_of[item.uri], item.range.start
       if not is_itself(picked, path, from.line, from.character) then
         found[path] = found[path] or {}
         local units = info and info.client.offset_encoding or 'utf-16'
@@ -130,7 +132,8 @@ end
 ---@param file mcp-tools.ReferenceFile
 ---@param list mcp-tools.Reference[]
 ---@param text mcp-tools.Text?
-local function fill(ctx, file, list, text)
+---@param of_text function of `symbol.of_texts`
+local function fill(ctx, file, list, text, of_text)
   table.sort(list, function(a, b)
     return a.row == b.row and a.col < b.col or a.row < b.row
   end)
@@ -140,8 +143,7 @@ local function fill(ctx, file, list, text)
       if text.bufnr then
         ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
       else
-        local filetype = vim.filetype.match({ filename = file.path }) or ''
-        symbol.of_text(vim.split(text.text, '\n', { plain = true }), filetype, done)
+        of_text(vim.split(text.text, '\n', { plain = true }), symbol.filetype(file.path), done)
       end
     end)
   end
@@ -181,10 +183,10 @@ function M.find(ctx, picked)
   end
   local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
   made.incomplete = info and info.incomplete
-  local readable, pause = {}, turns.of(ctx)
+  local readable, pause, refusal = {}, turns.of(ctx), target.path_refusals(ctx)
   for path, list in pairs(found) do
     pause()
-    local refused, why = target.path_refusal(ctx, path)
+    local refused, why = refusal(path)
     local file = { path = path, shown = access.shown(path, ctx.root), count = #list, rows = {}, why = why }
     table.insert(made.files, file)
     made.total = made.total + #list
@@ -195,13 +197,17 @@ function M.find(ctx, picked)
   table.sort(made.files, function(a, b)
     return a.shown < b.shown
   end)
-  local read = {}
+  local read, of_path = {}, buffers.of_paths()
   for first = 1, #readable, contents.AT_ONCE do
-    local part = contents.of(ctx, vim.list_slice(readable, first, first + contents.AT_ONCE - 1))
-    read = vim.tbl_extend('force', read, part)
+    local part = contents.of(ctx, vim.list_slice(readable, first, first + contents.AT_ONCE - 1), of_path)
+    for path, text in pairs(part) do
+      read[path] = text
+    end
   end
+  pause = turns.of(ctx) -- what was waited for is no work
+  local of_text = symbol.of_texts()
   for _, file in ipairs(made.files) do
-    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil)
+    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil, of_text)
     pause()
   end
   return made

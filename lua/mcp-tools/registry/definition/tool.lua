@@ -31,6 +31,7 @@ local M = {}
 ---@field state? fun(): table
 ---@field hosts table<string, table>?
 ---@field recommended boolean?
+---@field reviewed boolean?
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field check mcp-tools.Validator of the arguments
@@ -180,6 +181,7 @@ function M.normalise(def, closed)
     state = def.state,
     hosts = def.hosts,
     recommended = def.recommended,
+    reviewed = def.reviewed,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,
     check = check,

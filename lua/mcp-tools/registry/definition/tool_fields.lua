@@ -45,6 +45,7 @@ local RULES = {
   run = common.of_type('function'),
   recommended = common.of_type('boolean'),
   explicit = common.of_type('boolean'),
+  reviewed = common.of_type('boolean'),
 }
 
 ---@param name any

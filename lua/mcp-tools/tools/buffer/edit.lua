@@ -66,6 +66,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   recommended = true,
   needs_approval = 'it changes text',
+  reviewed = true,
   preview = function(args)
     local found = buffers.find(args)
     local err = found and uncounted(args, found)
@@ -108,6 +109,8 @@ return {
       changedtick = files[1].changedtick,
       hunks = files[1].hunks,
       written = files[1].written,
+      rejected = files.rejected,
+      edited_by_person = files.edited,
       disk = found.state == 'conflict' and 'changed by others' or nil,
     }
   end,

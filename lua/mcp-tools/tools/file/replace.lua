@@ -42,6 +42,7 @@ return {
     return args.dry_run == false and 'it changes files'
   end,
   preview = replace.preview,
+  reviewed = true,
   run = function(ctx, args)
     local uncounted = replace.uncounted(args)
     if uncounted then

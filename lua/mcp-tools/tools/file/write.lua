@@ -9,6 +9,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local gate = require('mcp-tools.editor.edit.gate')
 local project = require('mcp-tools.files.project')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
@@ -106,6 +107,8 @@ local function replace(ctx, args, found)
     bufnr = loaded.bufnr,
     changedtick = files[1].changedtick,
     hunks = files[1].hunks,
+    rejected = files.rejected,
+    edited_by_person = files.edited,
   }
 end
 
@@ -125,6 +128,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
+  reviewed = true,
   preview = function(args)
     local found, err = buffers.find({ path = args.path })
     if found then
@@ -157,14 +161,27 @@ return {
     elseif stat or found.bufnr then
       return replace(ctx, args, found)
     end
-    err = ctx:await(function(done)
-      create_file.make(found.path, args.text, ctx.root, done)
+    local text, note = args.text, {}
+    if gate.asks(ctx) then
+      text, err, note = ctx:await(function(done)
+        gate.before_new(ctx, found.path, args.text, done)
+      end)
+    end
+    err = err or ctx:await(function(done)
+      create_file.make(found.path, text, ctx.root, done)
     end)
     if err then
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    buffer_change.tell_new(found.path, args.text == '' and {} or lines_of(args.text), ctx)
-    return { path = (utf8.repair(found.shown)), created = true, written = true, bytes = #args.text }
+    buffer_change.tell_new(found.path, text == '' and {} or lines_of(text), ctx)
+    return {
+      path = (utf8.repair(found.shown)),
+      created = true,
+      written = true,
+      bytes = #text,
+      rejected = note.rejected,
+      edited_by_person = note.edited,
+    }
   end,
 }

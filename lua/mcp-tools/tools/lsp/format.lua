@@ -17,6 +17,7 @@ return {
     return not given.dry_run and 'it changes a file'
   end,
   preview = format.preview,
+  reviewed = true,
   run = function(ctx, given)
     return ctx(format.run(ctx, given))
   end,

@@ -24,6 +24,7 @@ return {
     return not given.dry_run and 'it changes files of the project'
   end,
   preview = rename_preview.preview,
+  reviewed = true,
   recommended = true,
   run = function(ctx, given)
     return ctx(rename.run(ctx, given))

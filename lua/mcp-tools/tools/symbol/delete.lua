@@ -43,6 +43,7 @@ return {
   args = change.args({}),
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it changes text',
+  reviewed = true,
   preview = function(args)
     return change.preview(args, function(lines, at, filetype)
       return (edits.delete(lines, at, filetype))

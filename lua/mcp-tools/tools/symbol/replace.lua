@@ -14,6 +14,7 @@ return {
   }),
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it changes text',
+  reviewed = true,
   preview = function(args)
     return change.preview(args, function(lines, at)
       return edits.replace(lines, at, args.body)

@@ -18,6 +18,10 @@ M.CUT = '    … CUT'
 -- Each argument has its share, so that a long one hides no other; this is the least.
 local MIN_SHARE = 256
 local MAX_DEPTH = 100
+-- A line takes as much room as so many bytes: thousands of empty ones are not read either.
+local MIN_LINE = 32
+-- Lines of a text that are counted.
+local MAX_COUNTED = 10000
 
 ---@class mcp-tools.ApprovalLines
 ---@field lines string[]
@@ -37,7 +41,7 @@ local function add(out, line)
     line = line:sub(1, out.max):gsub('[\192-\255]?[\128-\191]*$', '') .. '…'
     out.cut = true
   end
-  out.bytes = out.bytes + #line + 1
+  out.bytes = out.bytes + math.max(#line, MIN_LINE) + 1
   table.insert(out.lines, line)
   return true
 end
@@ -47,8 +51,8 @@ end
 ---@param text string
 ---@param margin string
 local function add_block(out, text, margin)
-  for _, line in ipairs(sanitize.lines(text:sub(1, out.max + 1))) do
-    if not add(out, ('%s│ %s'):format(margin, line)) then
+  for line in vim.gsplit(text:sub(1, out.max + 1), '\n', { plain = true }) do
+    if not add(out, ('%s│ %s'):format(margin, sanitize.text(line))) then
       break
     end
   end
@@ -95,6 +99,18 @@ function M.label(key)
   return text:find('^[%w_%-.]+$') and text or '"' .. text:gsub('["\\]', '\\%0') .. '"'
 end
 
+--- How many lines a text has.
+---@param text string
+---@return integer count
+---@return boolean more
+local function lines_of(text)
+  local count, at = 1, text:find('\n', 1, true)
+  while at and count < MAX_COUNTED do
+    count, at = count + 1, text:find('\n', at + 1, true)
+  end
+  return count, at ~= nil
+end
+
 ---@param out mcp-tools.ApprovalLines
 ---@param label string with a colon, or empty
 ---@param value any
@@ -104,12 +120,13 @@ local function add_value(out, label, value, margin, depth)
   local start = margin .. label
   if type(value) == 'string' then
     if value:find('\n', 1, true) then
-      local _, breaks = value:gsub('\n', '')
-      add(out, ('%stext of %d lines'):format(start, breaks + 1))
+      local count, more = lines_of(value)
+      add(out, ('%stext of %s%d lines'):format(start, more and 'more than ' or '', count))
       return add_block(out, value, margin .. '  ')
     end
     local cut = #value > out.max
-    add(out, ('%s"%s"'):format(start, sanitize.line(value:sub(1, out.max)):gsub('["\\]', '\\%0')))
+    local line = sanitize.line(value:sub(1, out.max)):sub(1, out.max + 1) -- marks are longer than what they stand for
+    add(out, ('%s"%s"'):format(start, line:gsub('["\\]', '\\%0')))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then
     add(out, start .. (vim.islist(value) and '[]' or '{}'))

@@ -13,6 +13,7 @@
 ---@type mcp-tools.ApprovalChoice[]
 local ALL = {
   { name = 'once', key = 'y', text = 'once', long = 'Allow once' },
+  { name = 'review', key = 'r', text = 'review', long = 'Review what it changes, hunk by hunk' },
   { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
   { name = 'session', key = 's', text = 'session', long = 'Allow in this session' },
   { name = 'always', key = 'a', text = 'always', long = 'Always allow in this project' },

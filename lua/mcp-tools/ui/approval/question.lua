@@ -22,6 +22,7 @@ local GUARD_NS = 400e6
 
 ---@alias mcp-tools.Choice
 ---| 'once'    # this call
+---| 'review'  # this call, but only what the person accepts of what it changes
 ---| 'session' # this tool in this session
 ---| 'always'  # this tool in this project
 ---| 'deny'    # not this call
@@ -200,7 +201,8 @@ function Question:answer_shown(choice)
     typing.forget()
     return self:refuse('the question has just changed: look, then answer again')
   end
-  for _, asker in ipairs(YES[choice] and self.askers or {}) do
+  -- What is reviewed is shown again, whole.
+  for _, asker in ipairs(YES[choice] and choice ~= 'review' and self.askers or {}) do
     local ok, more = self:have(asker, 'reveal')
     if more or not ok then
       return self:refuse('there is more to read: look, then answer again')

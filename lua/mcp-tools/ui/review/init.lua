@@ -4,13 +4,16 @@
 --- Sends: verdicts to the review; marks, a legend and keys to the screen. The cursor goes nowhere unless asked.
 --- Does not know about: who proposes, what becomes of a verdict.
 
+local config = require('mcp-tools.config')
 local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
+local inline = require('mcp-tools.ui.review.inline')
 local keys = require('mcp-tools.ui.review.keys')
 local legend = require('mcp-tools.ui.review.legend')
 local marks = require('mcp-tools.ui.review.marks')
 local new_file = require('mcp-tools.ui.review.new_file')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
+local split = require('mcp-tools.ui.review.split')
 
 local api, uv = vim.api, vim.uv
 
@@ -23,6 +26,8 @@ local GUARD_NS = 400e6
 local view
 ---@type mcp-tools.ReviewKeys?
 local inside
+---@type mcp-tools.Proposal? that was opened last
+local shown_file
 local hidden_at, shown_at = -math.huge, 0
 
 -- What is on the screen ----------------------------------------------------------------------------------------------
@@ -32,7 +37,7 @@ local function draw()
     return
   end
   for i, file in ipairs(view.review.files) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied)
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
   end
   view.inside, view.open = inside ~= nil, queue.count()
   legend.show(view)
@@ -47,12 +52,28 @@ local function say(text)
   end
 end
 
+--- How the review is shown: as the option says.
+---@return table layout
+local function layout()
+  return config.get().review.layout == 'split' and split or inline
+end
+
 local function leave()
   local was = inside
   inside = nil
   if was then
     was:remove()
     draw()
+  end
+end
+
+--- Takes what the person has typed into what is proposed.
+local function take_typed()
+  for i, file in ipairs(view and view.review.files or {}) do
+    local lines = layout().typed(file)
+    if lines then
+      view.review:rewrite(i, lines)
+    end
   end
 end
 
@@ -80,6 +101,12 @@ local function neighbour(step, from)
   end
 end
 
+--- Is there a person who could review something?
+---@return boolean
+function M.is_attended()
+  return #api.nvim_list_uis() > 0
+end
+
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
@@ -87,11 +114,21 @@ function M.show(review)
   local file, hunk = neighbour(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
+  if review.asked then
+    review.asked = false
+    M.enter()
+  end
 end
 
 ---@param review mcp-tools.Review
 function M.update(review)
   if view and view.review == review then
+    layout().update(review.files)
+    local file = review.files[view.file]
+    if file.gone or not file.hunks[view.hunk] then
+      local next_file, next_hunk = neighbour(1, { 1, 0 })
+      view.file, view.hunk = next_file or view.file, next_hunk or 1
+    end
     draw()
   end
 end
@@ -106,54 +143,11 @@ function M.hide(review)
     end
     new_file.drop(file)
   end
+  split.close()
   legend.show(nil)
 end
 
 -- Where the person is ------------------------------------------------------------------------------------------------
-
----@param file mcp-tools.Proposal
----@return integer
-local function buffer_of(file)
-  return file.bufnr or new_file.buffer(file)
-end
-
---- The hunk at the cursor.
----@return integer? file of the current buffer
----@return integer? hunk
-local function at_cursor()
-  local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1]
-  local new = new_file.file_of(bufnr, view.review.files)
-  if new then
-    return new, 1
-  end
-  for i, file in ipairs(view.review.files) do
-    if file.bufnr == bufnr then
-      file:sync()
-      for j, hunk in ipairs(file.hunks) do
-        local last = hunk.start + hunk.count - 1
-        if row >= math.min(hunk.start, last) and row <= math.max(last, 1) then
-          return i, j
-        end
-      end
-      return i, nil
-    end
-  end
-end
-
---- A window for the file: the one that shows it, or the current one if a text is in it, or a new one.
----@param bufnr integer
-local function open_window(bufnr)
-  for _, window in ipairs(api.nvim_tabpage_list_wins(0)) do
-    if api.nvim_win_get_buf(window) == bufnr and api.nvim_win_get_config(window).relative == '' then
-      return api.nvim_set_current_win(window)
-    end
-  end
-  local is_text = vim.bo.buftype == '' and api.nvim_win_get_config(0).relative == ''
-  vim.bo[bufnr].buflisted = vim.bo[bufnr].buftype == ''
-  if not is_text or not pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
-    vim.cmd(('sbuffer %d'):format(bufnr))
-  end
-end
 
 ---@type fun(file: integer, hunk: integer)
 local go
@@ -179,24 +173,12 @@ end
 ---@param hunk integer
 function go(file, hunk)
   local proposal = view.review.files[file]
-  local bufnr = buffer_of(proposal)
-  if not inside or inside.bufnr ~= bufnr or api.nvim_get_current_win() ~= inside.window then
+  if not inside or not inside:is_here() or shown_file ~= proposal then
     leave()
-    vim.cmd("normal! m'")
-    open_window(bufnr)
-    inside = keys.set(actions(), leave)
+    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), leave), proposal
   end
   view.file, view.hunk = file, hunk
-  local one = proposal.hunks[hunk]
-  if one and proposal.bufnr then
-    local row, above = marks.place_of(one, api.nvim_buf_line_count(bufnr))
-    local first = one.count > 0 and one.start or row + 1
-    api.nvim_win_set_cursor(0, { math.min(first, api.nvim_buf_line_count(bufnr)), 0 })
-    vim.cmd('normal! zvzz')
-    if above then -- what stands above the first line is seen only so
-      vim.fn.winrestview({ topline = 1, topfill = math.min(#one.new, api.nvim_win_get_height(0) - 1) })
-    end
-  end
+  layout().jump(proposal, hunk)
   say(nil)
 end
 
@@ -243,11 +225,12 @@ local function with_hunk(fn, stay)
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
     return say('the review has just changed: look, then answer again')
   end
-  local file, hunk = at_cursor()
-  if file and not hunk then
-    return say('no hunk here: ]c goes to the next one')
-  elseif file then
+  take_typed()
+  local file, hunk = layout().at_cursor(one.review.files)
+  if hunk then
     one.file, one.hunk = file, hunk
+  elseif inside and file then
+    return say('no hunk here: ]c goes to the next one')
   end
   local ok, why = fn(one.review, one.file, one.hunk)
   if ok == false and view == one then
@@ -258,24 +241,15 @@ local function with_hunk(fn, stay)
   go_on(one.review)
 end
 
---- The text of a new file as the person has made it.
----@param review mcp-tools.Review
----@param file integer
-local function take_new(review, file)
-  local proposal = review.files[file]
-  local lines = proposal.is_new and proposal.editable and new_file.text(proposal)
-  if lines and not vim.deep_equal(lines, proposal:proposed()) then
-    review:rewrite(file, lines)
-  end
-end
-
 ---@param wanted boolean is it to be as the agent proposes?
 ---@param reason string?
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
 local function verdict(wanted, reason)
   return function(review, file, hunk)
-    if wanted ~= review.applied then
-      take_new(review, file)
+    -- Nobody says yes to what they have not seen.
+    if wanted and not layout().is_seen(review.files[file], hunk) then
+      return false, 'it is not on the screen: :McpTools review shows it'
+    elseif wanted ~= review.applied then
       return review:accept(file, hunk)
     end
     return review:reject(file, hunk, reason)
@@ -328,7 +302,7 @@ function M.edit()
         end
       end
     end
-    hunk_editor.open(one.new, vim.bo[buffer_of(proposal)].filetype, function(lines)
+    hunk_editor.open(one.new, vim.bo[proposal.bufnr].filetype, function(lines)
       local i = place()
       if not i then
         return notify.warn('that hunk is not under review any more')
@@ -358,9 +332,7 @@ local function rest(wanted)
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
     return say('the review has just changed: look, then answer again')
   end
-  for i in ipairs(one.review.files) do
-    take_new(one.review, i)
-  end
+  take_typed()
   one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected')
 end
 
@@ -376,7 +348,9 @@ end
 
 --- Leaves the review; another one that waits comes first then.
 function M.later()
+  take_typed()
   leave()
+  split.close()
   if queue.count() > 1 then
     queue.later()
   end
@@ -387,17 +361,8 @@ local function move(step)
   if not view then
     return notify.info('nothing waits for review')
   end
-  local file, hunk = at_cursor()
-  local row, from = api.nvim_win_get_cursor(0)[1], nil
-  if file and not hunk then -- between two hunks
-    local before = 0
-    for j, one in ipairs(view.review.files[file].hunks) do
-      before = one.start <= row and j or before
-    end
-    from = { file, step > 0 and before or before + 1 }
-  elseif file then
-    from = { file, hunk }
-  end
+  local file, hunk, before = layout().at_cursor(view.review.files)
+  local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
   local next_file, next_hunk = neighbour(step, from)
   if next_file then
     go(next_file, next_hunk)

@@ -1,50 +1,60 @@
---- Keys of a review, in one window, for as long as the person is in it.
+--- Keys of a review, in the windows that show it, for as long as the person is in one of them.
 ---
---- Receives: a window that the person has gone to for the review; what each key does.
---- Sends: mappings of its buffer; those of the person are back when the window is left.
+--- Receives: windows that the person has gone to for the review; what each key does.
+--- Sends: mappings of their buffers; those of the person are back when the windows are left.
 --- Does not know about: reviews.
 
 local api = vim.api
 
 local M = {}
 
----@class mcp-tools.ReviewKeys
+---@class mcp-tools.ReviewWindow
 ---@field window integer
 ---@field bufnr integer
----@field private saved table<string, table|false>
+
+---@class mcp-tools.ReviewKeys
+---@field windows mcp-tools.ReviewWindow[]
+---@field private saved { bufnr: integer, key: string, own: table? }[]
 ---@field private group integer
 local Keys = {}
 Keys.__index = Keys
 
 ---@param bufnr integer
 ---@param key string
----@return table|false
+---@return table?
 local function own_of(bufnr, key)
   return vim.iter(api.nvim_buf_get_keymap(bufnr, 'n')):find(function(map)
     return map.lhsraw == vim.keycode(key) or map.lhs == key
-  end) or false
+  end)
 end
 
---- Sets the keys in the current window.
+--- Is the cursor in one of the windows?
+---@return boolean
+function Keys:is_here()
+  local window = api.nvim_get_current_win()
+  return vim.iter(self.windows):any(function(each)
+    return each.window == window and api.nvim_win_get_buf(window) == each.bufnr
+  end)
+end
+
+--- Sets the keys.
+---@param windows mcp-tools.ReviewWindow[]
 ---@param actions table<string, { [1]: fun(), [2]: string }> key → what it does, description
----@param left fun() the window was left, or shows something else
+---@param left fun() the person is in none of the windows any more
 ---@return mcp-tools.ReviewKeys
-function M.set(actions, left)
-  local self = setmetatable({
-    window = api.nvim_get_current_win(),
-    bufnr = api.nvim_get_current_buf(),
-    saved = {},
-    group = api.nvim_create_augroup('mcp-tools.review.keys', {}),
-  }, Keys)
-  for key, action in pairs(actions) do
-    self.saved[key] = own_of(self.bufnr, key)
-    vim.keymap.set('n', key, action[1], { buffer = self.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+function M.set(windows, actions, left)
+  local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
+  local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
+  for _, each in ipairs(windows) do
+    for key, action in pairs(actions) do
+      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
+      vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+    end
   end
-  api.nvim_create_autocmd({ 'WinLeave', 'BufLeave' }, {
-    group = self.group,
-    buffer = self.bufnr,
+  api.nvim_create_autocmd({ 'WinEnter', 'BufEnter' }, {
+    group = group,
     callback = function()
-      if api.nvim_get_current_win() == self.window then
+      if not self:is_here() then
         left()
       end
     end,
@@ -55,17 +65,16 @@ end
 --- Puts the person's own keys back.
 function Keys:remove()
   pcall(api.nvim_del_augroup_by_id, self.group)
-  if not api.nvim_buf_is_valid(self.bufnr) then
-    return
-  end
-  api.nvim_buf_call(self.bufnr, function()
-    for key, own in pairs(self.saved) do
-      pcall(vim.keymap.del, 'n', key, { buffer = self.bufnr })
-      if own then
-        vim.fn.mapset('n', false, own)
+  for _, each in ipairs(self.saved) do
+    if api.nvim_buf_is_valid(each.bufnr) then
+      pcall(vim.keymap.del, 'n', each.key, { buffer = each.bufnr })
+      if each.own then
+        api.nvim_buf_call(each.bufnr, function()
+          vim.fn.mapset('n', false, each.own)
+        end)
       end
     end
-  end)
+  end
 end
 
 return M

@@ -9,7 +9,7 @@ local access = require('mcp-tools.files.access')
 local float = require('mcp-tools.ui.float.window')
 local keepers = require('mcp-tools.ui.float.keeper')
 local keys_to = require('mcp-tools.ui.float.keys_to')
-local place = require('mcp-tools.ui.float.placement')
+local placement = require('mcp-tools.ui.float.placement')
 local project = require('mcp-tools.files.project')
 local sanitize = require('mcp-tools.util.sanitize')
 local styles = require('mcp-tools.ui.float.style')
@@ -82,7 +82,7 @@ end
 ---@param now integer?
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
-  return { place.find(self.rows, opened, now) }
+  return { placement.find(self.rows, opened, now) }
 end
 
 ---@param applied boolean what is proposed is there already
@@ -115,9 +115,10 @@ function Window:frames()
   return { { title = chunks, footer = style:keys(list, self:width()) } }
 end
 
----@type mcp-tools.FloatKeeper
-local keeper
-keeper = keepers.new({
+---@type string? what it shows
+local said
+
+local keeper = keepers.new({
   name = 'review',
   open = open,
   may_enter = function()
@@ -129,8 +130,11 @@ keeper = keepers.new({
 --- Shows it, in place of what it showed before; nil: nothing.
 ---@param view mcp-tools.ReviewView?
 function M.show(view)
-  if keeper.wanted == view and view then
-    return keeper:renew()
+  local rows = view and table.concat(page_of(view, Window:width()).rows, '\n')
+  local is_same = rows == said
+  said = rows
+  if view and keeper.wanted == view then
+    return is_same and keeper:sync_later() or keeper:renew()
   end
   keeper:show(view)
 end

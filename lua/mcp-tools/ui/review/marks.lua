@@ -16,6 +16,8 @@ M.SPACE = SPACE
 ---@class mcp-tools.Mark.Drawn
 ---@field id integer[]
 ---@field said string
+---@field start integer of the hunk, as it was drawn
+---@field row integer? of its first mark
 
 ---@type table<integer, { drawn: mcp-tools.Mark.Drawn[] }>
 local by_buffer = {}
@@ -51,8 +53,9 @@ M.place_of = place_of
 ---@param hunk mcp-tools.Hunk
 ---@param here boolean
 ---@param applied boolean what is proposed is there already
+---@param beside boolean it is shown side by side: only what was said of it
 ---@return integer[] ids
-local function draw(bufnr, hunk, here, applied)
+local function draw(bufnr, hunk, here, applied, beside)
   local ids, count = {}, api.nvim_buf_line_count(bufnr)
   local function mark(row, opts)
     table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
@@ -60,7 +63,7 @@ local function draw(bufnr, hunk, here, applied)
   local row, above = place_of(hunk, count)
   local going, coming = applied and 'DiffAdd' or 'DiffDelete', applied and 'DiffDelete' or 'DiffAdd'
   local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
-  if is_open and not hunk.changed then
+  if is_open and not hunk.changed and not beside then
     for at = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1) do
       mark(at, { line_hl_group = going, priority = 50 })
     end
@@ -76,6 +79,16 @@ local function draw(bufnr, hunk, here, applied)
   return ids
 end
 
+--- Marks move with their text; are those of a hunk where it is now?
+---@param bufnr integer
+---@param drawn mcp-tools.Mark.Drawn
+---@param hunk mcp-tools.Hunk
+---@return boolean
+local function is_in_place(bufnr, drawn, hunk)
+  return not drawn.row
+    or api.nvim_buf_get_extmark_by_id(bufnr, SPACE, drawn.id[1], {})[1] == drawn.row + hunk.start - drawn.start
+end
+
 ---@param bufnr integer
 ---@param drawn mcp-tools.Mark.Drawn?
 local function erase(bufnr, drawn)
@@ -88,7 +101,8 @@ end
 ---@param file mcp-tools.Proposal
 ---@param here integer? the hunk that the person is at
 ---@param applied boolean
-function M.show(file, here, applied)
+---@param beside boolean it is shown side by side
+function M.show(file, here, applied, beside)
   local bufnr = file.bufnr
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
@@ -97,12 +111,15 @@ function M.show(file, here, applied)
   by_buffer[bufnr] = { drawn = {} }
   before = before or by_buffer[bufnr]
   for i, hunk in ipairs(file.hunks) do
-    local at = table.concat({ hunk.start, hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
-    local said = ('%s %s %s\n%s'):format(at, hunk.reason or '', tostring(i == here), table.concat(hunk.new, '\n'))
+    local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
+    local how = ('%s %s %s'):format(hunk.reason or '', tostring(i == here), tostring(beside))
+    local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
     local drawn = before.drawn[i]
-    if not drawn or drawn.said ~= said then
+    if not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk) then
       erase(bufnr, drawn)
-      drawn = { said = said, id = draw(bufnr, hunk, i == here, applied) }
+      local ids = draw(bufnr, hunk, i == here, applied, beside)
+      local row = ids[1] and api.nvim_buf_get_extmark_by_id(bufnr, SPACE, ids[1], {})[1]
+      drawn = { said = said, id = ids, start = hunk.start, row = row }
     end
     by_buffer[bufnr].drawn[i] = drawn
   end

@@ -48,6 +48,21 @@ local function ms_since(start)
 end
 
 describe('a program', function()
+  it('that is not there is not started to find that out', function()
+    local started, result, other, there = {}, nil, nil, nil
+    t.calls(vim.uv, 'spawn', function()
+      result = run({ 'no-such-program-anywhere' })()
+      other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- nobody knows what is there
+      there = run({ 'true' })()
+    end, function(_, program)
+      table.insert(started, program)
+    end)
+    t.eq('no-such-program-anywhere cannot be run: no such file or directory', result.fault)
+    t.eq(result.fault, other.fault)
+    t.ok(there.ok)
+    t.eq({ 'no-such-program-anywhere', 'true' }, started)
+  end)
+
   it('gives what it printed, in its folder', function()
     local result = run({ 'pwd' }, { cwd = '/usr' })()
     t.eq({ true, '/usr\n', 0, false }, { result.ok, result.stdout, result.code, result.cut })

@@ -6,6 +6,9 @@ local api = vim.api
 local shown, ends, handles
 
 local PRESENTER = {
+  is_attended = function()
+    return true
+  end,
   show = function(one)
     table.insert(shown, 'show ' .. one.key)
   end,

@@ -336,3 +336,30 @@ describe('an edit of a symbol', function()
     )
   end)
 end)
+
+describe('texts one after the other', function()
+  it('have parsers looked for once by filetype', function()
+    local function all()
+      local of, left = symbol.of_texts(), 20
+      for i = 1, 20 do
+        of({ 'text ' .. i }, 'nosuchlanguage', function()
+          left = left - 1
+        end)
+      end
+      t.wait(function()
+        return left == 0
+      end)
+    end
+    all() -- known from now on
+    t.eq(1, t.calls(vim.treesitter.language, 'add', all))
+  end)
+
+  it('have their names matched with patterns once', function()
+    local matched = t.calls(vim.filetype, 'match', function()
+      for _ = 1, 3 do
+        t.eq('lua', symbol.filetype('/somewhere/that/nobody/asked/for.lua'))
+      end
+    end)
+    t.eq(1, matched)
+  end)
+end)

@@ -1,0 +1,115 @@
+--- A review in the buffers themselves: in the window that shows the file, or in the person's own.
+---
+--- Receives: proposals.
+--- Sends: the cursor to a hunk; which hunk it is at; what was typed into a new file.
+--- Does not know about: verdicts, keys.
+
+local marks = require('mcp-tools.ui.review.marks')
+local new_file = require('mcp-tools.ui.review.new_file')
+
+local api = vim.api
+
+local M = {}
+
+---@param file mcp-tools.Proposal
+---@return integer
+local function buffer_of(file)
+  return file.bufnr or new_file.buffer(file)
+end
+
+--- Shows a file: where it is shown already, in the current window if a text is in it, or in a new one.
+---@param file mcp-tools.Proposal
+---@return mcp-tools.ReviewWindow[] the current one is among them
+function M.open(file)
+  local bufnr = buffer_of(file)
+  vim.cmd("normal! m'")
+  local found = vim.iter(api.nvim_tabpage_list_wins(0)):find(function(window)
+    return api.nvim_win_get_buf(window) == bufnr and api.nvim_win_get_config(window).relative == ''
+  end)
+  if found then
+    api.nvim_set_current_win(found)
+  else
+    local is_text = vim.bo.buftype == '' and api.nvim_win_get_config(0).relative == ''
+    vim.bo[bufnr].buflisted = vim.bo[bufnr].buftype == ''
+    if not is_text or not pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
+      vim.cmd(('sbuffer %d'):format(bufnr))
+    end
+  end
+  return { { window = api.nvim_get_current_win(), bufnr = bufnr } }
+end
+
+--- Leads the cursor to a hunk of the file that was opened last.
+---@param file mcp-tools.Proposal
+---@param i integer
+function M.jump(file, i)
+  local hunk = file.hunks[i]
+  if not hunk or not file.bufnr then
+    return
+  end
+  local count = api.nvim_buf_line_count(0)
+  local row, above = marks.place_of(hunk, count)
+  api.nvim_win_set_cursor(0, { math.min(hunk.count > 0 and hunk.start or row + 1, count), 0 })
+  vim.cmd('normal! zvzz')
+  if above then -- what stands above the first line is seen only so
+    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, api.nvim_win_get_height(0) - 1) })
+  end
+end
+
+--- Where the cursor is.
+---@param files mcp-tools.Proposal[]
+---@return integer? file of the current buffer
+---@return integer? hunk at the cursor
+---@return integer? before the last hunk that begins before it
+function M.at_cursor(files)
+  local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1]
+  local new = new_file.file_of(bufnr, files)
+  if new then
+    return new, 1, 1
+  end
+  for i, file in ipairs(files) do
+    if file.bufnr == bufnr then
+      file:sync()
+      local before = 0
+      for j, hunk in ipairs(file.hunks) do
+        local last = hunk.start + hunk.count - 1
+        if row >= math.min(hunk.start, last) and row <= math.max(last, 1) then
+          return i, j, j
+        end
+        before = hunk.start <= row and j or before
+      end
+      return i, nil, before
+    end
+  end
+end
+
+--- Is a hunk on the screen?
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return boolean
+function M.is_seen(file, i)
+  local hunk = file.hunks[i]
+  for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
+    local last = math.max(hunk.start + hunk.count - 1, 1)
+    local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
+    if is_here and last >= vim.fn.line('w0', window) and math.min(hunk.start, last) <= vim.fn.line('w$', window) then
+      return true
+    end
+  end
+  return false
+end
+
+--- The text of a file as the person has made it, where that is another than what is proposed.
+---@param file mcp-tools.Proposal
+---@return string[]?
+function M.typed(file)
+  local lines = file.is_new and file.editable and new_file.text(file)
+  return lines and not vim.deep_equal(lines, file:proposed()) and lines or nil
+end
+
+--- The proposal is another.
+function M.update() end
+
+--- The review is left.
+function M.close() end
+
+return M

@@ -1,0 +1,213 @@
+--- A review side by side, in a tab page of its own: the file on the left, what is proposed on the right.
+---
+--- Receives: proposals.
+--- Sends: two windows in diff mode, in step with the proposal; the cursor to a hunk; what was typed on the right.
+--- Does not know about: verdicts, keys.
+
+local inline = require('mcp-tools.ui.review.inline')
+local timer = require('mcp-tools.util.timer')
+
+local api = vim.api
+
+local M = {}
+
+--- After so many ms without a key what was typed on the right is taken.
+local SETTLED_MS = 100
+
+---@class mcp-tools.ReviewPair
+---@field file mcp-tools.Proposal
+---@field tab integer
+---@field right integer window
+---@field proposed integer buffer
+---@field shown string[] what it was given
+---@field settling mcp-tools.Timer?
+
+---@type mcp-tools.ReviewPair?
+local pair
+
+---@return boolean
+local function is_open()
+  return pair ~= nil and api.nvim_tabpage_is_valid(pair.tab) and api.nvim_buf_is_valid(pair.proposed)
+end
+
+---@return string[]
+local function right_lines()
+  return api.nvim_buf_get_lines(pair.proposed, 0, -1, false)
+end
+
+--- The first line of a hunk in the text that is proposed.
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return integer
+local function row_of(file, i)
+  local shift = 0
+  for j = 1, i - 1 do
+    local hunk = file.hunks[j]
+    shift = shift + (hunk.verdict ~= 'rejected' and not hunk.changed and #hunk.new - hunk.count or 0)
+  end
+  return file.hunks[i].start + shift
+end
+
+--- Closes the tab page.
+function M.close()
+  local old = pair
+  pair = nil
+  if not old then
+    return
+  elseif old.settling then
+    old.settling:stop()
+  end
+  if api.nvim_tabpage_is_valid(old.tab) and #api.nvim_list_tabpages() > 1 then
+    pcall(vim.cmd.tabclose, api.nvim_tabpage_get_number(old.tab))
+  end
+  if api.nvim_buf_is_valid(old.proposed) then
+    pcall(api.nvim_buf_delete, old.proposed, { force = true })
+  end
+end
+
+---@param file mcp-tools.Proposal
+---@param typed fun() something was typed on the right
+---@return integer bufnr
+local function proposed_buffer(file, typed)
+  local bufnr = api.nvim_create_buf(false, true)
+  api.nvim_buf_set_name(bufnr, ('mcp-tools://proposed/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
+  api.nvim_buf_set_lines(bufnr, 0, -1, false, file:proposed())
+  vim.bo[bufnr].filetype = vim.bo[file.bufnr].filetype
+  vim.bo[bufnr].modifiable = file.editable
+  api.nvim_buf_attach(bufnr, false, {
+    on_lines = function()
+      if not pair or pair.proposed ~= bufnr then
+        return true
+      end
+      if pair.settling then
+        pair.settling:stop()
+      end
+      pair.settling = timer.after(SETTLED_MS, typed)
+    end,
+  })
+  return bufnr
+end
+
+--- Shows a file beside what is proposed for it. A new file has nothing to stand beside.
+---@param file mcp-tools.Proposal
+---@param typed fun()
+---@return mcp-tools.ReviewWindow[]
+function M.open(file, typed)
+  M.close()
+  if not file.bufnr then
+    return inline.open(file)
+  end
+  local proposed = proposed_buffer(file, typed)
+  vim.cmd(('tab sbuffer %d'):format(file.bufnr))
+  local left = api.nvim_get_current_win()
+  vim.cmd('diffthis')
+  local right = api.nvim_open_win(proposed, true, { split = 'right', win = left })
+  vim.cmd('diffthis')
+  pair = {
+    file = file,
+    tab = api.nvim_get_current_tabpage(),
+    right = right,
+    proposed = proposed,
+    shown = file:proposed(),
+  }
+  return { { window = left, bufnr = file.bufnr }, { window = right, bufnr = proposed } }
+end
+
+--- Leads the cursor to a hunk of the file that was opened last.
+---@param file mcp-tools.Proposal
+---@param i integer
+function M.jump(file, i)
+  if not is_open() or pair.file ~= file or api.nvim_get_current_win() ~= pair.right then
+    return inline.jump(file, i)
+  elseif file.hunks[i] then
+    local row = math.min(row_of(file, i), api.nvim_buf_line_count(pair.proposed))
+    api.nvim_win_set_cursor(pair.right, { math.max(1, row), 0 })
+    vim.cmd('normal! zvzz')
+  end
+end
+
+--- Where the cursor is.
+---@param files mcp-tools.Proposal[]
+---@return integer? file
+---@return integer? hunk
+---@return integer? before
+function M.at_cursor(files)
+  if not is_open() or api.nvim_get_current_buf() ~= pair.proposed then
+    return inline.at_cursor(files)
+  end
+  local row, before = api.nvim_win_get_cursor(0)[1], 0
+  local count = api.nvim_buf_line_count(0)
+  for i, file in ipairs(files) do
+    if file == pair.file then
+      for j, hunk in ipairs(file.hunks) do
+        local first = math.min(row_of(file, j), count)
+        local last = first + (hunk.verdict == 'rejected' and hunk.count or #hunk.new) - 1
+        if row >= math.min(first, last) and row <= math.max(last, first) then
+          return i, j, j
+        end
+        before = first <= row and j or before
+      end
+      return i, nil, before
+    end
+  end
+end
+
+--- Is a hunk on the screen?
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return boolean
+function M.is_seen(file, i)
+  return inline.is_seen(file, i)
+end
+
+--- The text on the right as the person has made it, where that is another than what is proposed.
+---@param file mcp-tools.Proposal
+---@return string[]?
+function M.typed(file)
+  if not is_open() or pair.file ~= file or not file.editable then
+    return inline.typed(file)
+  end
+  local lines = right_lines()
+  if vim.deep_equal(lines, pair.shown) then
+    return nil
+  end
+  pair.shown = lines
+  return lines
+end
+
+--- What is proposed is another, or the text that it is for: the right side follows, where nothing was typed there.
+---@param files mcp-tools.Proposal[]
+function M.update(files)
+  if not is_open() or not vim.list_contains(files, pair.file) then
+    return
+  end
+  local lines, now = pair.file:proposed(), right_lines()
+  if not vim.deep_equal(now, pair.shown) or vim.deep_equal(now, lines) then
+    return
+  end
+  local first, last = 0, 0
+  local most = math.min(#now, #lines)
+  while first < most and now[first + 1] == lines[first + 1] do
+    first = first + 1
+  end
+  while last < most - first and now[#now - last] == lines[#lines - last] do
+    last = last + 1
+  end
+  pair.shown = lines
+  vim.bo[pair.proposed].modifiable = true
+  local changed = vim.list_slice(lines, first + 1, #lines - last)
+  api.nvim_buf_set_lines(pair.proposed, first, #now - last, false, changed)
+  vim.bo[pair.proposed].modifiable = pair.file.editable
+  api.nvim_win_call(pair.right, function()
+    vim.cmd('diffupdate')
+  end)
+end
+
+--- Is the file shown side by side?
+---@param file mcp-tools.Proposal
+---@return boolean
+function M.has(file)
+  return is_open() and pair.file == file
+end
+
+return M

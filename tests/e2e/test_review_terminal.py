@@ -1,0 +1,179 @@
+"""A review at a real terminal: it stands in the text, takes no key unasked, and the agent hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import bridge as support
+from tests.support import terminal
+from tests.support.bridge import Bridge, connect
+from tests.support.nvim import Home
+from tests.support.results import error_of, text_of
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+INIT = f"""
+vim.opt.swapfile = false
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ tools = 'all', bridge = {{ python = [[{sys.executable}]] }} }})
+vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-review-accept)')
+vim.keymap.set({{ 'n', 'i', 't' }}, '<F6>', '<Plug>(mcp-tools-review-reject)')
+"""
+
+TEXT = "first\nsecond\nthird\nfourth\nfifth\nsixth\n"
+EDITS = [
+    {"search": "second\n", "replace": "a new second\nand one more\n"},
+    {"search": "fourth\n", "replace": ""},
+    {"search": "sixth", "replace": "the last"},
+]
+
+
+@pytest.fixture
+def path(home: Home) -> Path:
+    """A file of a project."""
+    folder = home.make("project")
+    (folder / ".git").mkdir()
+    (folder / "text.txt").write_text(TEXT)
+    return folder / "text.txt"
+
+
+@pytest.fixture
+async def screen(nvim_program: Path, home: Home, path: Path) -> AsyncIterator[Terminal]:
+    """A terminal in which the person has the file open."""
+    arguments = (str(path),)
+    async with terminal.opened(
+        nvim_program, home, init_lua=INIT, arguments=arguments, cwd=path.parent
+    ) as opened:
+        await opened.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        yield opened
+        assert "Press ENTER" not in await opened.screen()
+
+
+@pytest.fixture
+async def bridge(screen: Terminal) -> Bridge:
+    """Its bridge."""
+    return await support.ready(screen.nvim)
+
+
+async def ended(call: asyncio.Task[Any]) -> Any:
+    """The result of a call that has been answered."""
+    async with asyncio.timeout(terminal.PATIENCE / 1000):
+        return await call
+
+
+async def lines(screen: Terminal) -> list[str]:
+    """The text of the file as it is in the editor."""
+    return list(
+        await screen.nvim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('text.txt'), 0, -1, false)")
+    )
+
+
+def edit(client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
+    """A call that wants to change the file."""
+    return asyncio.create_task(client.call_tool("nvim_buffer_edit", {"path": str(path), "edits": edits}))
+
+
+async def ask_for_review(screen: Terminal) -> None:
+    """Answer the question that is on the screen with `r`, as a person who has looked at it."""
+    await screen.nvim.wait_for(
+        "local question = require('mcp-tools.ui.approval').current()"
+        " return question and vim.uv.hrtime() - question.shown_at > 400e6"
+    )
+    await screen.command("McpTools approve look")
+    await screen.type("r")
+
+
+async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """`r` in a question leads to the hunks; the agent hears what was not accepted, and why."""
+    async with connect(bridge, "sessions") as client:
+        call = edit(client, path, EDITS)
+        await screen.shows("may this run?", "buffer_edit")
+        await ask_for_review(screen)
+        await screen.shows(
+            "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"
+        )
+        assert await lines(screen) == TEXT.splitlines()
+        await screen.type("y")
+        await screen.shows("2 of 3 hunks left")
+        await screen.type("N")
+        await screen.shows("Why not?")
+        await screen.type("fourth is needed")
+        await screen.press("Enter")
+        await screen.shows("1 of 3 hunks left", "rejected: fourth is needed")
+        await screen.type("y")
+        answer = json.loads(text_of(await ended(call)))
+        assert await lines(screen) == [
+            "first",
+            "a new second",
+            "and one more",
+            "third",
+            "fourth",
+            "fifth",
+            "the last",
+        ]
+        assert answer["rejected"] == [
+            {"path": "text.txt", "hunk": 2, "line": 4, "reason": "fourth is needed"}
+        ]
+        assert [hunk["line"] for hunk in answer["hunks"]] == [2, 7]
+        await screen.hides("hunks left")
+        await screen.type("u")
+        await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 6")
+        assert await lines(screen) == TEXT.splitlines()
+
+
+async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """Reviews take no key and wait in turn; mappings answer them from insert mode."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as one, connect(bridge, "sessions") as two:
+        await screen.type("ggOmine ")
+        first = edit(one, path, EDITS[:1])
+        await screen.shows("a new second", ":McpTools review")
+        second = edit(two, path, EDITS[2:])
+        await screen.shows("review 1 of 2")
+        await screen.type("yna")
+        await screen.nvim.wait_for("return vim.api.nvim_get_current_line() == 'mine yna'")
+        assert await screen.nvim.lua("return mcp_tools.statusline()") == "2 reviews"
+        await screen.press("F5")
+        assert json.loads(text_of(await ended(first)))["path"] == "text.txt"
+        await screen.shows("the last")
+        await screen.nvim.wait_for(
+            "local now = vim.uv.hrtime() Shown = Shown or now return now - Shown > 400e6"
+        )
+        await screen.press("F6")
+        assert error_of(await ended(second))["code"] == "access_denied"
+        await screen.hides("1 hunk left")
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
+        assert await lines(screen) == [
+            "mine yna",
+            "first",
+            "a new second",
+            "and one more",
+            *TEXT.splitlines()[2:],
+        ]
+        assert await screen.nvim.lua("return mcp_tools.statusline()") == ""
+
+
+@pytest.mark.slow
+async def test_an_agent_that_goes_takes_its_review_along(
+    screen: Terminal, bridge: Bridge, path: Path
+) -> None:
+    """A review whose call is cancelled goes from the screen, and nothing was changed."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as client:
+        call = edit(client, path, EDITS)
+        await screen.shows("3 of 3 hunks left")
+        await screen.command("McpTools review")
+        await screen.shows("y accept")
+        await screen.nvim.lua("require('mcp-tools.command').run({ args = 'cancel all' })")
+        await screen.hides("hunks left")
+        assert error_of(await ended(call))["code"] == "cancelled"
+    assert await lines(screen) == TEXT.splitlines()
+    assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []

@@ -1,0 +1,109 @@
+local disk = require('mcp-tools.editor.review.disk')
+local project = require('editor_project')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local api = vim.api
+
+local function lines()
+  return api.nvim_buf_get_lines(0, 0, -1, false)
+end
+
+local path
+
+before_each(function()
+  project.open()
+  review.shown_by({
+    is_attended = function()
+      return true
+    end,
+    show = function() end,
+    update = function() end,
+    hide = function() end,
+  })
+  path = project.write('a.txt', 'a\nb\nc\nd\n')
+  vim.cmd('silent edit ' .. path)
+  disk.start()
+end)
+
+after_each(function()
+  for _, one in ipairs(review.list()) do
+    one:close('the test is over')
+  end
+  disk.stop()
+  review.shown_by(nil)
+  vim.o.autoread = true
+  project.close()
+end)
+
+describe('a file that an agent writes on the disk', function()
+  it('is read again where nothing is unsaved', function()
+    project.write('a.txt', 'a\nB\nc\nd\n')
+    t.wait(function()
+      return vim.deep_equal({ 'a', 'B', 'c', 'd' }, lines())
+    end)
+    t.eq({ false, 0 }, { vim.bo.modified, review.count() })
+  end)
+
+  it('is seen too when another file takes its place', function()
+    local other = project.write('b.txt', 'other\n')
+    assert(vim.uv.fs_rename(other, path))
+    t.wait(function()
+      return vim.deep_equal({ 'other' }, lines())
+    end)
+  end)
+
+  it('is offered for review where something is, and what is accepted comes into the buffer', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    local open = t.wait(review.current)
+    t.eq({ 'the disk', 2 }, { open.client.name, open:undecided() })
+    t.eq({ 'a', 'b', 'c', 'mine' }, lines())
+    open:accept(1, 1)
+    open:reject(1, 2)
+    t.wait(function()
+      return vim.deep_equal({ 'A', 'b', 'c', 'mine' }, lines())
+    end)
+    t.eq(true, vim.bo.modified)
+  end)
+
+  it('is the buffer again when all of it is accepted', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    t.wait(review.current):decide_rest('accepted')
+    t.wait(function()
+      return vim.deep_equal({ 'A', 'b', 'c', 'd' }, lines()) and not vim.bo.modified
+    end)
+  end)
+
+  it('is not reviewed any more once the person has read it again', function()
+    api.nvim_buf_set_lines(0, 3, 4, false, { 'mine' })
+    project.write('a.txt', 'A\nb\nc\nd\n')
+    t.wait(review.current)
+    vim.cmd('silent edit!')
+    t.wait(function()
+      return review.count() == 0
+    end)
+    t.eq({ 'A', 'b', 'c', 'd' }, lines())
+  end)
+
+  it("is left to Neovim where 'autoread' is off", function()
+    vim.bo.autoread = false
+    local other = project.write('c.txt', 'c\n')
+    vim.cmd('silent split ' .. other)
+    vim.bo.autoread = true
+    local turned = false
+    vim.schedule(function() -- behind what the new buffer has scheduled
+      turned = true
+    end)
+    t.wait(function()
+      return turned
+    end)
+    project.write('a.txt', 'A\n')
+    project.write('c.txt', 'C\n')
+    t.wait(function()
+      return vim.deep_equal({ 'C' }, lines())
+    end)
+    t.eq({ 'a', 'b', 'c', 'd' }, api.nvim_buf_get_lines(vim.fn.bufnr(path), 0, -1, false))
+  end)
+end)

@@ -1,0 +1,99 @@
+local command = require('mcp-tools.command')
+local project = require('editor_project')
+local review = require('mcp-tools.editor.review')
+local t = require('helpers')
+
+local api = vim.api
+local ends
+
+local function open(files, more)
+  review.open(vim.tbl_extend('force', {
+    client = { name = 'claude' },
+    key = tostring(vim.uv.hrtime()),
+    title = 'a title',
+    files = files,
+    on_end = function(outcome)
+      table.insert(ends, outcome)
+    end,
+  }, more or {}))
+  return t.wait(review.current)
+end
+
+local function press(keys)
+  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+end
+
+local function lines(bufnr)
+  return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
+end
+
+local path
+
+before_each(function()
+  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
+  project.open()
+  require('mcp-tools').setup({ review = { layout = 'split' } })
+  ends = {}
+  path = project.write('a.lua', 'a\nb\nc\nd\ne\n')
+  vim.cmd('silent edit ' .. path)
+  vim.bo.filetype = 'lua'
+end)
+
+after_each(function()
+  for _, one in ipairs(review.list()) do
+    one:close('the test is over')
+  end
+  project.close()
+end)
+
+describe('a review side by side', function()
+  it('has the file on the left and what is proposed on the right, and is gone at its end', function()
+    open({ { path = path, text = 'a\nB\nc\nd\ne\nf\n' } })
+    t.eq(1, #api.nvim_list_tabpages())
+    command.run({ args = 'review' })
+    t.eq(2, #api.nvim_list_tabpages())
+    t.eq({ 'a', 'B', 'c', 'd', 'e', 'f' }, lines())
+    t.eq({ 'lua', true, 2 }, { vim.bo.filetype, vim.wo.diff, api.nvim_win_get_cursor(0)[1] })
+    press('y')
+    t.eq(6, api.nvim_win_get_cursor(0)[1])
+    press('<C-w>h')
+    t.eq({ path, true }, { api.nvim_buf_get_name(0), vim.wo.diff })
+    press('D')
+    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, ends[1].files)
+    t.eq({ 1, false }, { #api.nvim_list_tabpages(), vim.wo.diff })
+    t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('counts what is typed on the right, and follows what is typed on the left', function()
+    local one = open({ { path = path, text = 'a\nB\nc\nd\nE\n' } })
+    command.run({ args = 'review' })
+    local right = api.nvim_get_current_buf()
+    api.nvim_buf_set_lines(right, 1, 2, false, { 'my', 'b' })
+    api.nvim_buf_set_lines(vim.fn.bufnr(path), 0, 0, false, { 'left' })
+    t.wait(function()
+      return vim.deep_equal({ 'left', 'a', 'my', 'b', 'c', 'd', 'E' }, lines(right))
+    end)
+    t.eq(2, one:undecided())
+    press('A')
+    t.eq({ [path] = 'left\na\nmy\nb\nc\nd\nE\n' }, ends[1].files)
+    t.ok(ends[1].edited)
+  end)
+
+  it('is not over while the person types, though they have undone all of it', function()
+    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
+    command.run({ args = 'review' })
+    api.nvim_buf_set_lines(0, 1, 2, false, { 'b' })
+    t.wait(function()
+      return one:undecided() == 0
+    end)
+    t.eq(nil, one.ended)
+    press('A')
+    t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, ends[1].files)
+  end)
+
+  it('cannot be typed into where the agent takes only yes or no', function()
+    open({ { path = path, text = 'a\nB\nc\nd\ne\n', editable = false } })
+    command.run({ args = 'review' })
+    t.eq(false, vim.bo.modifiable)
+  end)
+end)

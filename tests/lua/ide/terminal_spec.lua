@@ -169,7 +169,7 @@ describe('acp_server()', function()
       url = endpoint.url,
       headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
     }, acp_server({ transport = 'http' }))
-    local _, fault = acp_server({ transport = 'pigeon' })
-    t.eq('validation_error', fault.code)
+    entry, err = acp_server({ transport = 'pigeon' })
+    t.eq({ nil, 'validation_error' }, { entry, err.code })
   end)
 end)

@@ -206,7 +206,8 @@ function M.endpoint()
 end
 
 --- The entry for `mcpServers` by which an agent that a plugin of yours starts over ACP has these tools.
----@param opts? { transport: 'stdio'|'http'? } every agent takes `stdio` (default); `http` needs no further process, where
+---@param opts? { transport: 'stdio'|'http'? } every agent takes `stdio` (default); `http` needs no further process,
+--- where the agent says that it takes it (`agentCapabilities.mcpCapabilities.http`)
 --- the agent says that it takes it (`agentCapabilities.mcpCapabilities.http`)
 ---@return table? entry nil until the bridge is ready
 ---@return mcp-tools.Error? err

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import agents
+from tests.support import agents, processes
 from tests.support import bridge as support
 from tests.support import model as models
 from tests.support import terminal as terminals
@@ -153,9 +153,21 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def staged(
-    case: Case, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home, companion: str
+    case: Case,
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+    home: Home,
+    companion: str,
+    prepare: Callable[[Path], Path] | None = None,
 ) -> AsyncIterator[Stage]:
-    """An editor in a project, and the agent in a terminal, which has found it."""
+    """An editor in a project, and the agent in a terminal, which has found it.
+
+    Args:
+        case: the agent.
+        spawn_nvim: the fixture.
+        home: its folders.
+        companion: by whose file it finds the editor.
+        prepare: makes more of the project; returns the folder in which the agent is started.
+    """
     hindrance = agents.install()
     if hindrance:
         pytest.skip(hindrance)
@@ -164,12 +176,13 @@ async def staged(
     (project / "sub").mkdir()
     file = project / "sub" / "a.txt"
     file.write_text(OLD)
+    folder = prepare(project) if prepare else project / case.folder
     setup = f"{{ companions = {{ '{companion}' }} }}"
     options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
     bridge = await support.start(spawn_nvim, setup=setup, **options)
     await bridge.nvim.wait_for(FOUND, timeout=PATIENCE)
     async with models.serving() as model:
-        place = agents.Place(home, project / case.folder, model)
+        place = agents.Place(home, folder, model)
         async with agents.running(case.name, place) as agent:
             stage = Stage(case, bridge.nvim, model, agent, file)
             try:
@@ -245,3 +258,28 @@ async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) 
         await stage.agent.hides("a.txt#2", timeout=PATIENCE)
         await stage.nvim.request("nvim_input", "GV")
         await stage.agent.shows("a.txt#3", timeout=PATIENCE)
+
+
+def work_tree(project: Path) -> Path:
+    """A folder in a linked work tree of the project, beside it."""
+    (project / ".git").rmdir()
+    person = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
+    tree = project.parent / "tree"
+    for command in (
+        ("init", "-q"),
+        ("add", "."),
+        (*person, "commit", "-qm", "first"),
+        ("worktree", "add", "-q", str(tree)),
+    ):
+        processes.run(["git", *command], cwd=project, check=True)
+    return tree / "sub"
+
+
+@pytest.mark.parametrize("name", ["claude", "gemini", "qwen"])
+async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
+    """One that is started in a linked work tree finds the editor of the repository and sees the selection."""
+    case = CASES[name]
+    async with staged(case, spawn_nvim, home, name, work_tree) as stage:
+        await select_line_two(stage)
+        await stage.asks("look at this", Step(text="seen"))
+        await stage.model.asked("line two")

@@ -30,6 +30,7 @@ pytestmark = [
 
 OLD = "line one\nline two\nline three\n"
 PATIENCE = 30_000  # ms; an agent that starts has much to load
+LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 SESSION = """
 return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(session)
@@ -128,8 +129,9 @@ class Stage:
 
     async def decides(self, action: str) -> None:
         """The person says something of the proposal in Neovim."""
+        await asyncio.sleep(LOOKED)
         await self.nvim.request("nvim_command", f"McpTools review {action}")
-        await self.nvim.wait_for(REVIEWS, 0)
+        await self.nvim.wait_for(REVIEWS, 0, timeout=PATIENCE)
 
     async def has(self, text: str) -> None:
         """The file has a text, and so has the buffer of the person."""

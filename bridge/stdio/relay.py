@@ -21,6 +21,9 @@ from .. import jsonrpc
 SESSION = "Mcp-Session-Id"
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
+GOODBYE_SECONDS = 2.0
+"""For the end of the session: an agent that leaves waits for nobody, and the bridge lets idle ones go."""
+
 RECONNECT_SECONDS = 1.0
 """Between attempts to open the stream again; a bridge that is started anew takes about that long."""
 
@@ -59,8 +62,9 @@ class Relay:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
-            with contextlib.suppress(aiohttp.ClientError):
-                await self._http.delete(self._url, headers={SESSION: self._session})
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with asyncio.timeout(GOODBYE_SECONDS):
+                    await self._http.delete(self._url, headers={SESSION: self._session})
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -51,7 +51,7 @@ end
 ---@param change mcp-tools.Change
 local function jump(change)
   local line = line_of(change)
-  pcall(vim.cmd.wincmd, 'p')
+  pcall(vim.cmd.wincmd, 'p') -- the command-line window forbids it; then it is shown where the person is
   vim.cmd("normal! m'")
   local bufnr = vim.fn.bufadd(change.path)
   vim.bo[bufnr].buflisted = true

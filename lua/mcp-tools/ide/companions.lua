@@ -18,8 +18,9 @@ local M = {}
 ---@field label string the agent's name, for people
 ---@field door mcp-tools.companion.Door? how the agent comes in; without one it can only be started in a terminal
 ---@field tools table[]? as for `register`, but by the names that the agent knows; `execute(ctx, args)` or
---- `run(ctx, args)`; `ctx.session` is the key of the session (editor/companion). Nobody is asked for approval unless
---- `needs_approval` says so; files outside of the project are no question here, sensitive ones are refused
+--- `run(ctx, args)`; `ctx.session` is the key of the session (editor/companion). One with the annotation `read_only`
+--- asks nobody unless `needs_approval` says so, and files outside of the project are no question; others ask as tools
+--- do. Sensitive files are refused
 ---@field context? fun(context: table, session: mcp-tools.companion.Session): mcp-tools.companion.Push[]? what to tell a
 --- session when the context has changed, and first when it opens
 ---@field opened? fun(session: mcp-tools.companion.Session) its stream stands
@@ -153,7 +154,7 @@ local function definitions_of(companion, path)
       return nil, ('tools[%d]: %s'):format(i, fault)
     end
     made.companion = companion.name
-    if made.needs_approval == nil then
+    if made.needs_approval == nil and made.annotations and made.annotations.read_only then
       made.needs_approval = false
     end
     made.source = {

@@ -262,6 +262,7 @@ function M.follow()
   watch()
   if follow_option() and current.said.channel and current.prepared then
     local list = doors_now()
+    -- A channel that is closed by now is followed by another one, whose hello has the doors.
     pcall(vim.rpcnotify, current.said.channel, 'doors', vim.json.encode(#list > 0 and list or vim.empty_dict()))
   end
   publish_soon()

@@ -79,8 +79,9 @@ function Gateway:judge(call)
   if denied then
     return denied
   end
-  if call.definition.companion then
-    outside = nil -- its agent may work in any folder that the editor has open, and its tools change no file
+  local annotations = call.definition.annotations
+  if call.definition.companion and annotations and annotations.read_only then
+    outside = nil -- its agent may work in any folder that the editor has open
   end
   local verdict, fault = self.ledger:look(root, call.definition)
   if verdict and verdict.level == 'denied' then

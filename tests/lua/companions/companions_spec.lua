@@ -2,6 +2,7 @@
 
 local agents = require('companion_sessions')
 local context = require('mcp-tools.editor.context')
+local core = require('mcp-tools.core')
 local project = require('editor_project')
 local proposals = require('mcp-tools.editor.companion.proposals')
 local review = require('mcp-tools.editor.review')
@@ -138,12 +139,33 @@ describe('Claude Code', function()
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
     t.eq(true, agents.value(session, 'checkDocumentDirty', { filePath = file }).isDirty)
     t.eq(true, agents.value(session, 'getOpenEditors').tabs[1].isDirty)
-    t.eq(true, agents.value(session, 'saveDocument', { filePath = file }).saved)
-    t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
     t.eq(project.root, agents.value(session, 'getWorkspaceFolders').rootPath)
     t.eq('', agents.value(session, 'getCurrentSelection').text)
     t.matches('^Opened file', agents.value(session, 'openFile', { filePath = file, startText = 'three' }))
     t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
+  end)
+end)
+
+describe('a tool of a companion that writes', function()
+  it('asks the person first, wherever the file lies', function()
+    open('claude')
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+    local gateway, answer = core.get().gateway, nil
+    local ask = gateway.ask
+    gateway.ask = function(_, fn)
+      answer = fn
+    end
+    local call = agents.begin(session, 'saveDocument', { filePath = file })
+    t.eq({ 'function', false }, { type(answer), call:ended() })
+    answer('deny')
+    t.eq('access_denied', call.outcome.error.code)
+    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
+    call = agents.begin(session, 'saveDocument', { filePath = file })
+    answer('once')
+    t.eq(nil, select(2, agents.result(call)))
+    t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+    gateway.ask = ask
   end)
 end)
 

@@ -23,7 +23,10 @@ function M.open(name, client)
     name,
     vim.tbl_map(function(tool)
       local made = assert(definition.normalise(tool))
-      made.companion, made.needs_approval = name, false
+      made.companion = name
+      if made.needs_approval == nil and made.annotations and made.annotations.read_only then
+        made.needs_approval = false
+      end
       made.source = { origin = 'bundled', name = name, group = 'companions', file = name }
       return made
     end, companion.tools)

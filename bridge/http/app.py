@@ -8,14 +8,14 @@ aiohttp's own application (router, middleware, signals) would be a tenth of a ca
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple, Protocol
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import RawHeaders
+from aiohttp.http import HttpVersion11
 
 from .. import jsonrpc
-from .connection import head_is_complete, note_token_shown, request_is_done
+from .connection import Connection, head_is_complete, note_token_shown, request_is_done
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
@@ -26,6 +26,7 @@ from .legacy_sse import MESSAGES_PATH
 from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+BodyHandler = Callable[[web.Request, bytes], Awaitable[web.StreamResponse]]
 
 HEALTH_PATH = "/health"
 """Answered without the token; a little."""
@@ -34,19 +35,11 @@ logger = logging.getLogger(__name__)
 
 
 class Route(NamedTuple):
-    """Who serves a path by a method, and who is asked before, in this order."""
+    """Who serves a path by a method, and who is asked before, in this order; and who serves a body alone."""
 
     handler: Handler
     guards: list[Guard]
-
-
-class Head(NamedTuple):
-    """All of a request that guards look at, and the token of the moment."""
-
-    method: str
-    target: str
-    headers: RawHeaders
-    token: str
+    body_handler: BodyHandler | None = None
 
 
 class Guests(Protocol):
@@ -73,7 +66,11 @@ class App:
         private: list[Guard] = [TokenGuard(parts.token), size]
         json, stream = JsonGuard(), AcceptGuard("text/event-stream")
         mcp = {
-            "POST": Route(front.post, [*private, json, AcceptGuard("application/json", "text/event-stream")]),
+            "POST": Route(
+                front.post,
+                [*private, json, AcceptGuard("application/json", "text/event-stream")],
+                front.answer,
+            ),
             "GET": Route(front.get, [*private, stream]),
             "DELETE": Route(front.delete, private),
         }
@@ -100,28 +97,22 @@ class App:
         """Answers one request, whatever happens."""
         connection = head_is_complete(request)
         try:
-            # Most requests have the head of the one before them; what was said of that is true of them.
-            head = Head(request.method, request.raw_path, request.raw_headers, self._token.value)
-            if connection is not None and connection.admitted is not None and connection.admitted[0] == head:
-                return await connection.admitted[1](request)
             if self.guests is not None and (guest := self.guests.welcomes(request)) is not None:
                 note_token_shown(connection)
                 return await guest(request)
             refused = self._refuse(request)
             if refused is not None:
                 return refused
-            handler = self._routes[request.path][request.method].handler
+            route = self._routes[request.path][request.method]
             if request.path != HEALTH_PATH:
                 note_token_shown(connection)
-                if connection is not None and self._is_plain(request):
-                    connection.admitted = head, handler
+                self._admit_again(request, route, connection)
             await answer_expectation(request)
-            return await handler(request)
+            return await route.handler(request)
         except ConnectionError:
             return refusal(400, "The connection is gone")  # nobody reads it, but raising would be logged
-        except Exception:  # boundary: a fault of ours is logged, and the client is told nothing about it
-            logger.exception("%s %s failed", request.method, request.path)
-            return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
+        except Exception:  # noqa: BLE001 - boundary: whatever happens
+            return _failed(request)
         finally:
             request_is_done(request, connection)
 
@@ -141,10 +132,39 @@ class App:
                 return refused
         return None
 
-    def _is_plain(self, request: web.Request) -> bool:
-        """Whether its head alone decided: a larger body may come from a client that was asked for it."""
-        length = request.content_length
-        return length is not None and length <= self.body_limit and hdrs.EXPECT not in request.headers
+    def _admit_again(self, request: web.Request, route: Route, connection: Connection | None) -> None:
+        """Requests with this head need no guard any more, if its head alone decided."""
+        if connection is None or connection.remake is None or (handle := route.body_handler) is None:
+            return
+        if request.version != HttpVersion11 or not request.keep_alive or hdrs.EXPECT in request.headers:
+            return
+        token, make, limit = self._token.value, connection.remake, self.body_limit
+
+        def serve(body: bytes) -> Coroutine[Any, Any, bool] | None:
+            # A larger body may come from a client that was asked for it.
+            return _serve(make(), body, handle) if self._token.value == token and len(body) <= limit else None
+
+        connection.repeats.admit(serve)
+
+
+async def _serve(request: web.Request, body: bytes, handle: BodyHandler) -> bool:
+    """Answers one request whose head was let in; whether the connection stays open."""
+    try:
+        try:
+            response = await handle(request, body)
+        except Exception:  # noqa: BLE001 - boundary: as in `App.handle`
+            response = _failed(request)
+        await response.prepare(request)
+        await response.write_eof()
+        return bool(response.keep_alive)
+    except ConnectionError:
+        return False
+
+
+def _failed(request: web.Request) -> web.Response:
+    """A fault of ours is logged, and the client is told nothing about it."""
+    logger.exception("%s %s failed", request.method, request.path)
+    return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
 
 
 async def answer_expectation(request: web.Request) -> None:

@@ -12,10 +12,10 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from aiohttp import web
-from aiohttp.http import HttpProcessingError
+from aiohttp import EMPTY_PAYLOAD, web
+from aiohttp.http import HttpProcessingError, StreamWriter
 
 from ..calls.room import Room
 from .connection import Connection
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 logger.addFilter(lambda record: not _is_of_the_client(record))
 
 _SWEEP_SECONDS = 0.5
+_NEVER = 365 * 86400.0
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -73,6 +74,7 @@ class Runner(web.ServerRunner):
         read_seconds: see `READ_SECONDS`.
         unread_bytes: see `UNREAD_BYTES`.
         room: counts what waits for clients to read.
+        keep_alive_seconds: see `KEEP_ALIVE_SECONDS`.
     """
 
     __slots__ = ("_app", "_deadlines")
@@ -84,23 +86,26 @@ class Runner(web.ServerRunner):
         read_seconds: float = READ_SECONDS,
         unread_bytes: int = UNREAD_BYTES,
         room: Room | None = None,
+        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         loop = asyncio.get_running_loop()
-        make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
+        make_request: Any = partial(
+            _make_request, partial(web.Request, loop=loop, client_max_size=app.body_limit)
+        )
         handle: Any = app.handle  # typed for requests of the class that `make_request` makes
         server = web.Server(
             handle,
             request_factory=make_request,
             handler_cancellation=False,  # a lost connection does not cancel a call of the session era
             access_log=None,
-            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            keepalive_timeout=_NEVER,  # it would count from the last request that it has parsed itself
             lingering_time=2.0,
             logger=logger,
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app
         let_go = _nothing if room is None else room.let_go
-        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, let_go)
+        self._deadlines = _Deadlines(head_seconds, read_seconds, unread_bytes, let_go, keep_alive_seconds)
         if room is not None:
             room.watch(self._deadlines.unread, self._deadlines.ease)
 
@@ -129,6 +134,22 @@ class Runner(web.ServerRunner):
         await super().cleanup()
 
 
+def _make_request(
+    make: Any, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
+) -> web.Request:
+    """A request as aiohttp makes it, and how the connection makes another one with the same head."""
+    transport = protocol.transport
+    connection = None if transport is None else transport.get_protocol()
+    if isinstance(connection, Connection):
+
+        def remake() -> web.Request:
+            again = StreamWriter(protocol, asyncio.get_running_loop())
+            return cast(web.Request, make(message, EMPTY_PAYLOAD, protocol, again, task))
+
+        connection.remake = remake
+    return cast(web.Request, make(message, payload, protocol, writer, task))
+
+
 def _is_of_the_client(record: logging.LogRecord) -> bool:
     """aiohttp logs a trace for what is no HTTP, and for a body that is not encoded as it says; whoever sent
     it was answered, and it says nothing about us."""
@@ -144,10 +165,16 @@ class _Deadlines:
     """Looks at all connections twice a second: cheaper than a timer for each request."""
 
     def __init__(
-        self, head_seconds: float, read_seconds: float, unread_bytes: int, let_go: Callable[[], None]
+        self,
+        head_seconds: float,
+        read_seconds: float,
+        unread_bytes: int,
+        let_go: Callable[[], None],
+        keep_alive_seconds: float,
     ) -> None:
         self._let_go = let_go
         self._head = head_seconds
+        self._keep_alive = keep_alive_seconds
         self._unread_bytes = unread_bytes
         self._read = read_seconds
         self._pause = min(_SWEEP_SECONDS, head_seconds / 4, read_seconds / 4)
@@ -207,6 +234,7 @@ class _Deadlines:
         transport = connection.transport
         if transport is None:
             return
+        connection.look()
         if connection.since is not None and now - connection.since > self._head:
             connection.since = None
             transport.write(_TIMEOUT)
@@ -218,3 +246,5 @@ class _Deadlines:
                 connection.unread = (waiting, now)
             elif now - at > self._read:
                 transport.abort()
+        elif connection.is_idle() and now - connection.idle_since > self._keep_alive:
+            transport.close()

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from bridge.calls.runner import Calls
 from bridge.http.app import App
-from bridge.http.listener import UNREAD_BYTES, Runner
+from bridge.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
 from bridge.http.parts import Parts, Token
 from bridge.ide.companions import Companions
 from bridge.model import Door, Hello, Settings, Versions
@@ -182,6 +182,7 @@ async def served(
     unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
     doors: tuple[Door, ...] = (),
+    keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
     settings = settings or Settings()
@@ -202,7 +203,7 @@ async def served(
     parts.watcher, parts.server_info = companions.presence, companions.doors.server_info
     app = App(parts)
     companions.join(app)
-    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room)
+    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room, keep_alive_seconds)
     await runner.setup()
     await companions.open()
     try:

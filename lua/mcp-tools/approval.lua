@@ -42,9 +42,9 @@ local function copy(question)
     session = call.session,
     reason = question.reason,
     args = question.args,
-    files = vim.tbl_map(function(place)
-      return place.path or place.given
-    end, question.places),
+    files = vim.tbl_map(function(target)
+      return target.path or target.given
+    end, question.targets),
     choices = question.choices,
   })
 end

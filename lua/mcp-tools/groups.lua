@@ -7,7 +7,6 @@
 --- Names: a group of tools, a tool, `resources/<name>`, `prompts/<name>`; `resources` and `prompts` mean the bundled.
 
 local bundled = require('mcp-tools.discovery.bundled')
-local check = require('mcp-tools.util.check')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local discovery = require('mcp-tools.discovery')
@@ -17,6 +16,7 @@ local kinds = require('mcp-tools.registry.kinds')
 local report = require('mcp-tools.discovery.report')
 local selection = require('mcp-tools.discovery.selection')
 local suggest = require('mcp-tools.util.suggest')
+local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
@@ -55,7 +55,7 @@ end
 ---@param what string
 ---@return mcp-tools.OfferKind kind, string? name, mcp-tools.Item[] members
 local function find(what)
-  check('name', what, 'string')
+  validate('name', what, 'string')
   for _, kind in ipairs(kinds.options()) do
     local name = what:match('^' .. kind .. '/(.+)$')
     if not kinds.row(kind).grouped and (name or what == kind) then
@@ -173,7 +173,7 @@ end
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source
 function M.refresh(source, cb)
-  check('source', source, 'string', true)
+  validate('source', source, 'string', true)
   if source and not vim.list_contains(discovery.SOURCES, source) then
     return unknown(source, discovery.SOURCES, "there is no source of tools '%s'")
   end

@@ -91,7 +91,7 @@ end
 --- Tells clients that subscribed to it that a resource has changed. Call it as often as you like.
 ---@param uri string as clients read it, the values of a template filled in
 function M.notify_resource(uri)
-  require('mcp-tools.util.check')('uri', uri, 'string')
+  require('mcp-tools.util.validate')('uri', uri, 'string')
   local channels = package.loaded['mcp-tools.wire.channels'] -- nobody can have subscribed before it is loaded
   if channels then
     channels.updated(uri)
@@ -130,14 +130,14 @@ end
 ---@return mcp-tools.Handle|any handle with `:cancel()`; without `cb` the result
 ---@return mcp-tools.Error? err
 function M.call(name, args, opts, cb)
-  local check = require('mcp-tools.util.check')
-  check('name', name, 'string')
-  check('args', args, 'table', true)
+  local validate = require('mcp-tools.util.validate')
+  validate('name', name, 'string')
+  validate('args', args, 'table', true)
   if type(opts) == 'function' then
     opts, cb = nil, opts
   end
-  check('opts', opts, 'table', true)
-  check('cb', cb, 'callable', true)
+  validate('opts', opts, 'table', true)
+  validate('cb', cb, 'callable', true)
   local host = require('mcp-tools.hosts.nvim')
   if cb then
     return host.start(name, args or {}, opts or {}, cb)
@@ -155,11 +155,11 @@ end
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
 ---@return { cancel: fun(self): boolean } handle
 function M.interview(questions, opts, cb)
-  local check = require('mcp-tools.util.check')
-  check('questions', questions, 'table')
-  check('opts', opts, 'table', true)
-  check('opts.from', opts and opts.from, 'string', true)
-  check('cb', cb, 'callable')
+  local validate = require('mcp-tools.util.validate')
+  validate('questions', questions, 'table')
+  validate('opts', opts, 'table', true)
+  validate('opts.from', opts and opts.from, 'string', true)
+  validate('cb', cb, 'callable')
   return require('mcp-tools.ui.interview').ask(questions, opts and opts.from, cb)
 end
 
@@ -169,9 +169,9 @@ end
 ---@param place { module: string, name: string } a module that can be imported there, and one of its tools
 ---@param args table
 function M.run_python(ctx, place, args)
-  local check = require('mcp-tools.util.check')
-  check('place.module', place.module, 'string')
-  check('place.name', place.name, 'string')
+  local validate = require('mcp-tools.util.validate')
+  validate('place.module', place.module, 'string')
+  validate('place.name', place.name, 'string')
   local tool = { key = 'module:' .. place.module, name = place.name, source = { module = place.module } }
   require('mcp-tools.python.host').call(ctx, tool, args)
 end
@@ -211,7 +211,7 @@ end
 ---@return table? entry nil until the bridge is ready
 ---@return mcp-tools.Error? err
 function M.acp_server(opts)
-  require('mcp-tools.util.check')('opts', opts, 'table', true)
+  require('mcp-tools.util.validate')('opts', opts, 'table', true)
   return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'stdio')
 end
 
@@ -247,7 +247,7 @@ end
 ---@param fn fun()
 ---@return fun() stop
 function M.on_change(fn)
-  require('mcp-tools.util.check')('fn', fn, 'callable')
+  require('mcp-tools.util.validate')('fn', fn, 'callable')
   return require('mcp-tools.discovery.report').on_change(require('mcp-tools.core').registry(), fn)
 end
 

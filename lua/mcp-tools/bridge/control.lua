@@ -12,7 +12,7 @@ local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
-local lasting = require('mcp-tools.util.lasting')
+local global_state = require('mcp-tools.util.global_state')
 local launch = require('mcp-tools.bridge.launch')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
@@ -215,9 +215,9 @@ local function replace(earlier)
   end
 end
 
-if lasting.bridge then
-  replace(lasting.bridge)
+if global_state.bridge then
+  replace(global_state.bridge)
 end
-lasting.bridge = { is_wanted = M.is_wanted, stop = M.stop }
+global_state.bridge = { is_wanted = M.is_wanted, stop = M.stop }
 
 return M

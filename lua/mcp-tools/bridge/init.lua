@@ -4,7 +4,7 @@
 --- Sends: it to the file that does it.
 --- Does not know about: how anything works.
 
-local lasting = require('mcp-tools.util.lasting')
+local global_state = require('mcp-tools.util.global_state')
 
 ---@class mcp-tools.bridge: mcp-tools.bridge.Control
 ---@field is_running fun(): boolean
@@ -36,7 +36,7 @@ function M.autostart()
   end)
 end
 
-if lasting.bridge then
+if global_state.bridge then
   -- Start-up cost: only a plugin that is loaded again has a bridge by now, which control replaces.
   require('mcp-tools.bridge.control')
 end

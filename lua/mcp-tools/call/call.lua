@@ -70,7 +70,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field root string? of the project that it came in, wherever the person goes meanwhile (e)
 ---@field cwd string? (e)
 ---@field project string? the root, resolved, that it was decided for (g)
----@field places mcp-tools.Place[]? files that its arguments name, as they were decided on (g)
+---@field targets mcp-tools.CallTarget[]? files that its arguments name, as they were decided on (g)
 ---@field snapshot table? of the arguments as they were decided on, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
 ---@field created_at integer ns, vim.uv.hrtime
@@ -126,7 +126,7 @@ function M.new(fields, id, name)
     root = later,
     cwd = later,
     project = later,
-    places = later,
+    targets = later,
     snapshot = later,
     decision = later,
     started_at = later,

@@ -7,12 +7,12 @@
 ---
 --- `ctx(result)` and `ctx(nil, err)` settle, so guill's `execute(cb, args)` runs unchanged.
 
-local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.call.inputs.host_resources')
 local inputs = require('mcp-tools.call.inputs')
 local resolver = require('mcp-tools.call.resolver')
 local running = require('mcp-tools.call.running')
+local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
@@ -155,7 +155,7 @@ function Ctx:progress(done, total, message)
     { 'total', total, 'number', true },
     { 'message', message, 'string', true },
   }) do
-    local ok, fault = pcall(check, unpack(each, 1, 4))
+    local ok, fault = pcall(validate, unpack(each, 1, 4))
     if not ok then
       misused(self, 'ctx:progress: ' .. fault:gsub('^.-:%d+: ', ''))
       return
@@ -187,7 +187,7 @@ end
 --- Calls `fn(reason)` when the call is cancelled or times out: kill the job, close the window.
 ---@param fn fun(reason: string)
 function Ctx:on_cancel(fn)
-  check('fn', fn, 'callable')
+  validate('fn', fn, 'callable')
   self.call:on_cancel(fn)
 end
 
@@ -196,9 +196,9 @@ end
 ---@param what string|integer resolved path, or a buffer number
 ---@return boolean
 function Ctx:covers(what)
-  check('what', what, type(what) == 'number' and 'number' or 'string')
-  for _, place in ipairs(self.call.places or {}) do
-    if place.other and place.bufnr == what or not place.other and place.path == what then
+  validate('what', what, type(what) == 'number' and 'number' or 'string')
+  for _, target in ipairs(self.call.targets or {}) do
+    if target.other and target.bufnr == what or not target.other and target.path == what then
       return true
     end
   end
@@ -209,7 +209,7 @@ end
 ---@param fn fun(done: fun(...))
 ---@return any ...
 function Ctx:await(fn)
-  check('fn', fn, 'callable')
+  validate('fn', fn, 'callable')
   local step = running.step()
   if not step then
     error('ctx:await works in the coroutine of a `run` tool', 2)
@@ -270,9 +270,9 @@ end
 ---@param cb? fun(answer: mcp-tools.ElicitResult?, err: mcp-tools.Error?)
 ---@return mcp-tools.ElicitResult? answer, mcp-tools.Error? err
 function Ctx:elicit(message, schema, cb)
-  check('message', message, 'string')
-  check('schema', schema, 'table')
-  check('cb', cb, 'callable', true)
+  validate('message', message, 'string')
+  validate('schema', schema, 'table')
+  validate('cb', cb, 'callable', true)
   local params = { message = message, requestedSchema = schema }
   return ask(self, { answer = { method = 'elicitation/create', params = params } }, cb, 'answer')
 end
@@ -283,9 +283,9 @@ end
 ---@param cb? fun(answer: table?, err: mcp-tools.Error?)
 ---@return table? answer, mcp-tools.Error? err
 function Ctx:sample(params, cb)
-  check('params', params, 'table')
-  check('params.messages', params.messages, 'table')
-  check('cb', cb, 'callable', true)
+  validate('params', params, 'table')
+  validate('params.messages', params.messages, 'table')
+  validate('cb', cb, 'callable', true)
   local whole = vim.tbl_extend('keep', params, { maxTokens = 1000 })
   return ask(self, { answer = { method = 'sampling/createMessage', params = whole } }, cb, 'answer')
 end
@@ -294,7 +294,7 @@ end
 ---@param cb? fun(roots: { uri: string, name: string? }[]?, err: mcp-tools.Error?)
 ---@return { uri: string, name: string? }[]? roots, mcp-tools.Error? err
 function Ctx:roots(cb)
-  check('cb', cb, 'callable', true)
+  validate('cb', cb, 'callable', true)
   local function pick(answer, err)
     return answer and answer.roots, err
   end
@@ -315,7 +315,7 @@ end
 ---@return table<string, table>? answers, mcp-tools.Error? err
 function Ctx:request_inputs(requests, cb)
   inputs.check(requests)
-  check('cb', cb, 'callable', true)
+  validate('cb', cb, 'callable', true)
   return ask(self, vim.deepcopy(requests), cb)
 end
 

@@ -7,8 +7,8 @@
 local Ctx = require('mcp-tools.call.ctx')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local returned_value = require('mcp-tools.call.returned_value')
 local running = require('mcp-tools.call.running')
-local unanswered = require('mcp-tools.call.unanswered')
 local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
@@ -165,7 +165,7 @@ function M.start(call, state)
     if not ok then
       threw(call, value)
     elseif (value ~= nil or message ~= nil) and not call:ended() then
-      unanswered.look(call, ctx, value, message)
+      returned_value.look(call, ctx, value, message)
     end
   end
   if call.deadline and call.state == 'running' then

@@ -7,7 +7,7 @@ local project = require('mcp-tools.files.project')
 local revert = require('mcp-tools.editor.edit.revert')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.scratch')
-local unified = require('mcp-tools.editor.answer.unified')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
@@ -66,7 +66,7 @@ end
 local function diff(change)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
-  local text = unified.of(change.before, changes.after(change), names)
+  local text = unified_diff.of(change.before, changes.after(change), names)
   scratch.show('change', vim.split(text, '\n', { plain = true }), { filetype = 'diff' })
 end
 

@@ -5,7 +5,7 @@
 --- Sends: definitions to the registry.
 --- Does not know about: any of them; when there is time for the next ones (core.lua).
 
-local Holder = require('mcp-tools.registry.holder')
+local Registrations = require('mcp-tools.registry.registrations')
 local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local kinds = require('mcp-tools.registry.kinds')
@@ -16,7 +16,7 @@ local M = {}
 
 ---@class mcp-tools.Folder what is known of one folder
 ---@field applied any the option that is in force; `Folder` itself before the first time
----@field ours mcp-tools.Holder what was put into the registry
+---@field ours mcp-tools.Registrations what was put into the registry
 ---@field keys table<string, string> name → its key there
 ---@field failures table<string, string> where → why it could not be loaded
 ---@field pass mcp-tools.Pass? while something is left to load
@@ -24,7 +24,7 @@ local M = {}
 ---@type table<mcp-tools.OfferKind, mcp-tools.Folder>
 local folders = {}
 for _, kind in ipairs(kinds.options()) do
-  local folder = { ours = Holder.new(kind), keys = {}, failures = {} }
+  local folder = { ours = Registrations.new(kind), keys = {}, failures = {} }
   folder.applied = folder
   folders[kind] = folder
 end

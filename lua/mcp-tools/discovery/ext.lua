@@ -6,7 +6,7 @@
 ---
 --- One file or definition that fails takes no other with it, and what it gave before stays until it is mended or gone.
 
-local Holder = require('mcp-tools.registry.holder')
+local Registrations = require('mcp-tools.registry.registrations')
 local runtimepath = require('mcp-tools.files.runtimepath')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
@@ -23,7 +23,7 @@ local FOLDER = 'lua/mcp-tools/ext'
 
 ---@class mcp-tools.ExtFile
 ---@field stamp string
----@field tools mcp-tools.Holder
+---@field tools mcp-tools.Registrations
 ---@field faults string[]
 
 ---@type table<string, mcp-tools.ExtFile>
@@ -120,7 +120,7 @@ function M.scan(registry, done)
     end
   end
   for _, each in ipairs(found) do
-    local file = files[each.path] or { tools = Holder.new('tools', root), faults = {} }
+    local file = files[each.path] or { tools = Registrations.new('tools', root), faults = {} }
     files[each.path] = file
     if file.stamp ~= each.stamp or #file.faults > 0 then
       file.stamp = each.stamp

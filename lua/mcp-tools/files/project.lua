@@ -5,7 +5,7 @@
 --- Does not know about: processes, what is kept where.
 
 local config = require('mcp-tools.config')
-local lasting = require('mcp-tools.util.lasting')
+local global_state = require('mcp-tools.util.global_state')
 
 local uv = vim.uv
 
@@ -83,13 +83,13 @@ end
 --- file. Clients are configured for it.
 ---@return string
 function M.root()
-  return lasting.root or M.find()
+  return global_state.root or M.find()
 end
 
 --- From now on this is the root.
 ---@param root? string nil: that of the current file again
 function M.fix(root)
-  lasting.root = root
+  global_state.root = root
 end
 
 --- The folder for everything that outlives a session.

@@ -5,7 +5,7 @@
 --- Does not know about: the bridge.
 
 local Ctx = require('mcp-tools.call.ctx')
-local check = require('mcp-tools.util.check')
+local validate = require('mcp-tools.util.validate')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local running = require('mcp-tools.call.running')
@@ -45,10 +45,10 @@ end
 ---@param cb fun(result: any, err: mcp-tools.Error?)
 ---@return mcp-tools.Handle
 function M.start(name, args, opts, cb)
-  check('opts.host', opts.host, 'string', true)
-  check('opts.timeout', opts.timeout, 'number', true)
-  check('opts.on_progress', opts.on_progress, 'callable', true)
-  check('opts.on_state', opts.on_state, 'callable', true)
+  validate('opts.host', opts.host, 'string', true)
+  validate('opts.timeout', opts.timeout, 'number', true)
+  validate('opts.on_progress', opts.on_progress, 'callable', true)
+  validate('opts.on_state', opts.on_state, 'callable', true)
   local listener = listener_of(opts, cb)
   local executor, parent = core.for_call('tool', name).executor, running.call()
   local call = executor:execute(name, vim.deepcopy(args), {

@@ -7,7 +7,7 @@
 --- What this editor has written stands in a record, so that the next editor takes away what this one leaves when it
 --- is killed: it touches nothing that is not, to the byte, what the record says.
 
-local disk = require('mcp-tools.ide.disk')
+local discovery_files = require('mcp-tools.ide.discovery_files')
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private')
 local project = require('mcp-tools.files.project')
@@ -42,7 +42,7 @@ end
 ---@param socket string of the editor
 local function keep_record(socket)
   local record = { pid = uv.os_getpid(), boot = project.boot, files = {}, sockets = sockets }
-  record.socket, record.mark = socket, disk.mark(socket)
+  record.socket, record.mark = socket, discovery_files.mark(socket)
   for _, texts in ipairs({ written, wanted }) do
     for path, text in pairs(texts) do
       record.files[path] = record.files[path] or {}
@@ -83,7 +83,7 @@ local function work(ctx)
   while path and not ended do
     if text then
       written[path] = text -- from now on it may lie there
-      local ok, fault = disk.write(ctx, path, text)
+      local ok, fault = discovery_files.write(ctx, path, text)
       if ended then
         uv.fs_unlink(path)
       elseif not ok then
@@ -93,7 +93,7 @@ local function work(ctx)
         there[path] = text
       end
     else
-      disk.remove(ctx, path)
+      discovery_files.remove(ctx, path)
       written[path], there[path] = nil, nil
     end
     path, text = due()
@@ -148,18 +148,18 @@ end
 ---@param record table
 local function sweep_one(ctx, path, record)
   for file, sums in pairs(type(record.files) == 'table' and record.files or {}) do
-    local text = disk.read(ctx, file)
+    local text = discovery_files.read(ctx, file)
     if text and type(sums) == 'table' and vim.list_contains(sums, vim.fn.sha256(text)) and not wanted[file] then
-      disk.remove(ctx, file)
+      discovery_files.remove(ctx, file)
       log.info('removed what an editor that is gone had left: %s', file)
     end
   end
   for _, socket in ipairs(type(record.sockets) == 'table' and record.sockets or {}) do
     if not vim.list_contains(sockets, socket) then
-      disk.remove(ctx, socket)
+      discovery_files.remove(ctx, socket)
     end
   end
-  disk.remove(ctx, path)
+  discovery_files.remove(ctx, path)
 end
 
 --- Looks for what editors that are gone have left.
@@ -169,14 +169,14 @@ function M.sweep(cb)
     if private_files.fault(folder(), 'directory') then
       return -- not ours to believe
     end
-    for _, name in ipairs(disk.names(ctx, folder())) do
+    for _, name in ipairs(discovery_files.names(ctx, folder())) do
       local path = vim.fs.joinpath(folder(), name)
       local found = name:find('^%d+%.json$') and private_files.read(path)
       local record = found and found.value
       if record and type(record.pid) == 'number' then
         local is_earlier_self = record.pid == uv.os_getpid() and record.boot ~= project.boot
         local is_self = record.pid == uv.os_getpid() and not is_earlier_self
-        if not is_self and (is_earlier_self or not disk.is_alive(ctx, record)) then
+        if not is_self and (is_earlier_self or not discovery_files.is_alive(ctx, record)) then
           sweep_one(ctx, path, record)
         end
       end

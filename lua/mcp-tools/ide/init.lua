@@ -13,8 +13,8 @@ local announcement = require('mcp-tools.ide.announcement')
 local companions = require('mcp-tools.ide.companions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local doors = require('mcp-tools.ide.doors')
 local editor_context = require('mcp-tools.editor.context')
+local endpoints = require('mcp-tools.ide.endpoints')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local registered = require('mcp-tools.registry.companions')
@@ -60,7 +60,7 @@ local function doors_now()
   for _, verdict in ipairs(verdicts) do
     local loaded = on[verdict.name]
     if loaded then
-      local door, fault = doors.of(loaded.companion, current.prepared.identity.token)
+      local door, fault = endpoints.of(loaded.companion, current.prepared.identity.token)
       faults[verdict.name] = fault
       list[#list + 1] = door
     end
@@ -84,8 +84,8 @@ local function endpoint_of(name, folders)
   local door = on[name].companion.door
   return {
     port = current.get_port() --[[@as integer]],
-    token = doors.token(current.prepared.identity.token, name),
-    socket = door.transport == 'unix' and doors.socket(name) or nil,
+    token = endpoints.token(current.prepared.identity.token, name),
+    socket = door.transport == 'unix' and endpoints.socket(name) or nil,
     pid = vim.uv.os_getpid(),
     bridge_pid = current.said.hello.pid,
     roots = folders,
@@ -114,7 +114,7 @@ local function sockets_now()
   local list = {}
   for name, loaded in pairs(on) do
     if loaded.companion.door.transport == 'unix' then
-      table.insert(list, (doors.socket(name)))
+      table.insert(list, (endpoints.socket(name)))
     end
   end
   return list

@@ -2,7 +2,7 @@
 
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.editor.file.completion')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local symbol = require('mcp-tools.editor.symbol')

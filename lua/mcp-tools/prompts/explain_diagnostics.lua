@@ -1,6 +1,6 @@
 --- Prompt: explain diagnostics.
 
-local diagnostics_text = require('mcp-tools.editor.diagnostics.text')
+local diagnostics_text = require('mcp-tools.editor.diagnostics.prompt_text')
 
 return {
   name = 'explain_diagnostics',

@@ -1,7 +1,7 @@
 --- Prompt: explain the selection.
 
 local selection = require('mcp-tools.editor.person.selection')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines around the selection that are shown as well.

@@ -1,6 +1,6 @@
 --- Prompt: fix diagnostics.
 
-local diagnostics_text = require('mcp-tools.editor.diagnostics.text')
+local diagnostics_text = require('mcp-tools.editor.diagnostics.prompt_text')
 
 return {
   name = 'fix_diagnostics',

@@ -3,9 +3,9 @@
 local diagnostics = require('mcp-tools.editor.diagnostics')
 local git_changes = require('mcp-tools.editor.git.changes')
 local access = require('mcp-tools.files.access')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local redact = require('mcp-tools.files.redact')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 ---@param root string
@@ -56,7 +56,7 @@ return {
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),
-      ('Quickfix list: %d entries %s'):format(quickfix.size, redact.text(quickfix.title, turns.of(ctx))),
+      ('Quickfix list: %d entries %s'):format(quickfix.size, redact.text(quickfix.title, time_slice.of(ctx))),
     }, '\n\n')
     return (utf8.repair(text))
   end,

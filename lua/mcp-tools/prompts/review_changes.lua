@@ -3,7 +3,7 @@
 local git_changes = require('mcp-tools.editor.git.changes')
 local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local unsaved = require('mcp-tools.editor.buffer.unsaved')
 local utf8 = require('mcp-tools.util.utf8')
 

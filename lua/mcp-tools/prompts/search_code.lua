@@ -2,8 +2,8 @@
 
 local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local grep = require('mcp-tools.editor.search.grep')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local on_disk = require('mcp-tools.editor.search.on_disk')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines that are shown; where there are more, another word finds better.
@@ -26,7 +26,7 @@ return {
     if not place then
       return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
     end
-    local hits, fault, more = grep.find(ctx, args.query, place, MAX)
+    local hits, fault, more = on_disk.find(ctx, args.query, place, MAX)
     if not hits then
       return ctx:fail('tool_error', 'the search failed: ' .. fault)
     end

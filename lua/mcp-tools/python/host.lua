@@ -6,7 +6,7 @@
 
 local Process = require('mcp-tools.python.process')
 local errors = require('mcp-tools.errors')
-local lasting = require('mcp-tools.util.lasting')
+local global_state = require('mcp-tools.util.global_state')
 local log = require('mcp-tools.log')
 local remote = require('mcp-tools.call.remote')
 local command = require('mcp-tools.python.command')
@@ -58,10 +58,10 @@ local function end_all(why)
   end
 end
 
-if lasting.python_host then
-  lasting.python_host()
+if global_state.python_host then
+  global_state.python_host()
 end
-lasting.python_host = function()
+global_state.python_host = function()
   end_all('the plugin was loaded again')
 end
 

@@ -4,7 +4,7 @@
 --- Sends: its definitions to the registry, with handlers that pass calls to the host.
 --- Does not know about: other modules, how they are found, how one is read.
 
-local Holder = require('mcp-tools.registry.holder')
+local Registrations = require('mcp-tools.registry.registrations')
 local cache = require('mcp-tools.python.cache')
 local command = require('mcp-tools.python.command')
 local host = require('mcp-tools.python.host')
@@ -18,7 +18,7 @@ local M = {}
 ---@field from_disk boolean what is known was read in an earlier life of the editor
 ---@field failed boolean it could not be read the last time; its tools are those of before
 ---@field offered boolean the registry has what is known
----@field tools mcp-tools.Holder
+---@field tools mcp-tools.Registrations
 ---@field refused string[] definitions that the registry did not take in
 local Module = {}
 Module.__index = Module
@@ -31,7 +31,7 @@ function M.new(known)
     from_disk = known ~= nil,
     failed = false,
     offered = false,
-    tools = Holder.new('tools', command.project),
+    tools = Registrations.new('tools', command.project),
     refused = {},
   }, Module)
 end

@@ -1,7 +1,7 @@
 --- What the editor has said.
 
 local messages = require('mcp-tools.editor.person.messages')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local watch = require('mcp-tools.editor.watch')
 
 --- Messages have no event.
@@ -16,7 +16,7 @@ return {
   mime_type = 'text/plain',
   tags = { 'editor' },
   run = function(ctx)
-    local text, cut = messages.text(turns.of(ctx))
+    local text, cut = messages.text(time_slice.of(ctx))
     return (cut and '…\n' or '') .. text
   end,
   watch = function(changed)

@@ -2,7 +2,7 @@
 
 local quickfix = require('mcp-tools.editor.quickfix')
 local redact = require('mcp-tools.files.redact')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local watch = require('mcp-tools.editor.watch')
 
 --- More entries in one answer are no help.
@@ -30,7 +30,7 @@ return {
   tags = { 'editor' },
   run = function(ctx)
     local list, items = entries_of()
-    local pause = turns.of(ctx)
+    local pause = time_slice.of(ctx)
     local entries = quickfix.entries(items, ctx.root, pause)
     return {
       title = list.title ~= '' and redact.line(list.title, pause) or nil,

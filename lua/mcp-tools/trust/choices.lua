@@ -27,8 +27,8 @@ function M.of(call, decision, is_tiresome)
     table.insert(choices, 2, 'review')
   end
   local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'
-  local shows_other = vim.iter(decision.places):any(function(place)
-    return place.other
+  local shows_other = vim.iter(decision.targets):any(function(target)
+    return target.other
   end)
   if not decision.fault then
     -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file

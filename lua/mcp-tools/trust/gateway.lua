@@ -29,7 +29,7 @@ local M = {}
 ---@field action 'allow'|'ask'|'deny'
 ---@field by string what decided, for the audit log: an option, "files", "ledger", …
 ---@field reason string for the person, or for the client when denied
----@field places mcp-tools.Place[]? what the arguments name
+---@field targets mcp-tools.CallTarget[]? what the arguments name
 ---@field fault string? why it is not known what was decided before
 
 --- What a decision came to.
@@ -74,8 +74,8 @@ function Gateway:judge(call)
     return own
   end
   local source = call.definition.source
-  local places = targets.by(call.args, source ~= nil and source.origin == 'bundled')
-  local denied, outside = rules.by_places(places, root)
+  local named = targets.by(call.args, source ~= nil and source.origin == 'bundled')
+  local denied, outside = rules.by_targets(named, root)
   if denied then
     return denied
   end
@@ -88,14 +88,14 @@ function Gateway:judge(call)
     return { action = 'deny', by = 'ledger', reason = 'you denied it always (see :McpTools trust)' }
   end
   local decision = own
-    or rules.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, places)
+    or rules.by_memory(call, verdict or NOTHING, self.grants:of_session(call) or NOTHING, outside, named)
     or rules.by_definition(call, root)
   if fault and decision.action == 'allow' then
     -- A "never" may stand where nobody can read it.
     decision = { action = 'ask', by = 'ledger', reason = 'what you decided before cannot be known: ' .. fault }
     decision.fault = fault
   end
-  decision.places = places
+  decision.targets = named
   return decision
 end
 
@@ -103,9 +103,9 @@ end
 ---@param decision mcp-tools.Decision
 ---@return string[]?
 local function files_of(decision)
-  return decision.by == 'files' and vim.tbl_map(function(place)
-    return place.path
-  end, decision.places) or nil
+  return decision.by == 'files' and vim.tbl_map(function(target)
+    return target.path
+  end, decision.targets) or nil
 end
 
 --- Keeps what the person said beyond this call.
@@ -170,8 +170,8 @@ function Gateway:changed(call, decision)
   if now.action == 'deny' then
     return denial.decided(call, now)
   end
-  for i = 1, math.max(#decision.places, #now.places) do
-    local before, after = decision.places[i], now.places[i]
+  for i = 1, math.max(#decision.targets, #now.targets) do
+    local before, after = decision.targets[i], now.targets[i]
     if not before or not after or before.path ~= after.path then
       return denial.error(call, 'a file that it names has moved since the question was asked', 'changed')
     end
@@ -218,7 +218,7 @@ function Gateway:question(call, decision, answer)
     call = call,
     args = vim.deepcopy(call.args),
     reason = decision.reason,
-    places = decision.places,
+    targets = decision.targets,
     choices = choices.of(call, decision, self.grants:is_tiresome(call)),
     root = call.project,
   }
@@ -243,7 +243,7 @@ end
 ---@return mcp-tools.Error?
 local function futile(call, decision)
   local definition = call.definition
-  local _, outside = rules.by_places(decision.places, call.project)
+  local _, outside = rules.by_targets(decision.targets, call.project)
   if not definition.preview or outside or not sources.is_believed(definition, call.project) then
     return nil
   end
@@ -260,17 +260,17 @@ function Gateway:settle(call, answer)
   call.project = call.root and paths.real_root(call.root) or self:project()
   local decision = self:judge(call)
   if decision.action == 'ask' and BY_DEFINITION[decision.by] and policy.replaces_question(call) then
-    decision = { action = 'allow', by = 'review', reason = 'what it changes is reviewed', places = decision.places }
+    decision = { action = 'allow', by = 'review', reason = 'what it changes is reviewed', targets = decision.targets }
   end
   if call:ended() then -- a rule or a needs_approval let the editor go on meanwhile
     return no(call.state)
   end
-  call.places = decision.places -- what a tool that reads is held to
+  call.targets = decision.targets -- what a tool that reads is held to
   if decision.action == 'allow' then
     return yes(decision.by)
   elseif decision.action == 'deny' then
     return no(decision.by, denial.decided(call, decision))
-  elseif self.grants:redeem(call, decision.places) then
+  elseif self.grants:redeem(call, decision.targets) then
     return yes('person: before')
   elseif self.grants:is_silenced(call) then
     return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))

@@ -24,7 +24,7 @@ M.MAX_DENIED = 256
 ---@field source string
 ---@field hash string
 ---@field args table a snapshot, see util/canonical_json.lua
----@field places string
+---@field targets string
 ---@field client table
 ---@field at integer unix seconds
 ---@field granted boolean? the next try may run, whoever makes it
@@ -56,12 +56,12 @@ local function party(call)
 end
 
 --- Files that a call names, as one text; the same call after a link was moved is another one.
----@param places mcp-tools.Place[]
+---@param targets mcp-tools.CallTarget[]
 ---@return string
-local function text_of(places)
+local function text_of(targets)
   local list = {}
-  for i, place in ipairs(places) do
-    list[i] = place.path or place.given
+  for i, target in ipairs(targets) do
+    list[i] = target.path or target.given
   end
   return table.concat(list, '\0')
 end
@@ -129,15 +129,15 @@ end
 
 ---@param item mcp-tools.Unanswered
 ---@param call mcp-tools.Call
----@param places mcp-tools.Place[]
-local function is_same(item, call, places)
+---@param targets mcp-tools.CallTarget[]
+local function is_same(item, call, targets)
   local definition = call.definition
   return item.project == call.project
     and item.tool == definition.name
     and has_args(item, call)
     and item.hash == canonical_json.fingerprint(definition)
     and item.source == source.key(definition)
-    and item.places == text_of(places)
+    and item.targets == text_of(targets)
 end
 
 --- Remembers a question that nobody answered.
@@ -149,9 +149,9 @@ function Grants:missed(call, decision, choices, files)
   if not call.snapshot then
     return -- what cannot be told from others cannot be granted
   end
-  local definition, places = call.definition, decision.places
+  local definition, targets = call.definition, decision.targets
   for i, item in ipairs(self.unanswered) do
-    if is_same(item, call, places) then
+    if is_same(item, call, targets) then
       table.remove(self.unanswered, i)
       break
     end
@@ -161,7 +161,7 @@ function Grants:missed(call, decision, choices, files)
     source = source.key(definition),
     hash = canonical_json.fingerprint(definition),
     args = call.snapshot,
-    places = text_of(places),
+    targets = text_of(targets),
     client = call.client,
     project = call.project,
     at = os.time(),
@@ -177,11 +177,11 @@ end
 
 --- Takes the person's yes to this very call, given after the question had ended.
 ---@param call mcp-tools.Call
----@param places mcp-tools.Place[]
+---@param targets mcp-tools.CallTarget[]
 ---@return boolean granted
-function Grants:redeem(call, places)
+function Grants:redeem(call, targets)
   for i, item in ipairs(self.unanswered) do
-    if item.granted and is_same(item, call, places) then
+    if item.granted and is_same(item, call, targets) then
       table.remove(self.unanswered, i)
       return true
     end

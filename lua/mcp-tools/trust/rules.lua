@@ -93,18 +93,18 @@ function M.demanded(call)
 end
 
 --- (2) Sensitive files are denied, files outside the project are asked for.
----@param places mcp-tools.Place[]
+---@param targets mcp-tools.CallTarget[]
 ---@param root string
 ---@return mcp-tools.Decision? denial
----@return mcp-tools.Place? outside
-function M.by_places(places, root)
+---@return mcp-tools.CallTarget? outside
+function M.by_targets(targets, root)
   local outside
-  for _, place in ipairs(places) do
-    if place.sensitive then
-      return { action = 'deny', by = 'files', reason = ('%s is %s'):format(place.given, place.bad or 'sensitive') }
+  for _, target in ipairs(targets) do
+    if target.sensitive then
+      return { action = 'deny', by = 'files', reason = ('%s is %s'):format(target.given, target.bad or 'sensitive') }
     end
-    if not outside and place.path and (place.unclear or not paths.inside(place.path, root)) then
-      outside = place
+    if not outside and target.path and (target.unclear or not paths.inside(target.path, root)) then
+      outside = target
     end
   end
   return nil, outside
@@ -112,10 +112,10 @@ end
 
 --- Did the person allow all of these files, among them some outside the project, for this tool?
 ---@param granted table<string, true>?
----@param places mcp-tools.Place[]
-local function covers(granted, places)
-  for _, place in ipairs(places) do
-    if place.path and (place.other or not (granted and granted[place.path])) then
+---@param targets mcp-tools.CallTarget[]
+local function covers(granted, targets)
+  for _, target in ipairs(targets) do
+    if target.path and (target.other or not (granted and granted[target.path])) then
       return false
     end
   end
@@ -134,14 +134,14 @@ end
 ---@param call mcp-tools.Call
 ---@param verdict mcp-tools.Verdict
 ---@param grant { all: boolean?, paths: table<string, true>?, changed: boolean? }
----@param outside mcp-tools.Place?
----@param places mcp-tools.Place[]
+---@param outside mcp-tools.CallTarget?
+---@param targets mcp-tools.CallTarget[]
 ---@return mcp-tools.Decision?
-function M.by_memory(call, verdict, grant, outside, places)
+function M.by_memory(call, verdict, grant, outside, targets)
   if outside then
-    if covers(verdict.paths and set_of(verdict.paths), places) then
+    if covers(verdict.paths and set_of(verdict.paths), targets) then
       return { action = 'allow', by = 'ledger', reason = 'you allowed it these files always' }
-    elseif covers(grant.paths, places) then
+    elseif covers(grant.paths, targets) then
       return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }
     end
     local where = outside.other and '%s is no plain file'

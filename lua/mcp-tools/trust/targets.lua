@@ -1,4 +1,4 @@
---- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.places`).
+--- Targets of a call: the files and buffers that its arguments name, as it is decided on (`call.targets`).
 ---
 --- Receives: checked arguments.
 --- Sends: where each of them really is, and what speaks against it.
@@ -32,7 +32,7 @@ local MAX_KEY = 64
 --- Of what cannot be judged, for the reason.
 local MAX_SHOWN = 200
 --- Files of one call: a person reads no more of them, and each takes the editor some time.
-local MAX_PLACES = 128
+local MAX_TARGETS = 128
 --- Values that name none, such as addresses of other kinds, are looked at sooner.
 local MAX_VALUES = 2000
 --- Of one path, percent-encoded.
@@ -50,7 +50,7 @@ local function kind_of(key)
   return #key <= MAX_KEY and (KEYS[key] or KEYS[key:gsub('[_-]', ''):lower()]) or nil
 end
 
----@class mcp-tools.Place
+---@class mcp-tools.CallTarget
 ---@field given string as the arguments have it
 ---@field path string? resolved, or the name of what is no file; nil for a buffer without a file
 ---@field bad string? why it cannot be judged
@@ -112,8 +112,8 @@ end
 ---@field itself 'uri'|nil it is a path itself
 
 --- What is found in one set of arguments.
----@class mcp-tools.Places
----@field list mcp-tools.Place[]
+---@class mcp-tools.CallTargets
+---@field list mcp-tools.CallTarget[]
 ---@field seen table<string, true> kind and value: many arguments may name one file
 ---@field count integer values looked at
 ---@field bytes integer of paths
@@ -122,10 +122,10 @@ end
 ---@field walked mcp-tools.Walked?
 ---@field beside boolean does the tool take buffer 0 for the file beside a terminal or float?
 
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param given string
----@return mcp-tools.Place
-local function place_of_path(places, given)
+---@return mcp-tools.CallTarget
+local function target_of_path(targets, given)
   local function unknown(bad)
     return { given = given:sub(1, MAX_SHOWN), bad = bad, sensitive = true }
   end
@@ -136,12 +136,12 @@ local function place_of_path(places, given)
   if plain:find('%z') then
     return unknown('a path with a NUL byte')
   end
-  places.walked = places.walked or paths.walked()
-  local path, bad = paths.resolve(plain, places.walked)
+  targets.walked = targets.walked or paths.walked()
+  local path, bad = paths.resolve(plain, targets.walked)
   if bad then
     return unknown(bad)
   end
-  places.marked = places.marked or buffer_kind.marked()
+  targets.marked = targets.marked or buffer_kind.marked()
   local without = doubtful and paths.from_uri(given:match('^[^#?]*')) or plain
   return {
     given = given,
@@ -149,15 +149,15 @@ local function place_of_path(places, given)
     sensitive = paths.sensitive(path)
       or plain ~= path and paths.sensitive(plain)
       or without ~= plain and paths.sensitive(without)
-      or places.marked[path] == true,
+      or targets.marked[path] == true,
     unclear = doubtful or is_unclear(plain) or nil,
   }
 end
 
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param bufnr any
----@return mcp-tools.Place?
-local function place_of_buffer(places, bufnr)
+---@return mcp-tools.CallTarget?
+local function target_of_buffer(targets, bufnr)
   if type(bufnr) ~= 'number' or not vim.api.nvim_buf_is_valid(bufnr) then
     return nil -- the tool says so better
   end
@@ -176,61 +176,61 @@ local function place_of_buffer(places, bufnr)
       bufnr = bufnr,
     }
   end
-  local place = place_of_path(places, name)
-  place.sensitive = place.sensitive or marked
-  return place
+  local target = target_of_path(targets, name)
+  target.sensitive = target.sensitive or marked
+  return target
 end
 
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param kind 'path'|'uri'|'buffer'
 ---@param value any
-local function add(places, kind, value)
+local function add(targets, kind, value)
   local key = kind .. ' ' .. tostring(value)
-  if places.seen[key] then
+  if targets.seen[key] then
     return
   end
-  places.seen[key] = true
-  places.count = places.count + 1
-  local list = places.list
+  targets.seen[key] = true
+  targets.count = targets.count + 1
+  local list = targets.list
   if kind == 'buffer' then
     local current = value == 0 and buffers.current()
     if current then
-      list[#list + 1] = place_of_buffer(places, current)
+      list[#list + 1] = target_of_buffer(targets, current)
     end
-    if not current or not places.beside and current ~= vim.api.nvim_get_current_buf() then
-      list[#list + 1] = place_of_buffer(places, value)
+    if not current or not targets.beside and current ~= vim.api.nvim_get_current_buf() then
+      list[#list + 1] = target_of_buffer(targets, value)
     end
   elseif type(value) == 'string' and value ~= '' then
     local scheme = kind == 'uri' and value:match('^(%a[%w+.-]*):')
     if not scheme or scheme:lower() == 'file' then
-      places.bytes = places.bytes + (#value <= MAX_GIVEN and #value or 0)
-      list[#list + 1] = place_of_path(places, value)
+      targets.bytes = targets.bytes + (#value <= MAX_GIVEN and #value or 0)
+      list[#list + 1] = target_of_path(targets, value)
     end
   end
 end
 
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@return string? bad
-local function too_much(places)
-  if #places.list > MAX_PLACES or places.count > MAX_VALUES then
-    return ('more than %d, too many to judge'):format(MAX_PLACES)
-  elseif places.bytes > MAX_BYTES then
+local function too_much(targets)
+  if #targets.list > MAX_TARGETS or targets.count > MAX_VALUES then
+    return ('more than %d, too many to judge'):format(MAX_TARGETS)
+  elseif targets.bytes > MAX_BYTES then
     return ('with more than %d bytes, too many to judge'):format(MAX_BYTES)
   end
 end
 
 --- What stands right below a name that means files: lists, in lists, too.
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param kind 'path'|'uri'|'buffer'
 ---@param list table
-local function add_all(places, kind, list)
+local function add_all(targets, kind, list)
   for _, item in ipairs(list) do
-    if too_much(places) then
+    if too_much(targets) then
       return
     elseif type(item) == 'table' then
-      add_all(places, kind, item)
+      add_all(targets, kind, item)
     else
-      add(places, kind, item)
+      add(targets, kind, item)
     end
   end
 end
@@ -254,43 +254,43 @@ local NONE = {}
 local PLAIN = { path = { kind = 'path' }, uri = { kind = 'uri' }, buffer = { kind = 'buffer' } }
 
 --- What a name says. The same ones come again and again, in each item of a list.
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param key any
 ---@return mcp-tools.KeyKinds
-local function kinds_of(places, key)
+local function kinds_of(targets, key)
   if type(key) ~= 'string' then
     return NONE
   end
-  local known = places.names[key]
+  local known = targets.names[key]
   if not known then
     local kind, itself = kind_of(key), kind_of_key(key)
     known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NONE
-    places.names[key] = known
+    targets.names[key] = known
   end
   return known
 end
 
----@param places mcp-tools.Places
+---@param targets mcp-tools.CallTargets
 ---@param value table
 ---@param above? 'path'|'uri'|'buffer' what the name of this table says
-local function collect(places, value, above)
+local function collect(targets, value, above)
   for key, item in pairs(value) do
-    if too_much(places) then
+    if too_much(targets) then
       return
     end
-    local kinds = kinds_of(places, key)
+    local kinds = kinds_of(targets, key)
     local named = type(key) == 'string' and (above ~= 'buffer' and above or kinds.itself)
     if named then
-      add(places, named, key)
+      add(targets, named, key)
     end
     local kind = kinds.kind
     if type(item) == 'table' then
       if kind then
-        add_all(places, kind, item)
+        add_all(targets, kind, item)
       end
-      collect(places, item, kind)
+      collect(targets, item, kind)
     elseif kind then
-      add(places, kind, item)
+      add(targets, kind, item)
     end
   end
 end
@@ -298,12 +298,12 @@ end
 --- Every file and buffer that arguments name.
 ---@param args table
 ---@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?
----@return mcp-tools.Place[] sorted
+---@return mcp-tools.CallTarget[] sorted
 function M.by(args, beside)
-  local places = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, beside = beside == true }
-  collect(places, args)
-  local list = places.list
-  local bad = too_much(places)
+  local targets = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, beside = beside == true }
+  collect(targets, args)
+  local list = targets.list
+  local bad = too_much(targets)
   if bad then
     return { { given = 'the number of files that it names', bad = bad, sensitive = true } }
   end

@@ -7,7 +7,7 @@
 --- Several editors write the same file: it is opened anew for every batch, so nobody goes on writing to a file that
 --- another one has moved away.
 
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
 
@@ -115,7 +115,7 @@ function RotatingFile:make(now, done)
     return
   end
   self.making = true
-  turns.run(function(pause)
+  time_slice.run(function(pause)
     while self.made < #self.queue do
       local queue, n = self.queue, self.made + 1
       local text = text_of(queue[n], pause)

@@ -11,7 +11,7 @@ local Channel = require('mcp-tools.wire.channel')
 local channels = require('mcp-tools.wire.channels')
 local attachment = require('mcp-tools.bridge.attachment')
 local catalogue = require('mcp-tools.registry.catalogue')
-local check = require('mcp-tools.util.check')
+local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
@@ -101,7 +101,7 @@ function M.list(kind, revision, seen_by)
   if not looked_after then -- an agent may be there from now on, and may write files by itself
     looked_after = true
     vim.schedule(function()
-      require('mcp-tools.editor.review.disk').start() -- start-up cost
+      require('mcp-tools.editor.review.disk_writes').start() -- start-up cost
     end)
   end
   local parts, is_pending = core.begin()
@@ -167,8 +167,8 @@ end
 function M.execute(name, args, opts)
   local channel = channel_of(opts.channel)
   introduce(channel, opts)
-  check('opts.host', opts.host, 'string', true)
-  check('opts.session', opts.session, 'string', true)
+  validate('opts.host', opts.host, 'string', true)
+  validate('opts.session', opts.session, 'string', true)
   args = unpacked(args)
   local view = scope.view(opts.scope, opts.client and opts.client.name)
   local inner = view and view.catalogue == 'search' and catalogue.inner(core.registry(), name, args)

@@ -6,7 +6,7 @@
 --- Does not know about: what a tool does, how the process answers (call/remote.lua).
 
 local core = require('mcp-tools.core')
-local Holder = require('mcp-tools.registry.holder')
+local Registrations = require('mcp-tools.registry.registrations')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
@@ -16,7 +16,7 @@ local M = {}
 
 ---@class mcp-tools.Provider
 ---@field target mcp-tools.RemoteTarget
----@field tools mcp-tools.Holder
+---@field tools mcp-tools.Registrations
 
 ---@type table<integer, table<string, mcp-tools.Provider>> channel → name
 local providers = {}
@@ -55,7 +55,7 @@ end
 function M.provide(channel, name, definitions)
   providers[channel] = providers[channel] or {}
   local provider = providers[channel][name]
-    or { target = target_of(channel), tools = Holder.new('tools', project.root) }
+    or { target = target_of(channel), tools = Registrations.new('tools', project.root) }
   providers[channel][name] = provider
   local list = vim.tbl_map(function(def)
     return type(def) == 'table' and with_handler(provider, name, def) or def -- what is none is refused as such

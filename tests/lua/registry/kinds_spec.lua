@@ -24,7 +24,7 @@ package.loaded.song_definition = {
   end,
 }
 
-local Holder = require('mcp-tools.registry.holder')
+local Registrations = require('mcp-tools.registry.registrations')
 local core = require('mcp-tools.core')
 local wire = require('mcp-tools.wire')
 
@@ -84,7 +84,7 @@ describe('a kind with a row of its own', function()
   end)
 
   it('is held by places', function()
-    local place, other = Holder.new('songs', vim.uv.cwd), Holder.new('songs', vim.uv.cwd)
+    local place, other = Registrations.new('songs', vim.uv.cwd), Registrations.new('songs', vim.uv.cwd)
     local function source()
       return { origin = 'registered' }
     end

@@ -107,10 +107,10 @@ end
 describe('buffer_read', function()
   local reads = require('mcp-tools.tools.buffer.read').execute
 
-  --- What it says when it was decided on other places.
-  local function answer(places, bufnr)
+  --- What it says when it was decided on other targets.
+  local function answer(targets, bufnr)
     local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
-    call.root, call.places = editor.root, places
+    call.root, call.targets = editor.root, targets
     local result, err
     local ctx = Ctx.new(call, function(_, ...)
       result, err = ...

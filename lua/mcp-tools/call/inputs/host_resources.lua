@@ -10,7 +10,7 @@
 --- results are those of MCP's own `resources/read` and `resources/list`. Errors: -32002 not found, -32004 too many
 --- reads (with `retryAfterMs`), -32005 too large, -32602 a scheme or filter that it does not have.
 
-local check = require('mcp-tools.util.check')
+local validate = require('mcp-tools.util.validate')
 local config = require('mcp-tools.config')
 local host_capabilities = require('mcp-tools.call.inputs.host_capabilities')
 local errors = require('mcp-tools.errors')
@@ -175,7 +175,7 @@ end
 ---@param scheme string such as `"files"`
 ---@return boolean
 function HostResources:supports_scheme(scheme)
-  check('scheme', scheme, 'string')
+  validate('scheme', scheme, 'string')
   return host_capabilities.has((host_capabilities.schemes(self.ctx.call)), scheme)
 end
 
@@ -189,8 +189,8 @@ end
 ---@param cb? fun(value: { contents: mcp-tools.HostContents[] }?, err: mcp-tools.Error?)
 ---@return { contents: mcp-tools.HostContents[] }? value, mcp-tools.Error? err
 function HostResources:read(uri, cb)
-  check('uri', uri, 'string')
-  check('cb', cb, 'callable', true)
+  validate('uri', uri, 'string')
+  validate('cb', cb, 'callable', true)
   return self.ask(self.ctx, { answer = { method = M.READ, params = { uri = uri } } }, cb, 'answer')
 end
 
@@ -202,14 +202,14 @@ local WIRE_NAMES = { scheme = 'scheme', mime_type = 'mimeType', tags = 'tags' }
 ---@param cb? fun(value: { resources: table[] }?, err: mcp-tools.Error?)
 ---@return { resources: table[] }? value, mcp-tools.Error? err
 function HostResources:list(filter, cb)
-  check('filter', filter, 'table', true)
-  check('cb', cb, 'callable', true)
+  validate('filter', filter, 'table', true)
+  validate('cb', cb, 'callable', true)
   local sent = {}
   for name, value in pairs(filter or {}) do
     if not WIRE_NAMES[name] then
       error(("filter: has no '%s' (it has scheme, mime_type and tags)"):format(tostring(name)), 2)
     end
-    check('filter.' .. name, value, name == 'tags' and 'table' or 'string')
+    validate('filter.' .. name, value, name == 'tags' and 'table' or 'string')
     if name == 'tags' and not host_capabilities.is_string_list(value) then
       error('filter.tags: must be a list of strings', 2)
     elseif name ~= 'tags' or #value > 0 then

@@ -8,7 +8,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -86,7 +86,7 @@ end
 ---@return table<string, mcp-tools.Text|false> texts by path; false: it is too large
 function M.of(ctx, list, of_path)
   of_path = of_path or buffers.of_paths()
-  local texts, on_disk, pause = {}, {}, turns.of(ctx)
+  local texts, on_disk, pause = {}, {}, time_slice.of(ctx)
   for _, path in ipairs(list) do
     local bufnr = of_path(path)
     if bufnr then

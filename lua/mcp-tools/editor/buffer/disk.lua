@@ -8,7 +8,7 @@
 --- a conflict is remembered here until the file or the buffer is another.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
-local check = require('mcp-tools.util.check')
+local validate = require('mcp-tools.util.validate')
 local views = require('mcp-tools.editor.buffer.views')
 
 local api, uv = vim.api, vim.uv
@@ -128,8 +128,8 @@ end
 ---@param bufnr integer
 ---@param cb fun(state: mcp-tools.DiskState)
 function M.refresh(bufnr, cb)
-  check('bufnr', bufnr, 'number')
-  check('cb', cb, 'callable')
+  validate('bufnr', bufnr, 'number')
+  validate('cb', cb, 'callable')
   local function answer(stat, path)
     vim.schedule(function()
       local same = not path or not api.nvim_buf_is_valid(bufnr) or api.nvim_buf_get_name(bufnr) ~= path

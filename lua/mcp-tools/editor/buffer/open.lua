@@ -10,9 +10,9 @@
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
-local check = require('mcp-tools.util.check')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.files.project')
+local validate = require('mcp-tools.util.validate')
 
 local api, uv = vim.api, vim.uv
 
@@ -122,8 +122,8 @@ end
 ---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
 ---@param ctx mcp-tools.Ctx? of the call that it is for: when that is cancelled, nothing is loaded, or it goes again
 function M.load(path, cb, ctx)
-  check('path', path, 'string')
-  check('cb', cb, 'callable')
+  validate('path', path, 'string')
+  validate('cb', cb, 'callable')
   uv.fs_stat(path, function(problem, stat)
     vim.schedule(function()
       if ctx and ctx:cancelled() then

@@ -10,7 +10,7 @@
 local buffer_change = require('mcp-tools.editor.edit.change')
 local errors = require('mcp-tools.errors')
 local save = require('mcp-tools.editor.buffer.save')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local views = require('mcp-tools.editor.buffer.views')
 
 local api = vim.api
@@ -87,7 +87,7 @@ end
 ---@return string[][]? texts in the order of the numbers
 ---@return mcp-tools.Error? err
 function M.texts(bufnr, seqs, ctx)
-  local pause = ctx and turns.of(ctx) or function() end
+  local pause = ctx and time_slice.of(ctx) or function() end
   local tree = vim.fn.undotree(bufnr)
   local now = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local others = vim.tbl_filter(function(seq)

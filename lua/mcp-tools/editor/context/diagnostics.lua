@@ -5,7 +5,7 @@
 --- Does not know about: agents, who asks.
 
 local buffers = require('mcp-tools.editor.buffer')
-local place = require('mcp-tools.editor.context.place')
+local location = require('mcp-tools.editor.context.location')
 local redact = require('mcp-tools.files.redact')
 
 local api = vim.api
@@ -32,7 +32,7 @@ local function item_of(diagnostic)
   local bufnr = diagnostic.bufnr --[[@as integer]]
   local loaded = api.nvim_buf_is_loaded(bufnr)
   local function at(row, byte)
-    return loaded and place.position(bufnr, row, byte) or { line = row, character = byte }
+    return loaded and location.position(bufnr, row, byte) or { line = row, character = byte }
   end
   return {
     message = redact.quoted(diagnostic.message),
@@ -58,18 +58,18 @@ function M.get(path)
   local by_buffer, count = {}, 0
   for _, diagnostic in ipairs(vim.diagnostic.get(only)) do
     local bufnr = diagnostic.bufnr --[[@as integer]]
-    if count < MAX and api.nvim_buf_is_valid(bufnr) and place.path(bufnr) then
+    if count < MAX and api.nvim_buf_is_valid(bufnr) and location.path(bufnr) then
       count = count + 1
       by_buffer[bufnr] = by_buffer[bufnr] or {}
       table.insert(by_buffer[bufnr], item_of(diagnostic))
     end
   end
-  if only and place.path(only) then
+  if only and location.path(only) then
     by_buffer[only] = by_buffer[only] or {}
   end
   local list = {}
   for bufnr, items in vim.spairs(by_buffer) do
-    table.insert(list, { path = place.path(bufnr), diagnostics = items })
+    table.insert(list, { path = location.path(bufnr), diagnostics = items })
   end
   return list
 end

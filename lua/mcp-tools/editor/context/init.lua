@@ -12,7 +12,7 @@ local cursor = require('mcp-tools.editor.person.cursor')
 local diagnostics = require('mcp-tools.editor.context.diagnostics')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local log = require('mcp-tools.log')
-local place = require('mcp-tools.editor.context.place')
+local location = require('mcp-tools.editor.context.location')
 local selection = require('mcp-tools.editor.context.selection')
 local timer = require('mcp-tools.util.timer')
 
@@ -63,7 +63,7 @@ local function open_files()
   local list = {}
   for bufnr, at in pairs(visited) do
     local is_there = api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buflisted
-    local path = is_there and place.path(bufnr)
+    local path = is_there and location.path(bufnr)
     if path then
       table.insert(list, { path = path, bufnr = bufnr, at = at })
     end
@@ -77,7 +77,7 @@ end
 ---@return mcp-tools.context.Active?
 local function active()
   local bufnr = buffers.current()
-  local path = bufnr and place.path(bufnr)
+  local path = bufnr and location.path(bufnr)
   if not path then
     return nil
   end
@@ -86,7 +86,7 @@ local function active()
   return {
     path = path,
     bufnr = bufnr,
-    cursor = place.position(bufnr, math.max(at[1], 1) - 1, at[2]),
+    cursor = location.position(bufnr, math.max(at[1], 1) - 1, at[2]),
     selection = selection.get(window, bufnr),
   }
 end
@@ -165,7 +165,7 @@ local function watch()
   end)
   on({ 'BufDelete', 'BufUnload', 'BufWipeout' }, function(args)
     visited[args.buf] = nil
-    place.forget(args.buf)
+    location.forget(args.buf)
   end)
   on('DiagnosticChanged', function()
     diagnostics_changed = diagnostics_changed + 1

@@ -7,7 +7,7 @@
 --- Who selects lines and then goes to the terminal of the agent means these lines, though visual mode is over.
 
 local buffers = require('mcp-tools.editor.buffer')
-local place = require('mcp-tools.editor.context.place')
+local location = require('mcp-tools.editor.context.location')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn
@@ -89,9 +89,9 @@ local function selection_of(bufnr, from, to, mode)
   end
   local start, finish
   if mode == 'V' then
-    start, finish = place.position(bufnr, from[2] - 1, 0), place.position(bufnr, to[2] - 1, math.huge)
+    start, finish = location.position(bufnr, from[2] - 1, 0), location.position(bufnr, to[2] - 1, math.huge)
   else
-    start, finish = place.position(bufnr, from[2] - 1, from[3] - 1), place.position(bufnr, behind(bufnr, to))
+    start, finish = location.position(bufnr, from[2] - 1, from[3] - 1), location.position(bufnr, behind(bufnr, to))
   end
   return { start = start, finish = finish, text = text_of(bufnr, from, to, mode) }
 end

@@ -12,8 +12,8 @@ local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.files.project')
 local request = require('mcp-tools.editor.dap.request')
 local source_lines = require('mcp-tools.editor.dap.source_lines')
+local time_slice = require('mcp-tools.util.time_slice')
 local tracker = require('mcp-tools.editor.dap.tracker')
-local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
 
 local api = vim.api
@@ -123,7 +123,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.dap.ListedBreakpoint[]
 function M.list(ctx)
-  local list, pause = {}, turns.of(ctx)
+  local list, pause = {}, time_slice.of(ctx)
   values.refresh(pause)
   for bufnr, points in vim.spairs(client.breakpoints()) do
     for _, point in ipairs(points) do
@@ -156,7 +156,7 @@ function M.set(ctx, args)
   if fault then
     return nil, fault
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   values.refresh(pause)
   local answer
   for _, point in ipairs(client.breakpoints(bufnr)[bufnr] or {}) do

@@ -5,9 +5,9 @@
 --- Does not know about: prompts. nvim-dap is only looked at when something else has loaded it, and not listened to.
 
 local client = require('mcp-tools.editor.dap.client')
-local excerpt = require('mcp-tools.editor.answer.excerpt')
+local excerpt = require('mcp-tools.editor.result.excerpt')
 local stop = require('mcp-tools.editor.dap.stop')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 local variables = require('mcp-tools.editor.dap.variables')
 
@@ -28,7 +28,7 @@ local function locals(ctx, entry, frame)
   if not list then
     return 'not to be had: ' .. err.message
   end
-  local pause, lines = turns.of(ctx), {}
+  local pause, lines = time_slice.of(ctx), {}
   values.refresh(pause)
   for i, variable in ipairs(list) do
     if i > VARIABLES then

@@ -5,11 +5,11 @@
 --- Does not know about: approval.
 
 local errors = require('mcp-tools.errors')
-local inspect = require('mcp-tools.editor.dap.inspect')
 local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.dap.request')
+local snapshot = require('mcp-tools.editor.dap.snapshot')
+local time_slice = require('mcp-tools.util.time_slice')
 local tracker = require('mcp-tools.editor.dap.tracker')
-local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
 local variables = require('mcp-tools.editor.dap.variables')
 
@@ -39,7 +39,7 @@ end
 ---@param max integer
 ---@return table
 local function given(ctx, entry, expression, body, text, max)
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   values.refresh(pause)
   local name = not text:find(NUMBER) and secret_in(expression) or 'result'
   local value, withheld = values.value(name, text, max, pause)
@@ -65,7 +65,7 @@ end
 function M.run(ctx, entry, args)
   local frame_id, err
   if entry.stop then
-    frame_id, err = inspect.frame_id(ctx, entry, args.frame_id)
+    frame_id, err = snapshot.frame_id(ctx, entry, args.frame_id)
     if not frame_id then
       return nil, err
     end
@@ -75,7 +75,7 @@ function M.run(ctx, entry, args)
   local body, fault = request.send(ctx, entry, 'evaluate', arguments, args.timeout_ms)
   if not body then
     if fault.code == 'tool_error' then
-      local text = values.text(fault.message:gsub('^evaluate failed: ', ''), 1000, turns.of(ctx))
+      local text = values.text(fault.message:gsub('^evaluate failed: ', ''), 1000, time_slice.of(ctx))
       fault = errors.new('tool_error', 'Evaluation failed: ' .. text)
     end
     return nil, fault
@@ -86,7 +86,7 @@ function M.run(ctx, entry, args)
       return line.text
     end, entry.output:after('all', math.max(before, entry.output.told)))
     entry.output.told = entry.output.count
-    answer.output = values.text(table.concat(lines, '\n'), args.max_chars, turns.of(ctx))
+    answer.output = values.text(table.concat(lines, '\n'), args.max_chars, time_slice.of(ctx))
   end
   return answer
 end
@@ -99,7 +99,7 @@ end
 ---@return mcp-tools.Error? err
 function M.set(ctx, entry, args)
   local capabilities = entry.session.capabilities or {}
-  local frame_id, err = inspect.frame_id(ctx, entry, args.frame_id)
+  local frame_id, err = snapshot.frame_id(ctx, entry, args.frame_id)
   if not frame_id then
     return nil, err
   end

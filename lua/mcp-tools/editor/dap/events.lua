@@ -1,14 +1,14 @@
 --- Events of debug adapters, and answers to nvim-dap's requests: what each changes in what is known of a session.
 ---
 --- Receives: the entry of a session, and what its adapter said.
---- Sends: the entry changed; news.
+--- Sends: the entry changed; word of it (session_changed.lua).
 --- Does not know about: which sessions there are (tracker.lua).
 ---
 --- A stop in a session that a tool has going keeps nvim-dap from moving the person's cursor: the event gets DAP's own
 --- `preserveFocusHint`. One after the person's own step moves it as ever.
 
 local client = require('mcp-tools.editor.dap.client')
-local news = require('mcp-tools.editor.dap.news')
+local session_changed = require('mcp-tools.editor.dap.session_changed')
 
 local M = {}
 
@@ -48,12 +48,12 @@ M.EVENTS = {
     if entry.resumed_by == 'tool' then
       body.preserveFocusHint = true
     end
-    news.tell()
+    session_changed.notify()
   end,
   continued = function(entry, body)
     if entry.stop and (body.allThreadsContinued ~= false or body.threadId == entry.stop.thread_id) then
       M.running(entry)
-      news.tell()
+      session_changed.notify()
     end
   end,
   output = function(entry, body)
@@ -77,7 +77,7 @@ M.EVENTS = {
         end
       end
     end
-    news.tell()
+    session_changed.notify()
   end,
 }
 
@@ -91,10 +91,10 @@ end
 local function refused(entry, err)
   if err then
     entry.fault = client.fault(err)
-    news.tell()
+    session_changed.notify()
   else
     entry.started = true
-    news.tell()
+    session_changed.notify()
   end
 end
 
@@ -130,7 +130,7 @@ M.RESPONSES = {
       }
     end
     entry.bound[path] = lines
-    news.tell()
+    session_changed.notify()
   end,
   -- nvim-dap sets those of its defaults before the program runs; now those that the call asked for.
   setExceptionBreakpoints = function(entry, err)

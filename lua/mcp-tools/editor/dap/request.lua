@@ -8,7 +8,7 @@ local client = require('mcp-tools.editor.dap.client')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local news = require('mcp-tools.editor.dap.news')
+local session_changed = require('mcp-tools.editor.dap.session_changed')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -37,7 +37,7 @@ function M.await(ctx, entry, what, ms, start)
     limit = timer.after(deadline.bound(ctx, ms), function()
       finish(nil, errors.new('timeout', ('%s: the debug adapter has not answered within %d ms'):format(what, ms)))
     end)
-    unwatch = news.on_news(function()
+    unwatch = session_changed.on(function()
       if entry.ended then
         finish(nil, errors.new('not_found', ('%s: the debug session has ended'):format(what)))
       end

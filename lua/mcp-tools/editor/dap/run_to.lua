@@ -9,8 +9,8 @@ local client = require('mcp-tools.editor.dap.client')
 local control = require('mcp-tools.editor.dap.control')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local news = require('mcp-tools.editor.dap.news')
 local request = require('mcp-tools.editor.dap.request')
+local session_changed = require('mcp-tools.editor.dap.session_changed')
 local stop = require('mcp-tools.editor.dap.stop')
 local tracker = require('mcp-tools.editor.dap.tracker')
 
@@ -78,7 +78,7 @@ return function(ctx, entry, args)
     restore()
     return nil, refused
   end
-  unwatch = news.on_news(function()
+  unwatch = session_changed.on(function()
     if tracker.state(entry) ~= 'running' then
       restore()
     end

@@ -10,8 +10,8 @@ local client = require('mcp-tools.editor.dap.client')
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
 local source_lines = require('mcp-tools.editor.dap.source_lines')
+local time_slice = require('mcp-tools.util.time_slice')
 local tracker = require('mcp-tools.editor.dap.tracker')
-local turns = require('mcp-tools.util.turns')
 local values = require('mcp-tools.editor.dap.values')
 local variables = require('mcp-tools.editor.dap.variables')
 
@@ -196,7 +196,7 @@ end
 ---@param waited integer? ms, when it ran out
 ---@return table
 function M.tell(ctx, entry, waited)
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   values.refresh(pause)
   local state, which = tracker.state(entry)
   local answer = { status = state }

@@ -7,7 +7,7 @@
 local Output = require('mcp-tools.editor.dap.output')
 local client = require('mcp-tools.editor.dap.client')
 local events = require('mcp-tools.editor.dap.events')
-local news = require('mcp-tools.editor.dap.news')
+local session_changed = require('mcp-tools.editor.dap.session_changed')
 
 local M = {}
 
@@ -77,7 +77,7 @@ local function finish(entry)
   order = vim.tbl_filter(function(id)
     return entries[id] ~= nil
   end, order)
-  news.tell()
+  session_changed.notify()
 end
 
 ---@param session table
@@ -141,7 +141,7 @@ local function track(session)
   if not above then
     claim(entry)
   end
-  news.tell()
+  session_changed.notify()
   return entry
 end
 

@@ -5,7 +5,7 @@
 --- Does not know about: stops, tools.
 
 local request = require('mcp-tools.editor.dap.request')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 
 local M = {}
@@ -132,7 +132,7 @@ function M.changes(ctx, entry, frame)
   if not variables then
     return {}
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   values.refresh(pause)
   local place = ('%s\n%s'):format((frame.source or {}).path or '', frame.name or '')
   local before = entry.seen and entry.seen.place == place and entry.seen.values or nil

@@ -8,7 +8,6 @@
 
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
-local check = require('mcp-tools.util.check')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local gate = require('mcp-tools.editor.edit.gate')
@@ -16,7 +15,8 @@ local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local save = require('mcp-tools.editor.buffer.save')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
-local unified = require('mcp-tools.editor.answer.unified')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
+local validate = require('mcp-tools.util.validate')
 
 local api = vim.api
 
@@ -36,8 +36,8 @@ M.refusal = buffer_change.refusal
 ---@return mcp-tools.Edited?
 ---@return mcp-tools.Error? err
 function M.apply(bufnr, edits, opts)
-  check('bufnr', bufnr, 'number')
-  check('edits', edits, 'table')
+  validate('bufnr', bufnr, 'number')
+  validate('edits', edits, 'table')
   opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local done, err = buffer_change.change(bufnr, edits, opts.changedtick)
@@ -55,8 +55,8 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(bufnr, edits, opts)
-  check('bufnr', bufnr, 'number')
-  check('edits', edits, 'table')
+  validate('bufnr', bufnr, 'number')
+  validate('edits', edits, 'table')
   opts = opts or {}
   bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local err = buffer_change.refusal(bufnr, opts.changedtick)
@@ -70,7 +70,7 @@ function M.preview(bufnr, edits, opts)
   local name = buffers.shown(bufnr, opts.root)
   local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = opts.context }
-  return (unified.of(before, text_edits.applied(before, list), names))
+  return (unified_diff.of(before, text_edits.applied(before, list), names))
 end
 
 -- Several files --------------------------------------------------------------------------------------------------
@@ -261,8 +261,8 @@ end
 ---@param opts mcp-tools.EditAllOpts?
 ---@param cb fun(files: mcp-tools.FilesEdited?, err: mcp-tools.Error?)
 function M.apply_all(items, opts, cb)
-  check('items', items, 'table')
-  check('cb', cb, 'callable')
+  validate('items', items, 'table')
+  validate('cb', cb, 'callable')
   opts = opts or {}
   items = vim.tbl_map(meant_for_now, items)
   local ctx = opts.ctx

@@ -13,7 +13,7 @@ local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.files.project')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
-local unified = require('mcp-tools.editor.answer.unified')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
@@ -83,7 +83,7 @@ function M.of(args, edits_of)
     end)
     local name = access.shown(found.path, root)
     local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
-    text = list and unified.of(lines, text_edits.applied(lines, list), names)
+    text = list and unified_diff.of(lines, text_edits.applied(lines, list), names)
   end
   if not text then
     return nil, err
@@ -109,7 +109,7 @@ function M.of_write(args)
   end
   local name = access.shown(found.path, project.root())
   local old = before and 'a/' .. name or '/dev/null'
-  local text = unified.of(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
+  local text = unified_diff.of(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'
 end
 
@@ -125,7 +125,7 @@ function M.of_file(args, new, edits_of)
     return M.of({ path = args.path, changedtick = args.changedtick }, edits_of)
   end
   local name = access.shown(found.path, project.root())
-  local text = unified.of({}, new, { old = '/dev/null', new = 'b/' .. name })
+  local text = unified_diff.of({}, new, { old = '/dev/null', new = 'b/' .. name })
   return text ~= '' and text or 'An empty file would be made.'
 end
 

@@ -6,7 +6,7 @@
 
 local read = require('mcp-tools.files.read')
 local sha256 = require('mcp-tools.util.sha256')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -20,7 +20,7 @@ local CHUNK = 16 * 1024
 ---@param bytes string
 ---@return string
 function M.of(ctx, bytes)
-  local sum, pause = sha256.new(), turns.of(ctx)
+  local sum, pause = sha256.new(), time_slice.of(ctx)
   for at = 1, #bytes, CHUNK do
     sum:add(bytes:sub(at, at + CHUNK - 1))
     pause()

@@ -9,7 +9,7 @@
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
 
@@ -187,7 +187,7 @@ end
 ---@return 'git'|'rg'|'walk' source
 ---@return boolean cut there are more
 function M.list(ctx, folder, opts)
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   if not opts.ignored then
     local list = by_git(ctx, folder, pause)
     if list then

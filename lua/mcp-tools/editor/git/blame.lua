@@ -6,7 +6,7 @@
 
 local redact = require('mcp-tools.files.redact')
 local revision = require('mcp-tools.editor.git.revision')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -78,7 +78,7 @@ function M.of(ctx, path, opts)
   if not done.ok then
     return nil, done.fault
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   redact.refresh(pause)
   return read(done.stdout, opts.text, pause)
 end

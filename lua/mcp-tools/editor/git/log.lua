@@ -6,7 +6,7 @@
 
 local redact = require('mcp-tools.files.redact')
 local revision = require('mcp-tools.editor.git.revision')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -32,7 +32,7 @@ local MAX_MESSAGE = 16 * 1024
 ---@param raw table<string, string>
 ---@return mcp-tools.git.Commit
 local function commit_of(ctx, raw)
-  local message = redact.text(utf8.cut(vim.trim(raw.message), MAX_MESSAGE), turns.of(ctx))
+  local message = redact.text(utf8.cut(vim.trim(raw.message), MAX_MESSAGE), time_slice.of(ctx))
   local subject, body = message:match('^([^\n]*)\n*(.*)$')
   local parents = vim.split(raw.parents, ' ', { trimempty = true })
   return {

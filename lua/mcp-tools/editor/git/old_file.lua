@@ -7,7 +7,7 @@
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
-local quoted = require('mcp-tools.editor.answer.quoted')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
 
 local M = {}
@@ -64,7 +64,7 @@ function M.read(ctx, commit, path, first, count)
     local text = 'start_line: line %d is beyond the end (%d lines)'
     return nil, errors.new('validation_error', text:format(first, total))
   end
-  local text, lossy = quoted.file(ctx, table.concat(lines, '\n'))
+  local text, lossy = redacted_text.file(ctx, table.concat(lines, '\n'))
   local last = first + #lines - 1
   return {
     path = shown,

@@ -12,8 +12,8 @@ local errors = require('mcp-tools.errors')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local quote = require('mcp-tools.editor.lsp.quote')
 local request = require('mcp-tools.editor.lsp.request')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -97,17 +97,17 @@ function M.list(ctx, args)
   if not answers then
     return nil, err
   end
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   local actions, tick = {}, vim.api.nvim_buf_get_changedtick(spot.bufnr)
   for _, answer in ipairs(answers) do
     for _, action in ipairs(answer.result) do
       if #actions < args.limit then
         table.insert(actions, {
           id = keep({ action = action, client = answer.client, bufnr = spot.bufnr, changedtick = tick }),
-          title = quote.text(action.title),
+          title = server_text.text(action.title),
           kind = action.kind,
           preferred = action.isPreferred or nil,
-          disabled = type(action.disabled) == 'table' and quote.text(action.disabled.reason) or nil,
+          disabled = type(action.disabled) == 'table' and server_text.text(action.disabled.reason) or nil,
         })
       end
     end
@@ -200,7 +200,7 @@ local function usable(id)
   elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then
     return nil, errors.new('stale', 'apply: the file has changed since the actions were listed; list them again')
   elseif offer.action.disabled then
-    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. quote.text(offer.action.disabled.reason))
+    return nil, errors.new('tool_error', 'apply: it is disabled: ' .. server_text.text(offer.action.disabled.reason))
   end
   return offer
 end
@@ -214,7 +214,7 @@ function M.preview(id)
   if not offer then
     return nil, err
   end
-  return offer.diff or ('%s: %s'):format(offer.client.name, quote.text(offer.action.title))
+  return offer.diff or ('%s: %s'):format(offer.client.name, server_text.text(offer.action.title))
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine
@@ -227,14 +227,14 @@ function M.apply(ctx, id, dry_run)
   if not offer then
     return nil, err
   end
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   watched_files.tell(ctx)
   local action
   action, err = resolved(ctx, offer)
   if not action then
     return nil, err
   end
-  local answer = { title = quote.text(action.title or offer.action.title), places = 0, files = {} }
+  local answer = { title = server_text.text(action.title or offer.action.title), places = 0, files = {} }
   if action.edit then
     err = workspace_edit.carry_out(ctx, offer.client, action.edit, answer, dry_run, offer.diff)
     if err then

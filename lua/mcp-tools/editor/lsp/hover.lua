@@ -10,10 +10,10 @@ local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local quote = require('mcp-tools.editor.lsp.quote')
 local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.lsp.request')
-local turns = require('mcp-tools.util.turns')
+local server_text = require('mcp-tools.editor.lsp.server_text')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -51,7 +51,7 @@ local function quoted(ctx, text)
   if #text > MAX_TEXT then
     text = text:sub(1, MAX_TEXT) .. '\n…'
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   redact.refresh(pause)
   return redact.quoted(text, pause)
 end
@@ -139,11 +139,11 @@ local function signature_of(ctx, signature)
       local first = position.byte(signature.label, label[1], 'utf-16')
       label = signature.label:sub(first + 1, position.byte(signature.label, label[2], 'utf-16'))
     end
-    parameters[i] = quote.text(label)
+    parameters[i] = server_text.text(label)
   end
   local about = signature.documentation and text_of(signature.documentation) or ''
   return {
-    label = quote.text(signature.label),
+    label = server_text.text(signature.label),
     documentation = about ~= '' and quoted(ctx, about) or nil,
     parameters = parameters,
   }
@@ -171,7 +171,7 @@ function M.signature(ctx, args)
   local signature = result.signatures[active] or result.signatures[1]
   local parameter = tonumber(signature.activeParameter) or tonumber(result.activeParameter)
   local list = {}
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   for i, each in ipairs(result.signatures) do
     list[i] = signature_of(ctx, each)
   end
@@ -220,13 +220,13 @@ function M.hints(ctx, args)
     return nil, err
   end
   local all = {}
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   for _, answer in ipairs(answers) do
     for _, hint in ipairs(answer.result) do
       local at = hint.position
       local line = vim.api.nvim_buf_get_lines(target.bufnr, at.line, at.line + 1, false)[1]
       local column = position.to_client(line, at.character, answer.client.offset_encoding)
-      table.insert(all, { at.line + 1, column, vim.trim(quote.text(label_of(hint.label))) })
+      table.insert(all, { at.line + 1, column, vim.trim(server_text.text(label_of(hint.label))) })
     end
   end
   table.sort(all, function(a, b)

@@ -12,7 +12,7 @@ local position = require('mcp-tools.editor.lsp.position')
 local read = require('mcp-tools.files.read')
 local redact = require('mcp-tools.files.redact')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -99,7 +99,7 @@ end
 ---@return table<string, table<integer, string>> lines
 function M.lines(ctx, wanted)
   local lines, files = {}, {}
-  local pause, of_path = turns.of(ctx), buffers.of_paths()
+  local pause, of_path = time_slice.of(ctx), buffers.of_paths()
   for path, rows in pairs(wanted) do
     local bufnr = of_path(path)
     if bufnr then
@@ -144,7 +144,7 @@ end
 ---@return { path: string, why: string }[]? withheld
 function M.find(ctx, items, without_text)
   local wanted, files, allowed, withheld = {}, {}, {}, {}
-  local pause, refusal = turns.of(ctx), target.path_refusals(ctx)
+  local pause, refusal = time_slice.of(ctx), target.path_refusals(ctx)
   for _, item in ipairs(items) do
     local file = files[item.uri]
     if file == nil then

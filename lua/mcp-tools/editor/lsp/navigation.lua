@@ -10,8 +10,8 @@ local glob_of = require('mcp-tools.files.glob')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
-local quote = require('mcp-tools.editor.lsp.quote')
 local request = require('mcp-tools.editor.lsp.request')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
@@ -236,7 +236,7 @@ end
 local function shown(node)
   local found = node.found
   return {
-    name = quote.text(node.item.name),
+    name = server_text.text(node.item.name),
     kind = vim.lsp.protocol.SymbolKind[node.item.kind],
     path = found.path,
     line = found.line,
@@ -265,7 +265,7 @@ function M.hierarchy(ctx, args, kind)
     local text = 'nothing at %s can be looked up; line and column must be on the name of a function or class'
     return nil, errors.new('not_found', text:format(M.name(spot)))
   end
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   local flat, tops = {}, {}
   for _, item in ipairs(items) do
     local nodes
@@ -280,7 +280,7 @@ function M.hierarchy(ctx, args, kind)
     each.data.found = each
   end
   return {
-    of = quote.text(items[1].name),
+    of = server_text.text(items[1].name),
     total = #flat,
     items = vim.tbl_map(shown, tops),
     truncated = #flat >= MAX_NODES or nil,

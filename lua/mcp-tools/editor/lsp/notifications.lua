@@ -3,7 +3,7 @@
 --- Receives: `textDocument/publishDiagnostics` and `$/progress` of every client, which go on to who had them before;
 --- word of what the editor sends.
 --- Sends: when a server last spoke about a file, and of which version; a word to whoever waits for news.
---- Does not know about: what follows from it (ready.lua, fresh.lua), what progress says (progress.lua).
+--- Does not know about: what follows from it (ready.lua, diagnostics/fresh.lua), what progress says (progress.lua).
 ---
 --- Neovim's own record has no versions of diagnostics.
 

@@ -11,8 +11,8 @@
 local clients = require('mcp-tools.editor.lsp.clients')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local progress = require('mcp-tools.editor.lsp.progress')
-local quote = require('mcp-tools.editor.lsp.quote')
 local request = require('mcp-tools.editor.lsp.request')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
@@ -55,7 +55,7 @@ end
 function M.doing(readiness)
   local parts = {}
   for _, each in ipairs({ 'title', 'message' }) do
-    table.insert(parts, quote.some(readiness[each]))
+    table.insert(parts, server_text.some(readiness[each]))
   end
   return #parts > 0 and table.concat(parts, ': ') or nil
 end

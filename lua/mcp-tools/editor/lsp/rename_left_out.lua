@@ -5,9 +5,9 @@
 --- Does not know about: what is done about it.
 
 local access = require('mcp-tools.files.access')
-local grep = require('mcp-tools.editor.search.grep')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
+local on_disk = require('mcp-tools.editor.search.on_disk')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
@@ -26,7 +26,7 @@ local MAX_ASKED = 40
 ---@return mcp-tools.Hit[] hits
 ---@return boolean? more
 function M.lines(of)
-  local hits, _, more = grep.find(of.ctx, of.old, paths.real_root(of.ctx.root), MAX_LINES)
+  local hits, _, more = on_disk.find(of.ctx, of.old, paths.real_root(of.ctx.root), MAX_LINES)
   if not hits then -- no program that searches
     return text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
   end

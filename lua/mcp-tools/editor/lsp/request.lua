@@ -9,7 +9,7 @@ local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local progress = require('mcp-tools.editor.lsp.progress')
-local quote = require('mcp-tools.editor.lsp.quote')
+local server_text = require('mcp-tools.editor.lsp.server_text')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -31,8 +31,8 @@ local TRIES = 5
 ---@param err lsp.ResponseError
 ---@return mcp-tools.Error
 local function fault(ctx, client, method, err)
-  quote.refresh(ctx)
-  local message = quote.text(tostring(err.message))
+  server_text.refresh(ctx)
+  local message = server_text.text(tostring(err.message))
   return errors.new('tool_error', ('%s answered %s with an error: %s'):format(client.name, method, message))
 end
 

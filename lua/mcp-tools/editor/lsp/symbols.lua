@@ -11,8 +11,8 @@ local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local position = require('mcp-tools.editor.lsp.position')
-local quote = require('mcp-tools.editor.lsp.quote')
-local turns = require('mcp-tools.util.turns')
+local server_text = require('mcp-tools.editor.lsp.server_text')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -52,10 +52,10 @@ local function nested(tree, items, depth)
     if range and tree.left > 0 then
       tree.left = tree.left - 1
       local symbol = {
-        name = quote.text(item.name),
+        name = server_text.text(item.name),
         kind = kind_name(item.kind),
         range = { start = point(tree, range.start), ['end'] = point(tree, range['end']) },
-        detail = quote.some(item.detail),
+        detail = server_text.some(item.detail),
       }
       tree.bytes = tree.bytes + #vim.json.encode(symbol) + 1
       tree.pause()
@@ -85,8 +85,8 @@ function M.of_file(ctx, args)
   elseif not result then
     return nil, errors.new('not_found', ('No symbols found in %s'):format(target.shown))
   end
-  local pause = turns.of(ctx)
-  quote.refresh(ctx)
+  local pause = time_slice.of(ctx)
+  server_text.refresh(ctx)
   for depth = args.depth, 1, -1 do
     local tree = {
       bufnr = target.bufnr,
@@ -143,8 +143,8 @@ end
 ---@param symbol table
 ---@return string
 local function label(symbol)
-  local inside = quote.some(symbol.containerName)
-  return ('%s %s%s'):format(kind_name(symbol.kind), quote.text(symbol.name), inside and ' in ' .. inside or '')
+  local inside = server_text.some(symbol.containerName)
+  return ('%s %s%s'):format(kind_name(symbol.kind), server_text.text(symbol.name), inside and ' in ' .. inside or '')
 end
 
 --- Symbols of the project.
@@ -162,7 +162,7 @@ function M.of_project(ctx, args)
     wanted[kind:lower()] = true
   end
   local items, unready, seen = {}, {}, {}
-  quote.refresh(ctx)
+  server_text.refresh(ctx)
   for _, each in ipairs(list) do
     local answers, fault = lsp.ask_one(ctx, each.client, each.bufnr, 'workspace/symbol', { query = args.query })
     err = err or fault

@@ -6,7 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local read = require('mcp-tools.files.read')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
@@ -25,7 +25,7 @@ local MAX_SEARCHED, AT_ONCE = 10000, 32
 ---@return boolean more
 function M.find(ctx, bufnr, text, max)
   local extension = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':e')
-  local files, hits, pause, readable = {}, {}, turns.of(ctx), access.files(ctx.root)
+  local files, hits, pause, readable = {}, {}, time_slice.of(ctx), access.files(ctx.root)
   for _, path in ipairs(watched_files.files()) do
     if path:sub(-#extension - 1) == '.' .. extension and readable(path) then
       table.insert(files, path)

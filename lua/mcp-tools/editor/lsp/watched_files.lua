@@ -14,7 +14,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
 
@@ -167,7 +167,7 @@ local function begin(ctx, root, identity)
       release(root, of) -- half of it is none: the next question begins anew
     end
   end)
-  local pause, since, changes = turns.of(ctx), started(root), {}
+  local pause, since, changes = time_slice.of(ctx), started(root), {}
   of:walk(root, pause, function(path)
     of.files[path] = true
     local stat = uv.fs_stat(path)
@@ -234,7 +234,7 @@ local told = setmetatable({}, { __mode = 'k' })
 ---@param of mcp-tools.lsp.FolderWatch
 ---@return table<string, integer> changes
 local function catch_up(ctx, root, of)
-  local left, changes, pause, over = of.changed, {}, turns.of(ctx), false
+  local left, changes, pause, over = of.changed, {}, time_slice.of(ctx), false
   local list, looks
   of.changed = {}
   local function finish()

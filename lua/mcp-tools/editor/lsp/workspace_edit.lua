@@ -12,7 +12,7 @@ local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -128,7 +128,7 @@ function M.plan(ctx, change, client, changed)
     local text = ('it would change %d files; at most %d are changed at once'):format(vim.tbl_count(files), MAX_FILES)
     return nil, errors.new('too_large', text)
   end
-  local plan, pause = { files = {}, count = 0 }, turns.of(ctx)
+  local plan, pause = { files = {}, count = 0 }, time_slice.of(ctx)
   for uri, each in vim.spairs(files) do
     if not uri:find('^file:') then
       return nil, errors.new('tool_error', ('the server wants to change %s, which is no file'):format(access.name(uri)))

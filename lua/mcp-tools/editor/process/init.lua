@@ -8,13 +8,13 @@
 ---     ctx(result.stdout, result.fault)
 ---   end)
 
-local check = require('mcp-tools.util.check')
 local log = require('mcp-tools.log')
 local output = require('mcp-tools.editor.process.output')
 local paths = require('mcp-tools.files.paths')
 local process_group = require('mcp-tools.editor.process.group')
 local project = require('mcp-tools.files.project')
 local utf8 = require('mcp-tools.util.utf8')
+local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
@@ -236,9 +236,9 @@ end
 ---@param cb fun(result: mcp-tools.process.Result)
 ---@return { kill: fun(self) } handle
 function M.run(command, opts, cb)
-  check('command', command, 'table')
-  check('opts.cwd', opts.cwd, 'string')
-  check('cb', cb, 'callable')
+  validate('command', command, 'table')
+  validate('opts.cwd', opts.cwd, 'string')
+  validate('cb', cb, 'callable')
   local timeout, limit = opts.timeout or TIMEOUT, opts.limit or MAX_STDOUT
   local kept = { stdout = output.new(limit, opts.keep), stderr = output.new(MAX_STDERR, 'tail') }
   local function soon(fn)

@@ -8,7 +8,7 @@
 --- Reviews queue: the first one is shown, the others wait. Each ends once.
 
 local Review = require('mcp-tools.editor.review.review')
-local check = require('mcp-tools.util.check')
+local validate = require('mcp-tools.util.validate')
 local log = require('mcp-tools.log')
 local texts = require('mcp-tools.editor.review.texts')
 local timer = require('mcp-tools.util.timer')
@@ -211,12 +211,12 @@ end
 ---@param opts mcp-tools.ReviewOpts
 ---@return { id: integer, close: fun(reason: string?) } handle `close` ends it undecided; later it does nothing
 function M.open(opts)
-  check('opts', opts, 'table')
-  check('opts.client', opts.client, 'table')
-  check('opts.key', opts.key, 'string')
-  check('opts.title', opts.title, 'string')
-  check('opts.files', opts.files, 'table')
-  check('opts.on_end', opts.on_end, 'callable')
+  validate('opts', opts, 'table')
+  validate('opts.client', opts.client, 'table')
+  validate('opts.key', opts.key, 'string')
+  validate('opts.title', opts.title, 'string')
+  validate('opts.files', opts.files, 'table')
+  validate('opts.on_end', opts.on_end, 'callable')
   local older = M.find(opts.client, opts.key)
   if older then
     older:close('a later proposal has taken its place')

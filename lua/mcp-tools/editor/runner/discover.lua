@@ -9,7 +9,7 @@ local git = require('mcp-tools.editor.git')
 local names = require('mcp-tools.editor.runner.names')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local read = require('mcp-tools.files.read')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -91,7 +91,7 @@ function M.files(ctx, path)
   if stat and stat.type == 'file' then
     return { path }
   end
-  local pause, list = turns.of(ctx), {}
+  local pause, list = time_slice.of(ctx), {}
   local args = { 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate', '--', '.' }
   local done = git.await(args, { ctx = ctx, cwd = path, limit = 8 * 1024 * 1024 })
   local function take(name)
@@ -132,7 +132,7 @@ function M.tests(ctx, path)
   end
   local tests, shown = {}, utf8.repair(access.shown(resolved, ctx.root))
   local is_python = path:find('%.py$') ~= nil
-  for _, test in ipairs(names.all(vim.split(text, '\n', { plain = true }), language, turns.of(ctx))) do
+  for _, test in ipairs(names.all(vim.split(text, '\n', { plain = true }), language, time_slice.of(ctx))) do
     if not test.group then
       local name = utf8.repair(test.name)
       table.insert(tests, { id = is_python and shown .. '::' .. name or name, line = test.line })

@@ -7,9 +7,9 @@
 local paths = require('mcp-tools.files.paths')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
-local quoted = require('mcp-tools.editor.answer.quoted')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local tap = require('mcp-tools.editor.runner.tap')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -28,9 +28,9 @@ function M.finish(ctx, run, results)
   printed_secrets.learn(ctx, run.root)
   for _, failure in ipairs(results.failures) do
     failure.id = utf8.repair(failure.id)
-    failure.message = utf8.cut(vim.trim(quoted.output(ctx, failure.message)), MAX_MESSAGE)
+    failure.message = utf8.cut(vim.trim(redacted_text.output(ctx, failure.message)), MAX_MESSAGE)
     if failure.detail then
-      failure.detail = utf8.cut(quoted.output(ctx, failure.detail), MAX_DETAIL)
+      failure.detail = utf8.cut(redacted_text.output(ctx, failure.detail), MAX_DETAIL)
     end
   end
   run.results = results
@@ -55,14 +55,14 @@ end
 ---@param results mcp-tools.runner.Results? as the runner has told them otherwise
 ---@param done mcp-tools.process.Result
 function M.read(ctx, run, results, done)
-  local pause, find = turns.of(ctx), finder(run)
+  local pause, find = time_slice.of(ctx), finder(run)
   if not results and tap.is_tap(done.stdout) then
-    results = tap.results(quoted.plain(ctx, done.stdout), function(path)
+    results = tap.results(redacted_text.plain(ctx, done.stdout), function(path)
       return find(path) ~= nil
     end, pause)
   elseif not results and run.exit_code ~= 0 then
     local text = done.stdout:sub(-MAX_READ) .. '\n' .. done.stderr
-    local failures = problem_matcher.failures(quoted.plain(ctx, text), find, pause)
+    local failures = problem_matcher.failures(redacted_text.plain(ctx, text), find, pause)
     if #failures > 0 then
       run.from_output = true
       results = { failures = failures }
@@ -77,7 +77,7 @@ function M.read(ctx, run, results, done)
   if done.stderr ~= '' then
     said = said .. (said ~= '' and not said:find('\n$') and '\n' or '') .. done.stderr:sub(-MAX_OUTPUT)
   end
-  run.output = quoted.output(ctx, said)
+  run.output = redacted_text.output(ctx, said)
 end
 
 return M

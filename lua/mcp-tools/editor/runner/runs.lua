@@ -13,8 +13,8 @@ local pytest = require('mcp-tools.editor.runner.pytest')
 local quickfix = require('mcp-tools.editor.runner.quickfix')
 local read = require('mcp-tools.files.read')
 local task = require('mcp-tools.util.task')
+local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
-local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -60,7 +60,7 @@ local function told_by_pytest(ctx, path)
     end)
   end)
   vim.uv.fs_unlink(path, function() end)
-  return text and pytest.results(text, turns.of(ctx)) or nil
+  return text and pytest.results(text, time_slice.of(ctx)) or nil
 end
 
 ---@param ctx mcp-tools.Task

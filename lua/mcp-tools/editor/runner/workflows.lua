@@ -7,8 +7,8 @@
 local access = require('mcp-tools.files.access')
 local discover = require('mcp-tools.editor.runner.discover')
 local paths = require('mcp-tools.files.paths')
-local quoted = require('mcp-tools.editor.answer.quoted')
 local read = require('mcp-tools.files.read')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local targets = require('mcp-tools.editor.runner.targets')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -43,7 +43,7 @@ local function text_of(ctx, path, withheld)
   local text = ctx:await(function(done)
     read.read(resolved, MAX_FILE, done)
   end)
-  return text and (quoted.file(ctx, text)) or nil
+  return text and (redacted_text.file(ctx, text)) or nil
 end
 
 --- What is said of a command file: in its head, else its first line.

@@ -7,7 +7,7 @@
 local files = require('mcp-tools.editor.search.files')
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -103,7 +103,7 @@ function M.find(ctx, place, query, globs)
   if not found then
     return files.list(ctx, place, globs)
   end
-  local pause, kept = turns.of(ctx), {}
+  local pause, kept = time_slice.of(ctx), {}
   for _, path in ipairs(found) do
     if vim.startswith(path, place.path .. '/') and takes(path:sub(#place.path + 2)) then
       table.insert(kept, path)

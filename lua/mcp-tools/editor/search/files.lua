@@ -9,7 +9,7 @@ local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.file.names')
 local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
 
@@ -114,7 +114,7 @@ function M.list(ctx, place, globs)
     return nil, err
   end
   local names, _, cut = file_names.list(ctx, place.path, {})
-  local found, pause = {}, turns.of(ctx)
+  local found, pause = {}, time_slice.of(ctx)
   for _, name in ipairs(names) do
     if takes(name) then
       table.insert(found, place.path .. '/' .. name)

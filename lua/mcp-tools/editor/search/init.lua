@@ -12,7 +12,7 @@ local contents = require('mcp-tools.editor.buffer.contents')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
 
@@ -81,7 +81,7 @@ end
 ---@return string[] resolved
 local function judged(ctx, found, list, takes)
   local judge = files.judge(ctx, found.place)
-  local out, seen, pause = {}, {}, turns.of(ctx)
+  local out, seen, pause = {}, {}, time_slice.of(ctx)
   for _, path in ipairs(vim.list_extend(list, unsaved(found.place, takes))) do
     local resolved = not seen[path] and judge(path) or nil
     seen[path] = true
@@ -118,7 +118,7 @@ function M.find(ctx, query, opts)
   end
   local found = { files = {}, total = 0, passed = 0, cut = err == true, place = place, matcher = made }
   list = judged(ctx, found, list, takes)
-  local pause, of_path = turns.of(ctx), buffers.of_paths()
+  local pause, of_path = time_slice.of(ctx), buffers.of_paths()
   for first = 1, #list, contents.AT_ONCE do
     local chunk = vim.list_slice(list, first, first + contents.AT_ONCE - 1)
     local read = contents.of(ctx, chunk, of_path)

@@ -12,12 +12,12 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local open = require('mcp-tools.editor.buffer.open')
 local search = require('mcp-tools.editor.search')
-local search_answer = require('mcp-tools.editor.search.answer')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
-local turns = require('mcp-tools.util.turns')
-local unified = require('mcp-tools.editor.answer.unified')
+local time_slice = require('mcp-tools.util.time_slice')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local M = {}
 
@@ -70,9 +70,9 @@ function M.plan(ctx, args)
     local text = '%d occurrences in %d files; at most %d in %d are replaced at once: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end
-  local plan, pause = { files = {}, total = found.total, passed = found.passed }, turns.of(ctx)
+  local plan, pause = { files = {}, total = found.total, passed = found.passed }, time_slice.of(ctx)
   for _, file in ipairs(found.files) do
-    local row_of, list = search_answer.rows(file.text), {}
+    local row_of, list = matches_text.rows(file.text), {}
     for i, match in ipairs(file.matches) do
       local line = row_of(match.row) or ''
       list[i] = {
@@ -281,7 +281,7 @@ function M.preview(args)
       return lines[row + 1]
     end)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
-    table.insert(parts, list and (unified.of(lines, text_edits.applied(lines, list), names)) or '')
+    table.insert(parts, list and (unified_diff.of(lines, text_edits.applied(lines, list), names)) or '')
   end
   return edit_preview.shown(table.concat(parts))
 end

@@ -4,9 +4,9 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how they were found.
 
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local position = require('mcp-tools.editor.position')
-local search_answer = require('mcp-tools.editor.search.answer')
 
 local M = {}
 
@@ -26,9 +26,9 @@ local function rows(plan, opts, with, regex)
           named = true
         end
         local column = position.characters(one.line:sub(1, one.col)) + 1
-        local text = with == 'text' and ': ' .. search_answer.shown(one.line, one.col) or ''
+        local text = with == 'text' and ': ' .. matches_text.shown(one.line, one.col) or ''
         if text ~= '' and regex then
-          text = text .. ' → ' .. search_answer.shown(one.new)
+          text = text .. ' → ' .. matches_text.shown(one.new)
         end
         table.insert(out, ('  %s %d:%d%s'):format(one.id, one.row + 1, column, text))
       end
@@ -55,7 +55,7 @@ function M.dry(plan, args)
   if plan.passed > 0 then
     head = ('%s; %d files are too large to be searched'):format(head, plan.passed)
   end
-  local function rung(with, without)
+  local function variant(with, without)
     return {
       without = without,
       text = function()
@@ -65,9 +65,9 @@ function M.dry(plan, args)
       end,
     }
   end
-  return ladder.fit({
-    rung('text'),
-    rung('ids', 'the text of the lines'),
+  return fit.longest({
+    variant('text'),
+    variant('ids', 'the text of the lines'),
     {
       without = 'ids, so counts per file',
       text = function()

@@ -10,13 +10,13 @@ local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local name_path = require('mcp-tools.editor.symbol.name_path')
-local pick = require('mcp-tools.editor.symbol.pick')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
 local read_now = require('mcp-tools.files.read_now')
+local resolve = require('mcp-tools.editor.symbol.resolve')
 local symbol = require('mcp-tools.editor.symbol')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
-local unified = require('mcp-tools.editor.answer.unified')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
@@ -75,7 +75,7 @@ function M.find(ctx, args)
   if (args.path == nil) == (args.bufnr == nil) then
     return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
   end
-  local found, err = pick.find(ctx, args)
+  local found, err = resolve.find(ctx, args)
   if not found then
     return nil, err
   end
@@ -198,7 +198,7 @@ function M.preview(args, make)
     return nil, err
   end
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
-  local diff = unified.of(lines, text_edits.applied(lines, list), names)
+  local diff = unified_diff.of(lines, text_edits.applied(lines, list), names)
   local shown
   shown, err = edit_preview.shown(diff)
   return shown and shown .. note, err

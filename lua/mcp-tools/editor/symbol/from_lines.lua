@@ -5,8 +5,8 @@
 --- Does not know about: languages, buffers.
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local syntax = require('mcp-tools.editor.syntax')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
+local treesitter = require('mcp-tools.editor.treesitter')
 
 local M = {}
 
@@ -133,7 +133,7 @@ end
 ---@param now? boolean in one go, before this returns
 function M.ask(lines, cb, now)
   local list, first = {}, 1
-  syntax.walk(function()
+  treesitter.walk(function()
     local last = math.min(first + STEP - 1, #lines)
     for number = first, last do
       local name = name_in(lines[number])
@@ -144,7 +144,7 @@ function M.ask(lines, cb, now)
     first = last + 1
     return first <= #lines
   end, function()
-    turns.run(function(pause)
+    time_slice.run(function(pause)
       cb(nodes.nest(list, pause))
     end, now)
   end, now)

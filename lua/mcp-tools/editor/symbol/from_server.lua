@@ -6,8 +6,8 @@
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local nodes = require('mcp-tools.editor.symbol.nodes')
+local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
-local turns = require('mcp-tools.util.turns')
 
 local M = {}
 
@@ -145,7 +145,7 @@ function M.ask(bufnr, fresh, cb, within)
         return finish(nil, client.name, ('%s: %s'):format(client.name, tostring(err.message)))
       end
       answered[client.id] = true
-      turns.run(function(pause)
+      time_slice.run(function(pause)
         finish(tree_of(type(result) == 'table' and result or {}, client.offset_encoding, pause), client.name)
       end)
     end)

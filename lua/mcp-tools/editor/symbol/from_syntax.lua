@@ -8,8 +8,8 @@
 --- is made of the types that a grammar has; what it says otherwise stands in `MORE`.
 
 local nodes = require('mcp-tools.editor.symbol.nodes')
-local syntax = require('mcp-tools.editor.syntax')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
+local treesitter = require('mcp-tools.editor.treesitter')
 
 local M = {}
 
@@ -207,18 +207,18 @@ end
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
 ---@param now? boolean in one go, before this returns
 function M.ask(source, filetype, cb, now)
-  local lang, why = syntax.language(filetype)
+  local lang, why = treesitter.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
     return cb(nil, nil, why or ('what defines something in %s is not known'):format(lang))
   end
-  syntax.parse(source, lang, function(root, fault)
+  treesitter.parse(source, lang, function(root, fault)
     if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
       return cb(nil, nil, fault or 'the buffer is gone')
     end
     local list, seen = {}, {}
     local matches = query:iter_matches(root, source, 0, -1, { all = true })
-    syntax.walk(function()
+    treesitter.walk(function()
       local _, match = matches()
       if not match then
         return false
@@ -249,7 +249,7 @@ function M.ask(source, filetype, cb, now)
         end)
         spread(list, last)
       end
-      turns.run(function(pause)
+      time_slice.run(function(pause)
         cb(nodes.nest(list, pause), lang)
       end, now)
     end, now)

@@ -15,8 +15,8 @@ local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
-local syntax = require('mcp-tools.editor.syntax')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
+local treesitter = require('mcp-tools.editor.treesitter')
 
 local api = vim.api
 
@@ -125,7 +125,7 @@ local function by_text(source, filetype, cb, now)
   local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
   from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
     if tree then
-      return turns.run(function(pause)
+      return time_slice.run(function(pause)
         cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
       end, now)
     elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
@@ -133,7 +133,7 @@ local function by_text(source, filetype, cb, now)
     end
     local lines, cut = some_lines(source)
     from_lines.ask(lines, function(found)
-      turns.run(function(pause)
+      time_slice.run(function(pause)
         cb({ tree = nodes.prune(found, pause), by = 'lines', why = why, first = cut and #lines or nil })
       end, now)
     end, now)
@@ -148,7 +148,7 @@ function M.of_texts()
   local languages = {}
   return function(lines, filetype, cb, now)
     local text = table.concat(lines, '\n')
-    languages[filetype] = languages[filetype] or syntax.language(filetype) or ''
+    languages[filetype] = languages[filetype] or treesitter.language(filetype) or ''
     local before, language = texts[text], languages[filetype]
     if before and before.filetype == filetype and before.language == language then
       return cb(before.file)
@@ -228,7 +228,7 @@ function M.of_buffer(bufnr, cb, opts, try)
     if not api.nvim_buf_is_loaded(bufnr) then
       return finish()
     elseif tree and (#tree > 0 or api.nvim_buf_line_count(bufnr) < 2) then
-      return turns.run(function(pause)
+      return time_slice.run(function(pause)
         finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
       end)
     end

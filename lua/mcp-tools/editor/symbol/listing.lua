@@ -4,7 +4,7 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how they were found.
 
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local outline = require('mcp-tools.editor.symbol.outline')
 local symbol = require('mcp-tools.editor.symbol')
@@ -89,21 +89,21 @@ function M.text(list, total, opts, notes)
     end
     return table.concat(out, '\n')
   end
-  local rungs = {}
+  local variants = {}
   if opts.body then
-    table.insert(rungs, {
+    table.insert(variants, {
       text = function()
         return rows(true)
       end,
     })
   end
-  table.insert(rungs, {
+  table.insert(variants, {
     without = opts.body and 'bodies; symbol_read gives one' or nil,
     text = function()
       return rows(false)
     end,
   })
-  table.insert(rungs, {
+  table.insert(variants, {
     without = 'names, so counts per file',
     text = function()
       local out = { head }
@@ -113,13 +113,13 @@ function M.text(list, total, opts, notes)
       return table.concat(out, '\n')
     end,
   })
-  table.insert(rungs, {
+  table.insert(variants, {
     without = 'files to be named, so the total',
     text = function()
       return head
     end,
   })
-  return ladder.fit(rungs, 'narrow it with path, kinds or limit')
+  return fit.longest(variants, 'narrow it with path, kinds or limit')
 end
 
 return M

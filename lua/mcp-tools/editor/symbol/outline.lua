@@ -4,7 +4,7 @@
 --- Sends: lines such as `Ledger [class] 25-67` and `  post_entry(account, amount) 33`.
 --- Does not know about: files, limits of answers.
 
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
 local position = require('mcp-tools.editor.lsp.position')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -194,7 +194,7 @@ local function add(list, lines_of, opts, out, level)
     end
   end
   for _, node in ipairs(list) do
-    if out.bytes > ladder.MAX_BYTES then
+    if out.bytes > fit.MAX_BYTES then
       break -- it is going to be told in a shorter way
     elseif SMALL[node.kind] and #node.children == 0 then
       if node.kind ~= kind or #table.concat(run, ', ') > MAX_ROW then

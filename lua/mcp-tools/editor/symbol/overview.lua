@@ -6,13 +6,13 @@
 
 local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local search_files = require('mcp-tools.editor.search.files')
 local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -66,7 +66,7 @@ local function of_path(ctx, path, serverless)
     local why = err and err.message or 'it cannot be read'
     return { shown = access.shown(path, ctx.root), why = why, count = 0, rows = {} }
   end
-  local made = overview_of(each, turns.of(ctx))
+  local made = overview_of(each, time_slice.of(ctx))
   source.drop(each)
   return made
 end
@@ -119,7 +119,7 @@ function M.answer(list, head, narrow)
     total = total + each.count
   end
   head = head .. (by and (' (by %s)'):format(by) or '')
-  local function rung(kind, without)
+  local function variant(kind, without)
     return {
       without = without,
       text = function()
@@ -127,11 +127,11 @@ function M.answer(list, head, narrow)
       end,
     }
   end
-  return ladder.fit({
-    rung('full'),
-    rung('plain', 'variables and fields'),
-    rung('top', 'more than the top level'),
-    rung(nil, 'names, so counts per file'),
+  return fit.longest({
+    variant('full'),
+    variant('plain', 'variables and fields'),
+    variant('top', 'more than the top level'),
+    variant(nil, 'names, so counts per file'),
     {
       without = 'files to be named',
       text = function()
@@ -151,12 +151,12 @@ function M.of_one(ctx, args)
   if not each then
     return nil, err
   end
-  local one = overview_of(each, turns.of(ctx))
+  local one = overview_of(each, time_slice.of(ctx))
   if one.why then
     return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
   end
   local head = ('%s, %d lines'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr))
-  local function rung(kind, without)
+  local function variant(kind, without)
     return {
       without = without,
       text = function()
@@ -165,10 +165,10 @@ function M.of_one(ctx, args)
       end,
     }
   end
-  local text = ladder.fit({
-    rung('full'),
-    rung('plain', 'variables and fields'),
-    rung('top', 'more than the top level'),
+  local text = fit.longest({
+    variant('full'),
+    variant('plain', 'variables and fields'),
+    variant('top', 'more than the top level'),
     {
       without = 'names',
       text = function()
@@ -197,7 +197,7 @@ function M.of_many(ctx, list, opts)
       return nil, second --[[@as mcp-tools.Error]]
     end
     local judge, kept_back = search_files.judge(ctx, place)
-    local pause = turns.of(ctx)
+    local pause = time_slice.of(ctx)
     for _, each in ipairs(found) do
       local resolved = judge(each)
       if resolved and not vim.list_contains(files, resolved) then

@@ -15,7 +15,7 @@ local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
 local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -80,7 +80,7 @@ end
 ---@return table<string, true> filetypes that a server has answered for
 local function named_by(ctx, asked, word)
   local found, filetypes, wanted = {}, {}, word:lower()
-  local seen, pause = {}, turns.of(ctx)
+  local seen, pause = {}, time_slice.of(ctx)
   for _, each in ipairs(asked) do
     local result = each.answer()
     for _, item in ipairs(type(result) == 'table' and result or {}) do
@@ -185,7 +185,7 @@ function M.find(ctx, path, place, opts)
     return nil, err
   end
   local named, filetypes = named_by(ctx, asked, word)
-  local holding, texts, pause, serverless = {}, {}, turns.of(ctx), {}
+  local holding, texts, pause, serverless = {}, {}, time_slice.of(ctx), {}
   for _, file in ipairs(text.files) do
     pause()
     if holds_all(file.text, path) then

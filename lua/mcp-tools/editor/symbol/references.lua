@@ -13,11 +13,11 @@ local nodes = require('mcp-tools.editor.symbol.nodes')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local search = require('mcp-tools.editor.search')
-local search_answer = require('mcp-tools.editor.search.answer')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local contents = require('mcp-tools.editor.buffer.contents')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -83,7 +83,7 @@ local function by_server(ctx, picked)
   if err then
     return nil, err
   end
-  local found, path_of, pause = {}, {}, turns.of(ctx)
+  local found, path_of, pause = {}, {}, time_slice.of(ctx)
   for _, item in ipairs(result or {}) do
     pause()
     if item.uri:find('^file:') then
@@ -147,7 +147,7 @@ local function fill(ctx, file, list, text, of_text)
       end
     end)
   end
-  local row_of = search_answer.rows(text and text.text or '')
+  local row_of = matches_text.rows(text and text.text or '')
   for _, each in ipairs(list) do
     local last = file.rows[#file.rows]
     if last and last.row == each.row then
@@ -183,7 +183,7 @@ function M.find(ctx, picked)
   end
   local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
   made.incomplete = info and info.incomplete
-  local readable, pause, refusal = {}, turns.of(ctx), target.path_refusals(ctx)
+  local readable, pause, refusal = {}, time_slice.of(ctx), target.path_refusals(ctx)
   for path, list in pairs(found) do
     pause()
     local refused, why = refusal(path)
@@ -204,7 +204,7 @@ function M.find(ctx, picked)
       read[path] = text
     end
   end
-  pause = turns.of(ctx) -- what was waited for is no work
+  pause = time_slice.of(ctx) -- what was waited for is no work
   local of_text = symbol.of_texts()
   for _, file in ipairs(made.files) do
     fill(ctx, file, found[file.path], not file.why and read[file.path] or nil, of_text)

@@ -4,8 +4,8 @@
 --- Sends: text that stays within bounds.
 --- Does not know about: how they were found.
 
-local ladder = require('mcp-tools.editor.answer.ladder')
-local search_answer = require('mcp-tools.editor.search.answer')
+local fit = require('mcp-tools.editor.result.fit')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 
 local M = {}
 
@@ -26,7 +26,7 @@ local function rows(found, opts, with_text)
         local name = row.around and row.around ~= around and (' ' .. row.around) or ''
         around = row.around
         local text = with_text and row.text and vim.trim(row.text)
-        local shown = text and ': ' .. search_answer.shown(text) or ''
+        local shown = text and ': ' .. matches_text.shown(text) or ''
         table.insert(out, ('  %d%s%s'):format(row.row + 1, name, shown))
       end
       passed = passed + 1
@@ -56,7 +56,7 @@ function M.of(found, name, opts)
     head = ('%s; lines %d-%d of %d'):format(head, math.min(opts.offset + 1, last), last, lines)
     head = head .. (last < lines and (', offset=%d goes on'):format(last) or '')
   end
-  local function rung(with_text, without)
+  local function variant(with_text, without)
     return {
       without = without,
       text = function()
@@ -66,9 +66,9 @@ function M.of(found, name, opts)
       end,
     }
   end
-  return ladder.fit({
-    rung(true),
-    rung(false, 'the text of the lines'),
+  return fit.longest({
+    variant(true),
+    variant(false, 'the text of the lines'),
     {
       without = 'lines, so counts per file',
       text = function()

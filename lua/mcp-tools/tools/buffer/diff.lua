@@ -2,10 +2,10 @@
 
 local baseline = require('mcp-tools.editor.edit.baseline')
 local buffers = require('mcp-tools.editor.buffer')
-local diff_answer = require('mcp-tools.editor.answer.diff')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
+local result_diff = require('mcp-tools.editor.result.diff')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -36,11 +36,11 @@ return {
         '', 0, 0, 'the file is not open, so nothing in it has changed'
       return about
     end
-    local pause = turns.of(ctx)
+    local pause = time_slice.of(ctx)
     local before
     if args.against == 'session' then
       local lines = baseline.of(ctx.session, found.bufnr)
-      before = lines and diff_answer.text(lines)
+      before = lines and result_diff.text(lines)
       about.note = not before and 'this session has not changed the buffer' or nil
     elseif found.path then
       before, err = disk_lines.await(ctx, found.path, found.bufnr)
@@ -58,10 +58,10 @@ return {
     end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
-    local now = diff_answer.text(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false))
+    local now = result_diff.text(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false))
     local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
     local answer
-    answer, err = diff_answer.await(ctx, before or now, now, names, about)
+    answer, err = result_diff.await(ctx, before or now, now, names, about)
     return answer or ctx(nil, err)
   end,
 }

@@ -4,9 +4,9 @@ local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local preview = require('mcp-tools.editor.edit.preview')
-local search_edits = require('mcp-tools.editor.edit.search')
+local search_edits = require('mcp-tools.editor.edit.search_replace')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Of a text in which the nearest places are looked for while the editor waits.
@@ -88,7 +88,7 @@ return {
     local tick, edits = vim.api.nvim_buf_get_changedtick(found.bufnr), nil
     if not err then
       local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
-      edits, err = search_edits.edits(lines, args.edits, { pause = turns.of(ctx) })
+      edits, err = search_edits.edits(lines, args.edits, { pause = time_slice.of(ctx) })
     end
     if not edits then
       target.drop(found)

@@ -1,8 +1,8 @@
 --- The text of a buffer as the person has it, unsaved changes included; of a file that is not open, the file's.
 
 local buffers = require('mcp-tools.editor.buffer')
-local lines_answer = require('mcp-tools.editor.answer.lines')
 local read = require('mcp-tools.files.read')
+local result_lines = require('mcp-tools.editor.result.lines')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
@@ -13,13 +13,13 @@ local MAX_FILE = 32 * 1024 * 1024
 local function read_buffer(ctx, args, found)
   local bufnr = found.bufnr
   local total = vim.api.nvim_buf_line_count(bufnr)
-  local err = lines_answer.range_fault(args, total)
+  local err = result_lines.range_fault(args, total)
   if err then
     return ctx(nil, err)
   end
-  local wanted = lines_answer.last_line(args, total) - args.start_line + 1
-  local lines = buffers.some_lines(bufnr, args.start_line, wanted, lines_answer.MAX_BYTES + 1)
-  local answer = lines_answer.of(lines, {
+  local wanted = result_lines.last_line(args, total) - args.start_line + 1
+  local lines = buffers.some_lines(bufnr, args.start_line, wanted, result_lines.MAX_BYTES + 1)
+  local answer = result_lines.of(lines, {
     path = vim.api.nvim_buf_get_name(bufnr) ~= '' and utf8.repair(found.shown) or nil,
     bufnr = bufnr,
     modified = vim.bo[bufnr].modified,
@@ -31,19 +31,19 @@ local function read_buffer(ctx, args, found)
 end
 
 local function read_file(ctx, args, found)
-  local last = lines_answer.last_line(args, math.huge)
-  local range = { first = args.start_line, last = last, max_bytes = lines_answer.MAX_BYTES }
+  local last = result_lines.last_line(args, math.huge)
+  local range = { first = args.start_line, last = last, max_bytes = result_lines.MAX_BYTES }
   read.lines(found.path, MAX_FILE, range, function(lines, total)
     if ctx:cancelled() then
       return
     elseif not lines then
       return ctx(nil, total)
     end
-    local err = lines_answer.range_fault(args, total)
+    local err = result_lines.range_fault(args, total)
     if err then
       return ctx(nil, err)
     end
-    ctx(lines_answer.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
+    ctx(result_lines.of(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total))
   end, function(real)
     return ctx:covers(real)
   end)

@@ -2,7 +2,7 @@
 
 local client = require('mcp-tools.editor.dap.client')
 local configurations = require('mcp-tools.editor.dap.configurations')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 
 --- Characters of a value.
@@ -23,7 +23,7 @@ return {
       return ctx(nil, err)
     end
     local all, withheld = configurations.all(ctx.root)
-    local list, pause = {}, turns.of(ctx)
+    local list, pause = {}, time_slice.of(ctx)
     values.refresh(pause)
     local function text(value)
       return type(value) == 'string' and values.text(value, MAX, pause) or nil

@@ -2,7 +2,7 @@
 
 local output = require('mcp-tools.editor.dap.output')
 local select = require('mcp-tools.editor.dap.select')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 
 --- Characters of all lines, and of one.
@@ -37,7 +37,7 @@ return {
       return ctx(nil, err)
     end
     local found = entry.output:after(args.category, args.since)
-    local pause, list, bytes = turns.of(ctx), {}, 0
+    local pause, list, bytes = time_slice.of(ctx), {}, 0
     values.refresh(pause)
     local first = args.since > 0 and 1 or math.max(#found - args.lines, 0) + 1
     local last

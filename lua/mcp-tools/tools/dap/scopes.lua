@@ -1,7 +1,7 @@
 --- The scopes of a frame.
 
-local inspect = require('mcp-tools.editor.dap.inspect')
 local select = require('mcp-tools.editor.dap.select')
+local snapshot = require('mcp-tools.editor.dap.snapshot')
 local variables = require('mcp-tools.editor.dap.variables')
 
 return {
@@ -19,7 +19,7 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    local id, fault = inspect.frame_id(ctx, entry, args.frame_id)
+    local id, fault = snapshot.frame_id(ctx, entry, args.frame_id)
     if not id then
       return ctx(nil, fault)
     end

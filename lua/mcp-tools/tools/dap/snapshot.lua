@@ -1,7 +1,7 @@
 --- A stopped program, all that there is to see of it.
 
-local inspect = require('mcp-tools.editor.dap.inspect')
 local select = require('mcp-tools.editor.dap.select')
+local snapshot = require('mcp-tools.editor.dap.snapshot')
 
 return {
   name = 'dap_snapshot',
@@ -20,6 +20,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    return inspect.snapshot(ctx, entry, args)
+    return snapshot.snapshot(ctx, entry, args)
   end,
 }

@@ -1,7 +1,7 @@
 --- The stack of a stopped thread.
 
-local inspect = require('mcp-tools.editor.dap.inspect')
 local select = require('mcp-tools.editor.dap.select')
+local snapshot = require('mcp-tools.editor.dap.snapshot')
 local stop = require('mcp-tools.editor.dap.stop')
 
 return {
@@ -29,7 +29,7 @@ return {
       thread_id = thread,
       total_frames = total,
       stack_frames = vim.tbl_map(function(frame)
-        return inspect.frame(frame, ctx.root)
+        return snapshot.frame(frame, ctx.root)
       end, vim.list_slice(frames, 1, args.levels)),
     }
   end,

@@ -1,7 +1,7 @@
 --- Variables of a stopped program.
 
-local inspect = require('mcp-tools.editor.dap.inspect')
 local select = require('mcp-tools.editor.dap.select')
+local snapshot = require('mcp-tools.editor.dap.snapshot')
 
 return {
   name = 'dap_variables',
@@ -17,7 +17,7 @@ return {
     count = {
       type = 'integer',
       description = 'At most so many',
-      default = inspect.MAX_COUNT,
+      default = snapshot.MAX_COUNT,
       minimum = 1,
       maximum = 5000,
     },
@@ -31,6 +31,6 @@ return {
     if not entry then
       return ctx(nil, err)
     end
-    return ctx(inspect.variables(ctx, entry, args))
+    return ctx(snapshot.variables(ctx, entry, args))
   end,
 }

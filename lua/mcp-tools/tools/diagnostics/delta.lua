@@ -1,6 +1,6 @@
 --- What has become worse or better since a mark, in all open files.
 
-local diagnostics_delta = require('mcp-tools.editor.lsp.diagnostics_delta')
+local delta = require('mcp-tools.editor.diagnostics.delta')
 
 return {
   name = 'diagnostics_delta',
@@ -26,6 +26,6 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, given)
-    return ctx(diagnostics_delta.run(ctx, given))
+    return ctx(delta.run(ctx, given))
   end,
 }

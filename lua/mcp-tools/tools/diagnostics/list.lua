@@ -1,13 +1,13 @@
 --- What is wrong in a file or in the project (guill's name, arguments and shape).
 
 local args = require('mcp-tools.editor.lsp.args')
-local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
+local list = require('mcp-tools.editor.diagnostics.list')
 
 local SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
 
 return {
   name = 'diagnostics_list',
-  description = 'Errors and warnings. With path: {checked, total, counts, diagnostics: ["line:col severity code:'
+  description = 'Errors and warnings. With path: {checked, total, counts, list: ["line:col severity code:'
     .. ' message"]};'
     .. ' with bufnr: [{lnum, col, message, severity, source}]; with project: per file. checked = unknown: no server has'
     .. ' looked, so an empty list is not "clean". From 1.',
@@ -27,6 +27,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    return ctx(diagnostics.list(ctx, given))
+    return ctx(list.list(ctx, given))
   end,
 }

@@ -1,7 +1,7 @@
 --- Fresh diagnostics after an edit.
 
 local args = require('mcp-tools.editor.lsp.args')
-local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
+local list = require('mcp-tools.editor.diagnostics.list')
 
 return {
   name = 'diagnostics_wait',
@@ -29,6 +29,6 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, given)
-    return ctx(diagnostics.wait(ctx, given))
+    return ctx(list.wait(ctx, given))
   end,
 }

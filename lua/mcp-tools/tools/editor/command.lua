@@ -1,7 +1,7 @@
 --- An Ex command, run in the editor.
 
-local captured = require('mcp-tools.editor.captured')
-local turns = require('mcp-tools.util.turns')
+local execute = require('mcp-tools.editor.execute')
+local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'editor_command',
@@ -31,6 +31,6 @@ return {
     return ':' .. args.command
   end,
   run = function(ctx, args)
-    return ctx(captured.command(ctx, args.command, args.max_bytes, turns.of(ctx)))
+    return ctx(execute.command(ctx, args.command, args.max_bytes, time_slice.of(ctx)))
   end,
 }

@@ -1,8 +1,8 @@
 --- Lua code, run in the editor.
 
-local captured = require('mcp-tools.editor.captured')
 local errors = require('mcp-tools.errors')
-local turns = require('mcp-tools.util.turns')
+local execute = require('mcp-tools.editor.execute')
+local time_slice = require('mcp-tools.util.time_slice')
 
 ---@param code string
 ---@return function?
@@ -47,6 +47,6 @@ return {
       return ctx(nil, err)
     end
     local list = { n = #args.args, unpack(args.args) }
-    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
+    return ctx(execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx)))
   end,
 }

@@ -1,11 +1,11 @@
 --- The editor's help, read without opening it.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
-local page = require('mcp-tools.editor.answer.page')
+local paginate = require('mcp-tools.editor.result.paginate')
 local tags = require('mcp-tools.editor.help.tags')
+local time_slice = require('mcp-tools.util.time_slice')
 local topic = require('mcp-tools.editor.help.topic')
-local turns = require('mcp-tools.util.turns')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 --- Topics that are named beside the text of one.
 local SEE = 8
@@ -34,7 +34,7 @@ local function read(ctx, args, found)
     return ctx(nil, errors.new('not_found', message:format(best.tag)))
   end
   local others = names(vim.list_slice(found, 2, SEE + 1))
-  return clean({
+  return valid_utf8({
     tag = best.tag,
     file = vim.fs.basename(best.file),
     line = part.line,
@@ -73,7 +73,7 @@ return {
     if (args.topic == nil) == (args.search == nil) then
       return ctx(nil, errors.new('validation_error', 'give exactly one of topic and search'))
     end
-    local pause = turns.of(ctx)
+    local pause = time_slice.of(ctx)
     local found = tags.find(tags.all(ctx, pause), args.topic or args.search, pause)
     if args.topic then
       if #found == 0 then
@@ -82,7 +82,7 @@ return {
       end
       return read(ctx, args, found)
     end
-    local items, about = page(found, args)
+    local items, about = paginate(found, args)
     local answer = { tags = {}, tags_total = about.total, next_offset = about.next_offset }
     for _, each in ipairs(items) do
       table.insert(answer.tags, { tag = each.tag, file = vim.fs.basename(each.file) })
@@ -96,6 +96,6 @@ return {
     for _, each in ipairs(answer.lines) do
       each.file = vim.fs.basename(each.file)
     end
-    return clean(answer)
+    return valid_utf8(answer)
   end,
 }

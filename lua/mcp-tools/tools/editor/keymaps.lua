@@ -1,10 +1,10 @@
 --- What the person's keys do.
 
 local buffers = require('mcp-tools.editor.buffer')
-local clean = require('mcp-tools.editor.answer.clean')
 local keymaps = require('mcp-tools.editor.person.keymaps')
-local page = require('mcp-tools.editor.answer.page')
-local turns = require('mcp-tools.util.turns')
+local paginate = require('mcp-tools.editor.result.paginate')
+local time_slice = require('mcp-tools.util.time_slice')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_keymaps',
@@ -36,8 +36,8 @@ return {
       end
       bufnr = found.bufnr
     end
-    local items, about = page(keymaps.get(args.mode, bufnr, args.contains, turns.of(ctx)), args)
+    local items, about = paginate(keymaps.get(args.mode, bufnr, args.contains, time_slice.of(ctx)), args)
     about.mode, about.keymaps = args.mode, items
-    return clean(about)
+    return valid_utf8(about)
   end,
 }

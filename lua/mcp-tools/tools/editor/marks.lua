@@ -1,10 +1,10 @@
 --- Places that the person set, came from, or edited.
 
 local buffers = require('mcp-tools.editor.buffer')
-local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
 local marks = require('mcp-tools.editor.person.marks')
-local page = require('mcp-tools.editor.answer.page')
+local paginate = require('mcp-tools.editor.result.paginate')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_marks',
@@ -32,13 +32,13 @@ return {
     end
     local answer = { bufnr = found.bufnr }
     for _, kind in ipairs(args.kind and { args.kind } or marks.KINDS) do
-      local items, about = page(marks.get(kind, found.bufnr, ctx.root), args)
+      local items, about = paginate(marks.get(kind, found.bufnr, ctx.root), args)
       answer[kind] = items
       if about.next_offset then
         answer.next_offset = about.next_offset
       end
       answer[kind .. '_total'] = about.total
     end
-    ctx(clean(answer))
+    ctx(valid_utf8(answer))
   end,
 }

@@ -1,9 +1,9 @@
 --- What the editor has said.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local messages = require('mcp-tools.editor.person.messages')
-local page = require('mcp-tools.editor.answer.page')
-local turns = require('mcp-tools.util.turns')
+local paginate = require('mcp-tools.editor.result.paginate')
+local time_slice = require('mcp-tools.util.time_slice')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_messages',
@@ -17,7 +17,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
-    local text = messages.text(turns.of(ctx))
+    local text = messages.text(time_slice.of(ctx))
     local wanted, lines = args.contains and args.contains:lower(), {}
     local all = vim.split(text, '\n', { plain = true, trimempty = true })
     for i = #all, 1, -1 do
@@ -25,8 +25,8 @@ return {
         table.insert(lines, all[i])
       end
     end
-    local items, about = page(lines, args)
+    local items, about = paginate(lines, args)
     about.messages = items
-    return clean(about)
+    return valid_utf8(about)
   end,
 }

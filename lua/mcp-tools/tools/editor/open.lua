@@ -2,12 +2,12 @@
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
-local clean = require('mcp-tools.editor.answer.clean')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local show = require('mcp-tools.editor.person.show')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 local api = vim.api
 
@@ -94,7 +94,7 @@ return {
       return ctx(nil, why)
     end
     local at = api.nvim_win_get_cursor(window)
-    return clean({
+    return valid_utf8({
       path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root),
       bufnr = bufnr,
       window = window,

@@ -1,8 +1,8 @@
 --- What the person has yanked, recorded, searched for and typed.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local registers = require('mcp-tools.editor.person.registers')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_registers',
@@ -42,6 +42,6 @@ return {
     if err then
       return ctx(nil, err)
     end
-    return clean({ registers = registers.get(args.names, args.max_bytes, turns.of(ctx)) })
+    return valid_utf8({ registers = registers.get(args.names, args.max_bytes, time_slice.of(ctx)) })
   end,
 }

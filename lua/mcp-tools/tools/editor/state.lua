@@ -1,7 +1,7 @@
 --- What the person has before them.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local state = require('mcp-tools.editor.person.state')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'editor_state',
@@ -15,6 +15,6 @@ return {
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
   execute = function(ctx, args)
-    ctx(clean(state.get(ctx.root, args.limit)))
+    ctx(valid_utf8(state.get(ctx.root, args.limit)))
   end,
 }

@@ -7,7 +7,7 @@ local file_names = require('mcp-tools.editor.file.names')
 local glob = require('mcp-tools.files.glob')
 local paths = require('mcp-tools.files.paths')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Folders that are counted, where not all files are named.
@@ -92,7 +92,7 @@ return {
       return ctx(nil, err)
     end
     local names, source, cut = file_names.list(ctx, folder, { ignored = args.ignored })
-    local matches, pause = matcher(args.glob), turns.of(ctx)
+    local matches, pause = matcher(args.glob), time_slice.of(ctx)
     local prefix = folder == paths.real_root(ctx.root) and '' or access.shown(folder, ctx.root) .. '/'
     local files, counts, total, lossy = {}, {}, 0, false
     for _, name in ipairs(names) do

@@ -3,7 +3,7 @@
 local redact = require('mcp-tools.files.redact')
 local replace = require('mcp-tools.editor.search.replace')
 local replace_text = require('mcp-tools.editor.search.replace_text')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'file_replace',
@@ -51,7 +51,7 @@ return {
     local plan, err = replace.plan(ctx, args)
     if plan and args.dry_run then
       replace.remember(args, plan)
-      redact.refresh(turns.of(ctx))
+      redact.refresh(time_slice.of(ctx))
       return replace_text.dry(plan, args)
     end
     local files

@@ -1,9 +1,9 @@
 --- A search in the text of the project, unsaved changes included.
 
-local answer = require('mcp-tools.editor.search.answer')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local redact = require('mcp-tools.files.redact')
 local search = require('mcp-tools.editor.search')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 --- Signs that mean something in a regular expression.
 local LIKE_REGEX = '[\\|*+?%[%]^$]'
@@ -36,8 +36,8 @@ return {
     if not found then
       return ctx(nil, err)
     end
-    redact.refresh(turns.of(ctx))
-    local text = answer.of(found, args)
+    redact.refresh(time_slice.of(ctx))
+    local text = matches_text.of(found, args)
     if found.total == 0 then
       -- In general: which of them hold the query is for nobody.
       text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'

@@ -1,6 +1,6 @@
 --- A commit, or a file as it was in one.
 
-local answer = require('mcp-tools.editor.git.answer')
+local diff_text = require('mcp-tools.editor.git.diff_text')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.editor.git.log')
 local old_file = require('mcp-tools.editor.git.old_file')
@@ -32,7 +32,7 @@ local function changes(ctx, args, commit, path)
     return nil, unknown
   end
   -- Of a merge what it brought to the branch that it was made on.
-  local fields, fault = answer.of(ctx, { 'show', '--format=', '-m', '--first-parent', commit }, args, path)
+  local fields, fault = diff_text.of(ctx, { 'show', '--format=', '-m', '--first-parent', commit }, args, path)
   return fields and vim.tbl_extend('error', about, fields), fault
 end
 
@@ -41,7 +41,7 @@ return {
   description = 'A commit: message, author, date and what it changed (of a merge: against its first parent). With'
     .. ' text=true and path: the file as it was then, lines from 1; when the answer has next_line there is more.'
     .. ' Sensitive files are withheld.',
-  args = vim.tbl_extend('error', ARGS, answer.ARGS),
+  args = vim.tbl_extend('error', ARGS, diff_text.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local place, err = revision.place(ctx, args)

@@ -1,8 +1,8 @@
 --- A public function of a plugin, called.
 
-local captured = require('mcp-tools.editor.captured')
+local execute = require('mcp-tools.editor.execute')
 local functions = require('mcp-tools.editor.plugins.functions')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'plugin_call',
@@ -53,6 +53,6 @@ return {
       return ctx(nil, err)
     end
     local list = { n = #args.args, unpack(args.args) }
-    return ctx(captured.lua(ctx, fn, list, args.max_bytes, turns.of(ctx)))
+    return ctx(execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx)))
   end,
 }

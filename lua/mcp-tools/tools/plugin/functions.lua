@@ -1,8 +1,8 @@
 --- The public functions of a plugin's module.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local functions = require('mcp-tools.editor.plugins.functions')
-local page = require('mcp-tools.editor.answer.page')
+local paginate = require('mcp-tools.editor.result.paginate')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'plugin_functions',
@@ -26,8 +26,8 @@ return {
     if not list then
       return ctx(nil, err)
     end
-    local items, about = page(list, args)
+    local items, about = paginate(list, args)
     about.functions = items
-    ctx(clean(about))
+    ctx(valid_utf8(about))
   end,
 }

@@ -1,11 +1,11 @@
 --- One plugin: where it is, what it brings along.
 
 local access = require('mcp-tools.files.access')
-local clean = require('mcp-tools.editor.answer.clean')
 local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
-local page = require('mcp-tools.editor.answer.page')
-local turns = require('mcp-tools.util.turns')
+local paginate = require('mcp-tools.editor.result.paginate')
+local time_slice = require('mcp-tools.util.time_slice')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 return {
   name = 'plugin_info',
@@ -29,13 +29,13 @@ return {
     if not plugin then
       return ctx(nil, err)
     end
-    local modules, cut = folder.modules(plugin.path, turns.of(ctx))
-    local items, about = page(modules, args)
+    local modules, cut = folder.modules(plugin.path, time_slice.of(ctx))
+    local items, about = paginate(modules, args)
     local loaded = vim.tbl_filter(function(name)
       return package.loaded[name] ~= nil
     end, items)
     plugin.url = plugin.url and access.name(plugin.url)
-    return clean(vim.tbl_extend('error', plugin, {
+    return valid_utf8(vim.tbl_extend('error', plugin, {
       modules = items,
       modules_total = about.total,
       modules_cut = cut or nil,

@@ -1,8 +1,8 @@
 --- The person's plugins.
 
-local clean = require('mcp-tools.editor.answer.clean')
-local page = require('mcp-tools.editor.answer.page')
+local paginate = require('mcp-tools.editor.result.paginate')
 local plugins = require('mcp-tools.editor.plugins.list')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 ---@param list any[]
 ---@param contains string?
@@ -33,7 +33,7 @@ return {
   execute = function(ctx, args)
     local items, about
     if args.what == 'modules' then
-      items, about = page(
+      items, about = paginate(
         filtered(plugins.modules(), args.contains, function(name)
           return name
         end),
@@ -43,7 +43,7 @@ return {
       local list = vim.tbl_filter(function(plugin)
         return plugin.loaded or not args.loaded_only
       end, plugins.all())
-      items, about = page(
+      items, about = paginate(
         filtered(list, args.contains, function(plugin)
           return plugin.name
         end),
@@ -59,6 +59,6 @@ return {
       end, items)
     end
     about[args.what] = items
-    ctx(clean(about))
+    ctx(valid_utf8(about))
   end,
 }

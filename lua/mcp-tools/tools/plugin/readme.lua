@@ -1,10 +1,10 @@
 --- A plugin's readme.
 
-local clean = require('mcp-tools.editor.answer.clean')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.plugins.find')
 local folder = require('mcp-tools.editor.plugins.folder')
 local help = require('mcp-tools.editor.help.topic')
+local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 --- Of the text of one answer.
 local MAX_BYTES = 64 * 1024
@@ -55,7 +55,7 @@ return {
       end
       last = last + 1
     end
-    return clean({
+    return valid_utf8({
       plugin = plugin.name,
       file = name,
       lines = #lines,

@@ -4,7 +4,7 @@ local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
 local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local redact = require('mcp-tools.files.redact')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'quickfix_get',
@@ -33,7 +33,7 @@ return {
     if args.nr > stack then
       return ctx(nil, errors.new('not_found', ('nr: there is no list %d, there are %d'):format(args.nr, stack)))
     end
-    local pause = turns.of(ctx)
+    local pause = time_slice.of(ctx)
     local last = math.min(about.size, args.offset + args.limit)
     local items = quickfix.items(list, about.id, args.offset + 1, last, pause)
     return {

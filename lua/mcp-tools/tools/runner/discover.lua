@@ -8,7 +8,7 @@ local paths = require('mcp-tools.files.paths')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local redact = require('mcp-tools.files.redact')
 local scripts = require('mcp-tools.editor.runner.scripts')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- More tests come as counts per file.
@@ -55,7 +55,7 @@ return {
         return ctx(nil, errors.new('not_found', ('path: there is no file or folder %s'):format(path)))
       end
     end
-    redact.refresh(turns.of(ctx))
+    redact.refresh(time_slice.of(ctx))
     local files, list, total = discover.files(ctx, path), {}, 0
     for i = args.offset + 1, math.min(#files, args.offset + args.limit) do
       local tests, withheld = discover.tests(ctx, files[i])

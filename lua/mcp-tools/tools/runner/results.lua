@@ -1,8 +1,8 @@
 --- What a run of tests has come to so far.
 
-local answer = require('mcp-tools.editor.runner.answer')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
+local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 
 return {
@@ -10,7 +10,7 @@ return {
   description = 'What a run of tests came to: state (running, done, cancelled, timed_out), counts, failures in pages;'
     .. ' of runner_run with background, or the last run again. 20 runs are kept. When the answer has next_offset there'
     .. ' are more failures.',
-  args = vim.tbl_extend('error', answer.ARGS, {
+  args = vim.tbl_extend('error', report.ARGS, {
     run_id = { type = 'string', description = 'The run; default: the last one' },
     wait_ms = {
       type = 'integer',
@@ -31,6 +31,6 @@ return {
     ctx:await(function(done)
       ctx:on_cancel(run:on_end(ms, done))
     end)
-    return answer.of(run, args)
+    return report.of(run, args)
   end,
 }

@@ -1,11 +1,11 @@
 --- Runs tests.
 
-local answer = require('mcp-tools.editor.runner.answer')
 local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
 local plan = require('mcp-tools.editor.runner.plan')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local project = require('mcp-tools.files.project')
+local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 local unsaved = require('mcp-tools.editor.buffer.unsaved')
 
@@ -31,7 +31,7 @@ local function cancel(ctx, args)
   end
   run:cancel()
   await(ctx, run, END_MS)
-  return answer.of(run, { limit = args.limit, offset = 0 })
+  return report.of(run, { limit = args.limit, offset = 0 })
 end
 
 return {
@@ -69,7 +69,7 @@ return {
     background = { type = 'boolean', description = 'Do not wait for the end', default = false },
     cancel = { type = 'string', description = 'Instead: end this run_id' },
     quickfix = { type = 'boolean', description = 'Fill the quickfix list', default = true },
-    limit = answer.ARGS.limit,
+    limit = report.ARGS.limit,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
@@ -111,7 +111,7 @@ return {
       end)
       await(ctx, run)
     end
-    local result = answer.of(run, { limit = args.limit, offset = 0 })
+    local result = report.of(run, { limit = args.limit, offset = 0 })
     result.unsaved = not_seen
     return result
   end,

@@ -5,7 +5,7 @@ local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
-local quoted = require('mcp-tools.editor.answer.quoted')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 
 --- A job that does not end within this after SIGTERM and SIGKILL is left to the system.
 local STOP_MS = 3000
@@ -66,8 +66,8 @@ function ACTIONS.read(ctx, args, _, job)
   local piece = job:read(seen, args.max_bytes)
   local answer = about(job)
   answer.command = nil
-  answer.output = quoted.output(ctx, piece.text)
-  answer.partial = piece.partial and quoted.output(ctx, piece.partial) or nil
+  answer.output = redacted_text.output(ctx, piece.text)
+  answer.partial = piece.partial and redacted_text.output(ctx, piece.partial) or nil
   answer.offset, answer.next_offset, answer.skipped = piece.offset, piece.next_offset, piece.skipped
   return answer
 end

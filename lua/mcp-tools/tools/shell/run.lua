@@ -6,7 +6,7 @@ local live = require('mcp-tools.editor.shell.live')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
-local quoted = require('mcp-tools.editor.answer.quoted')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 
 local MAX_TIMEOUT = 3600000
 
@@ -78,8 +78,8 @@ return {
       exit_code = not done.ended_by and done.signal == 0 and done.code or nil,
       signal = done.signal ~= 0 and done.signal or nil,
       timed_out = done.ended_by == 'timeout' or nil,
-      stdout = stdout ~= '' and quoted.output(ctx, stdout) or nil,
-      stderr = stderr ~= '' and quoted.output(ctx, stderr) or nil,
+      stdout = stdout ~= '' and redacted_text.output(ctx, stdout) or nil,
+      stderr = stderr ~= '' and redacted_text.output(ctx, stderr) or nil,
       cut = (is_cut or is_stderr_cut or done.cut) and true or nil,
       duration_ms = duration,
     }

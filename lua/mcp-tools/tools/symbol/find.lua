@@ -1,10 +1,10 @@
 --- Symbols of the project, a folder or a file by name.
 
+local in_file = require('mcp-tools.editor.symbol.in_file')
 local listing = require('mcp-tools.editor.symbol.listing')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local project = require('mcp-tools.editor.symbol.project')
 local search_files = require('mcp-tools.editor.search.files')
-local within = require('mcp-tools.editor.symbol.within')
 
 return {
   name = 'symbol_find',
@@ -42,7 +42,7 @@ return {
     if place and place.folder then
       found, err = project.find(ctx, path, place, args)
     else
-      found, err = within.find(ctx, path, args)
+      found, err = in_file.find(ctx, path, args)
     end
     if not found then
       return ctx(nil, err)

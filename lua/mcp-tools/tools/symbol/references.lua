@@ -1,10 +1,10 @@
 --- Where one symbol is used.
 
-local pick = require('mcp-tools.editor.symbol.pick')
 local redact = require('mcp-tools.files.redact')
 local references = require('mcp-tools.editor.symbol.references')
 local references_text = require('mcp-tools.editor.symbol.references_text')
-local turns = require('mcp-tools.util.turns')
+local resolve = require('mcp-tools.editor.symbol.resolve')
+local time_slice = require('mcp-tools.util.time_slice')
 
 return {
   name = 'symbol_references',
@@ -22,7 +22,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local found, err = pick.find(ctx, args)
+    local found, err = resolve.find(ctx, args)
     local list
     if found then
       list, err = references.find(ctx, found)
@@ -30,7 +30,7 @@ return {
     if not found or not list then
       return ctx(nil, err)
     end
-    redact.refresh(turns.of(ctx))
+    redact.refresh(time_slice.of(ctx))
     return references_text.of(list, found.path, args)
   end,
 }

@@ -1,6 +1,6 @@
 --- What a file defines, by its syntax tree alone.
 
-local inspect = require('mcp-tools.editor.syntax.inspect')
+local inspect = require('mcp-tools.editor.treesitter.inspect')
 
 return {
   name = 'treesitter_outline',

@@ -1,6 +1,6 @@
 --- What a treesitter query captures in a file.
 
-local inspect = require('mcp-tools.editor.syntax.inspect')
+local inspect = require('mcp-tools.editor.treesitter.inspect')
 
 return {
   name = 'treesitter_query',

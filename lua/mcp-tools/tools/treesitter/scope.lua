@@ -1,6 +1,6 @@
 --- What a place in a text stands in, by its syntax tree.
 
-local inspect = require('mcp-tools.editor.syntax.inspect')
+local inspect = require('mcp-tools.editor.treesitter.inspect')
 
 return {
   name = 'treesitter_scope',

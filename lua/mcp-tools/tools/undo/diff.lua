@@ -1,9 +1,9 @@
 --- What differs between two states of a buffer's undo tree.
 
-local diff_answer = require('mcp-tools.editor.answer.diff')
 local errors = require('mcp-tools.errors')
+local result_diff = require('mcp-tools.editor.result.diff')
 local target = require('mcp-tools.editor.buffer.target')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local undo = require('mcp-tools.editor.buffer.undo')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -40,11 +40,11 @@ return {
       context = args.context,
     }
     local about = { path = shown, bufnr = found.bufnr, from = from, to = to, seq_cur = tree.seq_cur }
-    local pause = turns.of(ctx)
-    local old = diff_answer.text(texts[1])
+    local pause = time_slice.of(ctx)
+    local old = result_diff.text(texts[1])
     pause()
     local answer
-    answer, err = diff_answer.await(ctx, old, diff_answer.text(texts[2]), names, about)
+    answer, err = result_diff.await(ctx, old, result_diff.text(texts[2]), names, about)
     return answer or ctx(nil, err)
   end,
 }

@@ -6,7 +6,7 @@ local errors = require('mcp-tools.errors')
 local preview = require('mcp-tools.editor.edit.preview')
 local target = require('mcp-tools.editor.buffer.target')
 local undo = require('mcp-tools.editor.buffer.undo')
-local unified = require('mcp-tools.editor.answer.unified')
+local unified_diff = require('mcp-tools.editor.result.unified_diff')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
@@ -33,8 +33,11 @@ return {
     if not texts then
       return nil, err or errors.new('not_found', 'the file is not open, so it has no undo tree')
     end
-    local text =
-      unified.of(texts[1], texts[2], { old = 'now', new = ('state %d'):format(args.seq), context = preview.CONTEXT })
+    local text = unified_diff.of(
+      texts[1],
+      texts[2],
+      { old = 'now', new = ('state %d'):format(args.seq), context = preview.CONTEXT }
+    )
     return preview.shown(text)
   end,
   run = function(ctx, args)

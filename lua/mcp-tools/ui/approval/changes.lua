@@ -33,8 +33,8 @@ end
 ---@return fun(err: mcp-tools.Error?)
 local function renewer(question)
   return function(err)
-    local outside = vim.iter(question.places):any(function(place)
-      return place.path ~= nil and (place.unclear or not paths.inside(place.path, question.root))
+    local outside = vim.iter(question.targets):any(function(target)
+      return target.path ~= nil and (target.unclear or not paths.inside(target.path, question.root))
     end)
     if question.closed then
       return

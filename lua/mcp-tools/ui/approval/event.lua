@@ -16,9 +16,9 @@ local log = require('mcp-tools.log')
 ---@param by? 'person'|'client'
 return function(question, state, choice, by)
   local call = question.call
-  local files = vim.tbl_map(function(place)
-    return place.path or place.given
-  end, question.places)
+  local files = vim.tbl_map(function(target)
+    return target.path or target.given
+  end, question.targets)
   local data = {
     id = question.id,
     state = state,

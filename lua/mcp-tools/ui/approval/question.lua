@@ -33,7 +33,7 @@ local GUARD_NS = 400e6
 ---@field call mcp-tools.Call
 ---@field args table a copy: what is shown is what runs
 ---@field reason string
----@field places mcp-tools.Place[]
+---@field targets mcp-tools.CallTarget[]
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 

@@ -64,11 +64,11 @@ local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NO plain FILE'
 ---@return mcp-tools.ApprovalFile[]
 local function files_of(question)
   local inside, outside, seen = {}, {}, {}
-  for _, place in ipairs(question.places) do
-    if place.path and not seen[place.path] then
-      seen[place.path] = true
-      local mark = place.other and NO_FILE or paths.inside(place.path, question.root) and '' or OUTSIDE
-      table.insert(mark == '' and inside or outside, { path = sanitize.line(place.path), mark = mark })
+  for _, target in ipairs(question.targets) do
+    if target.path and not seen[target.path] then
+      seen[target.path] = true
+      local mark = target.other and NO_FILE or paths.inside(target.path, question.root) and '' or OUTSIDE
+      table.insert(mark == '' and inside or outside, { path = sanitize.line(target.path), mark = mark })
     end
   end
   return vim.list_extend(outside, inside)
@@ -197,10 +197,10 @@ local function only_file(question, files, cuts)
   if #files ~= 1 or cuts.files then
     return nil
   end
-  local place = vim.iter(question.places):find(function(each)
+  local target = vim.iter(question.targets):find(function(each)
     return each.path ~= nil
   end)
-  return access.shown(place.path, question.root)
+  return access.shown(target.path, question.root)
 end
 
 ---@param page mcp-tools.Page

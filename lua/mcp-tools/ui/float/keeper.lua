@@ -10,9 +10,9 @@
 --- What should be on screen is said once (`wanted`); `sync` makes it so, again and again while the editor does not
 --- allow it (text is locked, the command-line window is open).
 
+local focus_return = require('mcp-tools.ui.float.focus_return')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
-local way_back = require('mcp-tools.ui.float.way_back')
 
 local api, uv = vim.api, vim.uv
 
@@ -38,7 +38,7 @@ local GUARD_NS = 500e6
 ---@field wanted mcp-tools.FloatSubject?
 ---@field shown mcp-tools.Float?
 ---@field subject mcp-tools.FloatSubject? what it shows
----@field way mcp-tools.WayBack
+---@field way mcp-tools.FocusReturn
 ---@field opened integer? window in which something was opened meanwhile
 ---@field group integer? its autocommands
 ---@field stale boolean? the screen has another size, or it shows what is not so any more
@@ -51,7 +51,7 @@ Keeper.__index = Keeper
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, way = way_back.new(), deaf_until = 0 }, Keeper)
+  return setmetatable({ use = use, way = focus_return.new(), deaf_until = 0 }, Keeper)
 end
 
 --- Enters the window for who wants that, but not out of what they are doing.

@@ -7,8 +7,8 @@
 --- A kind adds `layout` and `frames`, and in place of `first`, `is_field` and `save` its own where it has a field for
 --- text. ui/approval/window.lua is the shorter one to look at.
 
+local focus_return = require('mcp-tools.ui.float.focus_return')
 local sanitize = require('mcp-tools.util.sanitize')
-local way_back = require('mcp-tools.ui.float.way_back')
 
 local api = vim.api
 
@@ -150,7 +150,7 @@ end
 ---@param index integer? without it, where the person begins
 function Float:enter(index)
   index = index or self:first()
-  way_back.enter(self.windows[index])
+  focus_return.enter(self.windows[index])
   vim.cmd(self:is_field(index) and 'startinsert!' or 'stopinsert')
 end
 

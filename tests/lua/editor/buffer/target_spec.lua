@@ -8,16 +8,16 @@ local target = require('mcp-tools.editor.buffer.target')
 
 local api = vim.api
 
---- The ctx of a call that was decided on some places.
-local function ctx_of(places)
+--- The ctx of a call that was decided on some targets.
+local function ctx_of(targets)
   local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
-  call.root, call.places = editor.root, places or {}
+  call.root, call.targets = editor.root, targets or {}
   return Ctx.new(call, function() end)
 end
 
-local function find(args, opts, places)
+local function find(args, opts, targets)
   local answer
-  target.find(ctx_of(places), args, opts or {}, function(...)
+  target.find(ctx_of(targets), args, opts or {}, function(...)
     answer = { ... }
   end)
   t.wait(function()

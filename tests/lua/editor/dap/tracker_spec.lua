@@ -1,6 +1,6 @@
 -- What is known of sessions, by the events that a client of debug adapters tells.
 
-local news = require('mcp-tools.editor.dap.news')
+local session_changed = require('mcp-tools.editor.dap.session_changed')
 local sessions = require('mcp-tools.editor.dap.select')
 local t = require('helpers')
 local tracker = require('mcp-tools.editor.dap.tracker')
@@ -143,7 +143,7 @@ describe('sessions that have ended', function()
     local one = session()
     event('process', one, {})
     local told = 0
-    local stop = news.on_news(function()
+    local stop = session_changed.on(function()
       told = told + 1
     end)
     for _, on_close in pairs(one.on_close) do

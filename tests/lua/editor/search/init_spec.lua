@@ -1,5 +1,5 @@
 local files = require('mcp-tools.editor.search.files')
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
 local matcher = require('mcp-tools.editor.search.matcher')
 local t = require('helpers')
 
@@ -184,7 +184,7 @@ end)
 
 describe('an answer', function()
   it('takes the longest way that there is room for', function()
-    local function rung(length, without)
+    local function variant(length, without)
       return {
         without = without,
         text = function()
@@ -192,10 +192,10 @@ describe('an answer', function()
         end,
       }
     end
-    local rungs = { rung(100), rung(50, 'context'), rung(20, 'lines'), rung(10, 'all') }
-    t.eq(100, #ladder.fit(rungs, 'narrow', 100))
-    t.matches('^x+\n%(too much for context; narrow%)$', ladder.fit(rungs, 'narrow', 99))
-    t.matches('^x+\n%(too much for lines; narrow%)$', ladder.fit(rungs, 'narrow', 20))
-    t.matches('^…\n%(too much for all; narrow%)$', ladder.fit(rungs, 'narrow', 5))
+    local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
+    t.eq(100, #fit.longest(variants, 'narrow', 100))
+    t.matches('^x+\n%(too much for context; narrow%)$', fit.longest(variants, 'narrow', 99))
+    t.matches('^x+\n%(too much for lines; narrow%)$', fit.longest(variants, 'narrow', 20))
+    t.matches('^…\n%(too much for all; narrow%)$', fit.longest(variants, 'narrow', 5))
   end)
 end)

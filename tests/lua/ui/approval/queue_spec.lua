@@ -13,7 +13,7 @@ local function ask(askers, ms, call)
   serial = serial + 1
   call = call or Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
   call:move('ask')
-  local asked = { call = call, args = {}, reason = 'y', places = {}, choices = { 'once', 'deny' }, root = '/' }
+  local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
   local said = {}
   local question = Question.new(asked, askers, function(choice, err, by)
     table.insert(said, { choice = choice, err = err, by = by })
@@ -143,7 +143,7 @@ describe('a preview that knows more later', function()
     end)
     t.eq({ 'gone', 'preview' }, { said[1].err.message, said[1].by })
     local question = ask_and_show()
-    question.places = { { path = '/elsewhere/x', given = 'x' } }
+    question.targets = { { path = '/elsewhere/x', given = 'x' } }
     again({ code = 'not_found', message = 'gone' })
     t.wait(function()
       return #told > 0

@@ -3,7 +3,7 @@ local text = require('mcp-tools.ui.approval.text')
 
 local function page_of(args, more)
   local call = { name = 'x', host = 'mcp', client = {}, definition = { name = 'x', description = 'x' } }
-  local question = { call = call, args = args, reason = 'it can destroy', places = {}, root = '/p', choices = {} }
+  local question = { call = call, args = args, reason = 'it can destroy', targets = {}, root = '/p', choices = {} }
   return text.page(vim.tbl_deep_extend('force', question, more or {}), 76)
 end
 
@@ -113,14 +113,14 @@ local FIRST_SCREEN = 13
 
 describe('on the first screen', function()
   local long = ('a b'):rep(100000)
-  local places = {}
+  local targets = {}
   for i = 1, 20000 do
-    places[i] = { path = ('/p/%s/%d'):format(('x'):rep(300), i) }
+    targets[i] = { path = ('/p/%s/%d'):format(('x'):rep(300), i) }
   end
-  places[10000] = { path = '/etc/' .. ('y'):rep(300) .. '/shadow' }
+  targets[10000] = { path = '/etc/' .. ('y'):rep(300) .. '/shadow' }
   local hostile = {
     reason = long,
-    places = places,
+    targets = targets,
     call = {
       name = long,
       client = { name = long, version = long },
@@ -144,7 +144,7 @@ describe('on the first screen', function()
   end)
 
   it('what is no file is not called one outside', function()
-    local page = page_of({}, { places = { { path = 'fugitive:///p/.git//0/x', other = true } } })
+    local page = page_of({}, { targets = { { path = 'fugitive:///p/.git//0/x', other = true } } })
     t.matches('^file    fugitive:///p/.git//0/x  NO plain FILE$', page.rows[row_of(page, 'fugitive')])
   end)
 
@@ -190,7 +190,7 @@ describe('on the first screen', function()
       }
       local args = { path = 'lua/x.lua', write = false, edits = { { search = 'old', replace = 'new\n2' } } }
       return page_of(args, {
-        places = { { path = '/p/lua/x.lua' } },
+        targets = { { path = '/p/lua/x.lua' } },
         call = { name = 'buffer_edit', definition = definition },
       })
     end
@@ -220,7 +220,7 @@ end)
 describe('what was cut of the head', function()
   it('stands whole at the end', function()
     local reason = ('because '):rep(100) .. 'of that'
-    local page = page_of({ a = 1 }, { reason = reason, places = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
+    local page = page_of({ a = 1 }, { reason = reason, targets = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
     local all = table.concat(page.rows):gsub('↪ ', '')
     local first, second = all:find('of that', 1, true), all:find(('z'):rep(200) .. '/end  OUTSIDE', 1, true)
     t.ok(first and second and first > row_of(page, 'a: 1'))
@@ -241,7 +241,7 @@ describe('colours', function()
 
   it('are those of labels, of a diff and of what lies outside', function()
     local page = page_of({ path = '/etc/hosts' }, {
-      places = { { path = '/etc/hosts' } },
+      targets = { { path = '/etc/hosts' } },
       call = {
         definition = {
           preview = function()

@@ -1,4 +1,4 @@
-local disk = require('mcp-tools.editor.review.disk')
+local disk_writes = require('mcp-tools.editor.review.disk_writes')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
 local t = require('helpers')
@@ -23,14 +23,14 @@ before_each(function()
   })
   path = project.write('a.txt', 'a\nb\nc\nd\n')
   vim.cmd('silent edit ' .. path)
-  disk.start()
+  disk_writes.start()
 end)
 
 after_each(function()
   for _, one in ipairs(review.list()) do
     one:close('the test is over')
   end
-  disk.stop()
+  disk_writes.stop()
   review.shown_by(nil)
   vim.o.autoread = true
   project.close()

@@ -1,4 +1,4 @@
---- Files that agents write on the disk by themselves: buffers never go stale.
+--- Writes of agents on the disk, past the editor: buffers never go stale.
 ---
 --- Receives: changes of files that are open, whoever makes them, from the time on that an agent is there.
 --- Sends: the text of the disk to buffers without changes, as 'autoread' says; to the others a review of it.

@@ -1,4 +1,4 @@
---- The one symbol that a call's arguments mean: in a file, or wherever in the project it is.
+--- Resolves a symbol: the one that a call's arguments mean, in a file, or wherever in the project it is.
 ---
 --- Receives: `symbol`, `path` or `bufnr` arguments, the ctx of a `run` tool.
 --- Sends: the symbol with its loaded buffer; or an error value that lists what comes near.

@@ -1,4 +1,4 @@
---- grep: lines on the disk that hold a text, by ripgrep, else by git. (search/init.lua: the text as the editor has it.)
+--- Search on the disk: lines with a text, by ripgrep, else by git. (search/init.lua: in the text as the editor has it.)
 ---
 --- Receives: what to look for, as plain text.
 --- Sends: lines that hold it; nothing of sensitive files.
@@ -52,13 +52,13 @@ local function search(ctx, query, place)
   return done
 end
 
----@class mcp-tools.grep.Place
+---@class mcp-tools.search.HitFile
 ---@field there boolean
 ---@field resolved string? nil: it must not be shown
 
 --- A function that looks at a file once, and lets the editor have its turn in between.
 ---@param root string
----@return fun(path: string): mcp-tools.grep.Place
+---@return fun(path: string): mcp-tools.search.HitFile
 local function looker(root)
   local seen, count, readable = {}, 0, access.files(root)
   return function(path)
@@ -78,8 +78,8 @@ end
 --- Takes `path NUL number NUL-or-colon text NEWLINE` apart. A path may have line breaks in it; what a program says
 --- between the hits is passed over.
 ---@param text string
----@param look fun(path: string): mcp-tools.grep.Place
----@return fun(): mcp-tools.grep.Place?, string?, string?
+---@param look fun(path: string): mcp-tools.search.HitFile
+---@return fun(): mcp-tools.search.HitFile?, string?, string?
 local function hits_of(text, look)
   local at = 1
   return function()

@@ -1,10 +1,10 @@
---- What a search has found, as text: the path of a file once, then `line:column: text` for each place.
+--- Matches of a search as text: the path of a file once, then `line:column: text` for each place.
 ---
 --- Receives: places per file.
 --- Sends: text that stays within bounds.
 --- Does not know about: how it was searched.
 
-local ladder = require('mcp-tools.editor.answer.ladder')
+local fit = require('mcp-tools.editor.result.fit')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local utf8 = require('mcp-tools.util.utf8')
@@ -135,11 +135,11 @@ function M.of(found, opts)
       end,
     }
   end
-  local rungs = { with(opts.context) }
+  local variants = { with(opts.context) }
   if opts.context > 0 then
-    table.insert(rungs, with(0, 'context'))
+    table.insert(variants, with(0, 'context'))
   end
-  table.insert(rungs, {
+  table.insert(variants, {
     without = 'lines, so counts per file',
     text = function()
       local rows = { head(found, { limit = math.huge, offset = 0 }) }
@@ -149,13 +149,13 @@ function M.of(found, opts)
       return table.concat(rows, '\n')
     end,
   })
-  table.insert(rungs, {
+  table.insert(variants, {
     without = 'files to be named, so the total',
     text = function()
       return head(found, { limit = math.huge, offset = 0 })
     end,
   })
-  return ladder.fit(rungs, 'narrow it with path, globs or limit')
+  return fit.longest(variants, 'narrow it with path, globs or limit')
 end
 
 return M

@@ -1,4 +1,4 @@
---- News of debug sessions: that something has happened in one, for who waits for it.
+--- Change of a debug session: something has happened in one, for who waits for it.
 ---
 --- Receives: word that there is some.
 --- Sends: it to all who wait.
@@ -12,11 +12,11 @@ local M = {}
 local watchers = {}
 
 --- Has all who wait hear, a little later.
-function M.tell()
+function M.notify()
   vim.schedule(function()
     for _, fn in ipairs(vim.tbl_keys(watchers)) do
       if watchers[fn] then
-        log.guard('news of a debug session', fn)
+        log.guard('change of a debug session', fn)
       end
     end
   end)
@@ -25,7 +25,7 @@ end
 --- Calls `fn` after whatever has happened.
 ---@param fn fun()
 ---@return fun() stop
-function M.on_news(fn)
+function M.on(fn)
   watchers[fn] = true
   return function()
     watchers[fn] = nil

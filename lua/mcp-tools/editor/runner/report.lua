@@ -1,4 +1,4 @@
---- A run of tests as an answer that fits: failures with details, else without, else counts per file.
+--- Report of a run of tests that fits: failures with details, else without, else counts per file.
 ---
 --- Receives: a run; which of its failures are wanted.
 --- Sends: the fields of the answer, which say what was left out.

@@ -1,11 +1,11 @@
---- Quotes of language servers, as answers may have them: labels, details, titles, messages.
+--- Texts of language servers, as results may have them: labels, details, titles, messages.
 ---
 --- Receives: texts as a server gave them; some give none where there should be one.
 --- Sends: UTF-8 without secrets.
 --- Does not know about: what they are of.
 
 local redact = require('mcp-tools.files.redact')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -28,7 +28,7 @@ end
 --- Learns the lines of sensitive buffers as they are now.
 ---@param ctx mcp-tools.Ctx in a coroutine
 function M.refresh(ctx)
-  redact.refresh(turns.of(ctx))
+  redact.refresh(time_slice.of(ctx))
 end
 
 return M

@@ -1,4 +1,4 @@
---- Handlers that return their result in place of answering: the commonest mistake, found at once.
+--- Returned values of handlers that should have answered by their ctx: the commonest mistake, found at once.
 ---
 --- Receives: a call whose handler has returned something and has not ended it; the handler's ctx.
 --- Sends: the call its end, and its author a warning, when nobody can answer it any more; else a text for its timeout.

@@ -1,4 +1,4 @@
---- Pagination of lists: some of many, and where the next page begins.
+--- Pagination of a list: some of many, and where the next page begins.
 ---
 --- Receives: a list, `limit` and `offset`.
 --- Sends: the items of one page, how many there are of all, and the next offset when there are more.

@@ -1,4 +1,4 @@
---- Copies of diagnostics, made in pieces: Neovim copies all that it is asked for in one go, and there may be many.
+--- Snapshot of diagnostics, made in pieces: Neovim copies all that it is asked for in one go, and there may be many.
 ---
 --- Receives: a buffer, or none (all).
 --- Sends: its diagnostics, as they were at one moment.

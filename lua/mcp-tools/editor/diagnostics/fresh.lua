@@ -1,12 +1,12 @@
 --- Fresh diagnostics: has every server of a buffer spoken about the text that it has now?
 ---
---- Receives: a buffer; what servers have said and been told (notifications.lua).
+--- Receives: a buffer; what servers have said and been told (lsp/notifications.lua).
 --- Sends: yes, or why that cannot be said; never yes by time alone where a server tells versions.
 --- Does not know about: what the diagnostics are.
 ---
 --- A server that can be asked for diagnostics is asked. Of the others most say for which version they speak. The rest
---- must have spoken after they were told of the text, and then be quiet and at rest (busy.lua); one that has nothing
---- new may stay silent, so it is told of the text as of one just opened, about which each must speak.
+--- must have spoken after they were told of the text, and then be quiet and at rest (lsp/busy.lua). One that has
+--- nothing new may stay silent, so it is told of the text as of one just opened, about which each must speak.
 
 local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')

@@ -1,4 +1,4 @@
---- Edits as models write them, made into edits by position: text that is searched for, or a range of lines.
+--- Search and replace: edits as models write them, made into edits by position: a text to find, or a range of lines.
 ---
 --- Receives: lines of a text, a list of `{ search, replace }` and `{ start_line, end_line, replace }`.
 --- Sends: edits for editor/edit/init.lua; or what does not fit, with the nearest places for text that is not there.

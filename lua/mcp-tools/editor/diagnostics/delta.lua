@@ -8,11 +8,11 @@ local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local findings = require('mcp-tools.editor.lsp.findings')
-local fresh = require('mcp-tools.editor.lsp.fresh')
+local findings = require('mcp-tools.editor.diagnostics.findings')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local per_session = require('mcp-tools.util.per_session')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
@@ -22,22 +22,22 @@ local MAX_MARKS = 32
 --- Open files that a difference waits for.
 local MAX_WAITED = 50
 
----@class mcp-tools.lsp.Marks
----@field marks table<string, table<string, mcp-tools.lsp.Finding[]>> mark → path → what was there
+---@class mcp-tools.diagnostics.Marks
+---@field marks table<string, table<string, mcp-tools.diagnostics.Finding[]>> mark → path → what was there
 ---@field order string[] marks, the oldest first
 ---@field count integer
 
----@type fun(ctx: mcp-tools.Ctx): mcp-tools.lsp.Marks
+---@type fun(ctx: mcp-tools.Ctx): mcp-tools.diagnostics.Marks
 local marks_of = per_session(function()
   return { marks = {}, order = {}, count = 0 }
 end)
 
 --- What is there now, in all files that may be read.
 ---@param ctx mcp-tools.Ctx
----@return table<string, mcp-tools.lsp.Finding[]>
+---@return table<string, mcp-tools.diagnostics.Finding[]>
 ---@return table? withheld
 local function snapshot(ctx)
-  local files, withheld = findings.everywhere(ctx, {}, turns.of(ctx))
+  local files, withheld = findings.everywhere(ctx, {}, time_slice.of(ctx))
   local now = {}
   for _, file in ipairs(files) do
     now[file.path] = file.list
@@ -69,8 +69,8 @@ local function freshen_all(ctx, ms)
   return unsettled
 end
 
----@param session mcp-tools.lsp.Marks
----@param now table<string, mcp-tools.lsp.Finding[]>
+---@param session mcp-tools.diagnostics.Marks
+---@param now table<string, mcp-tools.diagnostics.Finding[]>
 ---@return string
 local function mark(session, now)
   session.count = session.count + 1
@@ -111,7 +111,7 @@ function M.run(ctx, args)
     answer.total = total
     return answer
   end
-  local paths, pause = vim.tbl_extend('keep', now, before), turns.of(ctx)
+  local paths, pause = vim.tbl_extend('keep', now, before), time_slice.of(ctx)
   answer.files, answer.new, answer.fixed, answer.remaining = {}, 0, 0, 0
   for path in vim.spairs(paths) do
     local new, fixed, remaining = findings.difference(before[path] or {}, now[path] or {}, pause)

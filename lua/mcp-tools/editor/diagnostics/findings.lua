@@ -5,10 +5,10 @@
 --- Does not know about: whether they are of the present text (fresh.lua), who found them.
 
 local access = require('mcp-tools.files.access')
-local copies = require('mcp-tools.editor.lsp.copies')
 local position = require('mcp-tools.editor.position')
-local quote = require('mcp-tools.editor.lsp.quote')
 local redact = require('mcp-tools.files.redact')
+local server_text = require('mcp-tools.editor.lsp.server_text')
+local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local sort = require('mcp-tools.util.sort')
 local target = require('mcp-tools.editor.buffer.target')
 
@@ -24,20 +24,20 @@ local MAX_MESSAGE = 500
 --- Findings between two looks at the clock.
 local STEP = 100
 
----@class mcp-tools.lsp.Finding
+---@class mcp-tools.diagnostics.Finding
 ---@field key string the same wherever it moves
 ---@field bufnr integer
 ---@field severity integer
 ---@field row string `10:29 error code: message [source]`
 ---@field item table guill's
 
----@class mcp-tools.lsp.FindingFilter
+---@class mcp-tools.diagnostics.FindingFilter
 ---@field severity string? only this
 ---@field min_severity string? no milder
 ---@field source string?
 
 ---@param diagnostic vim.Diagnostic
----@param filter mcp-tools.lsp.FindingFilter
+---@param filter mcp-tools.diagnostics.FindingFilter
 ---@return boolean
 local function wanted(diagnostic, filter)
   local severity = diagnostic.severity or 1
@@ -50,10 +50,10 @@ local function wanted(diagnostic, filter)
 end
 
 ---@param diagnostic vim.Diagnostic
----@return mcp-tools.lsp.Finding
+---@return mcp-tools.diagnostics.Finding
 local function finding(diagnostic)
   local bufnr, severity = diagnostic.bufnr, diagnostic.severity or 1
-  local message = position.cut(quote.text(diagnostic.message), MAX_MESSAGE)
+  local message = position.cut(server_text.text(diagnostic.message), MAX_MESSAGE)
   local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
   local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
   local loaded = vim.api.nvim_buf_is_loaded(bufnr)
@@ -83,9 +83,9 @@ local function is_before(a, b)
 end
 
 ---@param all vim.Diagnostic[] of one buffer
----@param filter mcp-tools.lsp.FindingFilter
+---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun()
----@return mcp-tools.lsp.Finding[] by line
+---@return mcp-tools.diagnostics.Finding[] by line
 local function made(all, filter, pause)
   local list, seen = {}, {}
   for i, diagnostic in ipairs(sort(all, is_before, pause)) do
@@ -106,30 +106,30 @@ end
 
 --- What is found in a buffer right now, by line.
 ---@param bufnr integer
----@param filter mcp-tools.lsp.FindingFilter
+---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun() called between pieces of work, when there are many
----@return mcp-tools.lsp.Finding[] as they were at one moment
+---@return mcp-tools.diagnostics.Finding[] as they were at one moment
 ---@return boolean steady false: the text has changed meanwhile
 function M.of(bufnr, filter, pause)
   if not vim.api.nvim_buf_is_valid(bufnr) then
     return {}, false
   end
   local tick = vim.api.nvim_buf_get_changedtick(bufnr)
-  local list = made(copies.of(bufnr, pause), filter, pause)
+  local list = made(snapshot.of(bufnr, pause), filter, pause)
   return list, vim.api.nvim_buf_is_valid(bufnr) and vim.api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
 --- Those of a list that are no milder.
----@param list mcp-tools.lsp.Finding[]
+---@param list mcp-tools.diagnostics.Finding[]
 ---@param min_severity string?
----@return mcp-tools.lsp.Finding[]
+---@return mcp-tools.diagnostics.Finding[]
 function M.at_least(list, min_severity)
   return vim.tbl_filter(function(each)
     return not min_severity or each.severity <= NUMBERS[min_severity:lower()]
   end, list)
 end
 
----@param list mcp-tools.lsp.Finding[]
+---@param list mcp-tools.diagnostics.Finding[]
 ---@param limit? integer
 ---@return string[]
 function M.rows(list, limit)
@@ -140,7 +140,7 @@ function M.rows(list, limit)
   return rows
 end
 
----@param list mcp-tools.lsp.Finding[]
+---@param list mcp-tools.diagnostics.Finding[]
 ---@return table<string, integer>
 function M.counts(list)
   local counts = {}
@@ -152,12 +152,12 @@ function M.counts(list)
 end
 
 --- What is in one list and not in the other.
----@param before mcp-tools.lsp.Finding[]
----@param now mcp-tools.lsp.Finding[]
+---@param before mcp-tools.diagnostics.Finding[]
+---@param now mcp-tools.diagnostics.Finding[]
 ---@param pause fun()
----@return mcp-tools.lsp.Finding[] new
----@return mcp-tools.lsp.Finding[] fixed
----@return mcp-tools.lsp.Finding[] remaining
+---@return mcp-tools.diagnostics.Finding[] new
+---@return mcp-tools.diagnostics.Finding[] fixed
+---@return mcp-tools.diagnostics.Finding[] remaining
 function M.difference(before, now, pause)
   local counts, new, fixed, remaining = {}, {}, {}, {}
   local function each_of(list, look)
@@ -188,7 +188,7 @@ function M.difference(before, now, pause)
   return new, fixed, remaining
 end
 
----@param list mcp-tools.lsp.Finding[]
+---@param list mcp-tools.diagnostics.Finding[]
 ---@return integer severity of the worst
 local function worst(list)
   local found = math.huge
@@ -200,13 +200,13 @@ end
 
 --- Buffers that have diagnostics and may be read, with their findings, the worst file first.
 ---@param ctx mcp-tools.Ctx
----@param filter mcp-tools.lsp.FindingFilter
+---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun()
----@return { bufnr: integer, path: string, list: mcp-tools.lsp.Finding[], worst: integer }[]
+---@return { bufnr: integer, path: string, list: mcp-tools.diagnostics.Finding[], worst: integer }[]
 ---@return { path: string, count: integer, why: string }[]? withheld
 function M.everywhere(ctx, filter, pause)
   local files, withheld, of_buffer = {}, {}, {}
-  for i, diagnostic in ipairs(copies.of(nil, pause)) do
+  for i, diagnostic in ipairs(snapshot.of(nil, pause)) do
     of_buffer[diagnostic.bufnr] = of_buffer[diagnostic.bufnr] or {}
     table.insert(of_buffer[diagnostic.bufnr], diagnostic)
     if i % STEP == 0 then

@@ -1,4 +1,5 @@
---- What one place (a file, a module, a process, an option) has given to the registry, and gives no longer.
+--- Registrations of one place (a file, a module, a process, an option): what it has given to the registry, and gives no
+--- longer.
 ---
 --- Receives: definitions of that place.
 --- Sends: them to the registry, unless somebody else has their name; out of it what the place no longer has, unless
@@ -10,27 +11,27 @@ local source = require('mcp-tools.registry.source')
 
 local M = {}
 
----@class mcp-tools.Holder
+---@class mcp-tools.Registrations
 ---@field kind mcp-tools.Kind one of those that share an option
 ---@field root (fun(): string)?
 ---@field held table<string, table> key → what the registry made of it
 ---@field given table<string, table> key → the definition as it was given
-local Holder = {}
-Holder.__index = Holder
+local Registrations = {}
+Registrations.__index = Registrations
 
 --- Makes one for a place that has given nothing yet.
 ---@param kind mcp-tools.Kind
 ---@param root? fun(): string the project, to say who has taken a name
----@return mcp-tools.Holder
+---@return mcp-tools.Registrations
 function M.new(kind, root)
-  return setmetatable({ kind = kind, root = root, held = {}, given = {} }, Holder)
+  return setmetatable({ kind = kind, root = root, held = {}, given = {} }, Registrations)
 end
 
 --- What somebody else has registered under the key of a definition.
 ---@param registry mcp-tools.Registry
 ---@param def any
 ---@return table? theirs
-function Holder:taken_by(registry, def)
+function Registrations:taken_by(registry, def)
   local row, key = kinds.sort(self.kind, def)
   local there = type(key) == 'string' and registry:known(row.kind, key) or nil
   return there ~= self.held[key or false] and there or nil
@@ -42,7 +43,7 @@ end
 ---@param from mcp-tools.Source
 ---@return string? key when the place has something under it now: this, or what it gave before when this has a fault
 ---@return string? fault
-function Holder:add(registry, def, from)
+function Registrations:add(registry, def, from)
   local row, key = kinds.sort(self.kind, def)
   local theirs = self:taken_by(registry, def)
   if theirs then
@@ -63,7 +64,7 @@ end
 --- Takes out what the place no longer has.
 ---@param registry mcp-tools.Registry
 ---@param kept? table<string, true> the keys that it still has; none when left out
-function Holder:keep(registry, kept)
+function Registrations:keep(registry, kept)
   for key, made in pairs(self.held) do
     if not (kept and kept[key]) then
       self.held[key], self.given[key] = nil, nil
@@ -81,7 +82,7 @@ end
 ---@param list any[]
 ---@param source_of fun(): mcp-tools.Source
 ---@return string[] faults
-function Holder:replace(registry, list, source_of)
+function Registrations:replace(registry, list, source_of)
   local kept, faults = {}, {}
   for _, def in ipairs(list) do
     -- A definition may be a table that throws when it is read, or one that never ends.
@@ -100,7 +101,7 @@ end
 
 --- The keys that it holds, in order.
 ---@return string[]
-function Holder:keys()
+function Registrations:keys()
   local list = vim.tbl_keys(self.held)
   table.sort(list)
   return list

@@ -5,15 +5,15 @@
 --- Does not know about: language servers.
 
 local errors = require('mcp-tools.errors')
+local fit = require('mcp-tools.editor.result.fit')
 local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
-local ladder = require('mcp-tools.editor.answer.ladder')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
 local source = require('mcp-tools.editor.symbol.source')
-local syntax = require('mcp-tools.editor.syntax')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
+local treesitter = require('mcp-tools.editor.treesitter')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -44,14 +44,14 @@ local function tree_of(ctx, args)
   if not file then
     return nil, err --[[@as mcp-tools.Error]]
   end
-  local lang, why = syntax.language(vim.bo[file.bufnr].filetype)
+  local lang, why = treesitter.language(vim.bo[file.bufnr].filetype)
   if not lang then
     local text = '%s: %s; symbol_overview works without one'
     return nil, errors.new('not_found', text:format(file.shown, why))
   end
   local root
   root, why = ctx:await(function(done)
-    syntax.parse(file.bufnr, lang, done)
+    treesitter.parse(file.bufnr, lang, done)
   end)
   if not root then
     return nil, errors.new('tool_error', ('%s: %s'):format(file.shown, why))
@@ -105,7 +105,7 @@ function M.scope(ctx, args)
     return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))
   end
   local node = root:named_descendant_for_range(args.line - 1, byte, args.line - 1, math.min(byte + 1, #line))
-  redact.refresh(turns.of(ctx))
+  redact.refresh(time_slice.of(ctx))
   local rows = {}
   while node and #rows < args.limit do
     local name = node:field('name')[1]
@@ -136,9 +136,9 @@ function M.outline(ctx, args)
   if not tree or not api.nvim_buf_is_loaded(file.bufnr) then
     return nil, errors.new('not_found', ('%s: %s; symbol_overview works without one'):format(file.shown, why or 'gone'))
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   tree = nodes.prune(tree, pause)
-  local function rung(opts, without)
+  local function variant(opts, without)
     opts.filetype = filetype
     return {
       without = without,
@@ -153,10 +153,10 @@ function M.outline(ctx, args)
       end,
     }
   end
-  local text = ladder.fit({
-    rung({}),
-    rung({ small = false }, 'variables and fields'),
-    rung({ small = false, depth = 1, signatures = false }, 'more than the top level'),
+  local text = fit.longest({
+    variant({}),
+    variant({ small = false }, 'variables and fields'),
+    variant({ small = false, depth = 1, signatures = false }, 'more than the top level'),
   }, 'find single ones with symbol_find')
   if changed(file.bufnr, tick) then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
@@ -190,12 +190,12 @@ function M.query(ctx, args)
     local why = tostring(query):gsub('^.-:%d+: ', '')
     return nil, errors.new('validation_error', ('query: it does not fit the grammar of %s: %s'):format(lang, why))
   end
-  redact.refresh(turns.of(ctx))
+  redact.refresh(time_slice.of(ctx))
   local tick = api.nvim_buf_get_changedtick(file.bufnr)
   local rows, count = {}, 0
   local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
   local fine, thrown = ctx:await(function(done)
-    syntax.walk(function()
+    treesitter.walk(function()
       if ctx:cancelled() or api.nvim_buf_get_changedtick(file.bufnr) ~= tick then
         return false
       end
@@ -224,7 +224,7 @@ function M.query(ctx, args)
     head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
     head = head .. (last < count and (', offset=%d goes on'):format(last) or '')
   end
-  return ladder.fit({
+  return fit.longest({
     {
       text = function()
         return head .. '\n' .. table.concat(rows, '\n')

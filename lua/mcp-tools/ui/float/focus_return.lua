@@ -1,4 +1,4 @@
---- The way back out of floating windows of ours, to the text or terminal that the person came from.
+--- Return of the focus from floating windows of ours, to the text or terminal that the person came from.
 ---
 --- Receives: that they leave another window, that they ask for ours.
 --- Sends: the cursor back where it was, typing if they were.
@@ -10,16 +10,16 @@ local api = vim.api
 
 local M = {}
 
----@class mcp-tools.WayBack
+---@class mcp-tools.FocusReturn
 ---@field outside integer? where the person was before they went into our windows
 ---@field before { mode: string, cursor: integer[] }? what they did there when they asked for ours
-local WayBack = {}
-WayBack.__index = WayBack
+local FocusReturn = {}
+FocusReturn.__index = FocusReturn
 
 --- Makes one, for windows that stand together.
----@return mcp-tools.WayBack
+---@return mcp-tools.FocusReturn
 function M.new()
-  return setmetatable({}, WayBack)
+  return setmetatable({}, FocusReturn)
 end
 
 --- Enters a window, also when an autocommand of the person's throws at that, which would keep the cursor where it is.
@@ -64,17 +64,17 @@ local function resume(was)
 end
 
 --- A window that is not ours is left.
-function WayBack:left()
+function FocusReturn:left()
   self.outside = api.nvim_get_current_win()
 end
 
 --- One that is not ours is entered, without us: what the person did before they came is over.
-function WayBack:returned()
+function FocusReturn:returned()
   self.before = nil
 end
 
 --- The person asks for ours.
-function WayBack:remember()
+function FocusReturn:remember()
   self.outside = api.nvim_get_current_win()
   self.before = { mode = api.nvim_get_mode().mode:sub(1, 1), cursor = api.nvim_win_get_cursor(0) }
 end
@@ -90,7 +90,7 @@ local function elsewhere()
 end
 
 --- Goes back.
-function WayBack:go()
+function FocusReturn:go()
   local was = self.before
   self.before = nil
   if self.outside and api.nvim_win_is_valid(self.outside) then

@@ -1,4 +1,4 @@
-local copies = require('mcp-tools.editor.lsp.copies')
+local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local t = require('helpers')
 
 local namespace = vim.api.nvim_create_namespace('copies')
@@ -27,7 +27,7 @@ describe('copies of diagnostics', function()
     local most, pauses = 0, 0
     t.calls(vim.diagnostic, 'get', function()
       for _, bufnr in ipairs({ vim.api.nvim_get_current_buf(), false }) do
-        local list = copies.of(bufnr or nil, function()
+        local list = snapshot.of(bufnr or nil, function()
           pauses = pauses + 1
         end)
         t.eq(8003, #list)
@@ -42,7 +42,7 @@ describe('copies of diagnostics', function()
   it('are of one moment: begun anew when a server speaks meanwhile', function()
     vim.diagnostic.set(namespace, 0, findings(4000))
     local pauses = 0
-    local list = copies.of(0, function()
+    local list = snapshot.of(0, function()
       pauses = pauses + 1
       if pauses == 2 then
         vim.diagnostic.set(namespace, 0, findings(40))
@@ -50,7 +50,7 @@ describe('copies of diagnostics', function()
     end)
     t.eq(40, #list)
     local asked = 0
-    list = copies.of(0, function() -- one that does not stop is not waited for
+    list = snapshot.of(0, function() -- one that does not stop is not waited for
       asked = asked + 1
       vim.diagnostic.set(namespace, 0, findings(asked))
     end)
@@ -58,7 +58,7 @@ describe('copies of diagnostics', function()
   end)
 
   it('are none where there is none', function()
-    t.eq({}, copies.of(0, no_pause))
-    t.eq({}, copies.of(nil, no_pause))
+    t.eq({}, snapshot.of(0, no_pause))
+    t.eq({}, snapshot.of(nil, no_pause))
   end)
 end)

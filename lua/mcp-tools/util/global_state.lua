@@ -1,4 +1,4 @@
---- Lasting state: what outlives the plugin's modules when a plugin manager loads them again, for the editor's life.
+--- Global state: what outlives the plugin's modules when a plugin manager loads them again, for the editor's life.
 ---
 --- Receives: the root of the project; how to end each process that was started.
 --- Sends: them to the modules that come after.
@@ -6,13 +6,13 @@
 
 local KEY = 'mcp-tools.nvim'
 
----@class mcp-tools.Lasting
+---@class mcp-tools.GlobalState
 ---@field root? string
 ---@field bridge? { is_wanted: (fun(): boolean), stop: fun(cb: fun()) }
 ---@field python_host? fun() ends it
 
----@type mcp-tools.Lasting
-local lasting = rawget(_G, KEY) or {}
-rawset(_G, KEY, lasting)
+---@type mcp-tools.GlobalState
+local state = rawget(_G, KEY) or {}
+rawset(_G, KEY, state)
 
-return lasting
+return state

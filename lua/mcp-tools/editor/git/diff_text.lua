@@ -5,7 +5,7 @@
 --- Does not know about: which tool it is for.
 
 local diff = require('mcp-tools.editor.git.diff')
-local quoted = require('mcp-tools.editor.answer.quoted')
+local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -80,7 +80,7 @@ local function text_of(ctx, command, found, args)
     if not text then
       return nil, cut --[[@as string]]
     elseif not cut then
-      local whole, lossy = quoted.file(ctx, text)
+      local whole, lossy = redacted_text.file(ctx, text)
       return { diff = whole, shown = try[1], narrow = try[1] ~= 'full' and NARROW or nil, lossy = lossy or nil }
     end
   end

@@ -1,4 +1,4 @@
---- A stopped program, looked at: its variables by name and value, a whole picture of where it stands.
+--- Snapshot of a stopped program: its variables by name and value, a whole picture of where it stands.
 ---
 --- Receives: the entry of a stopped session; ids of frames and references, or neither.
 --- Sends: lists that fit an answer: what is too much comes without values, and says which argument narrows it.
@@ -8,7 +8,7 @@ local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local source_lines = require('mcp-tools.editor.dap.source_lines')
 local stop = require('mcp-tools.editor.dap.stop')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 local variables = require('mcp-tools.editor.dap.variables')
 
@@ -113,7 +113,7 @@ function M.variables(ctx, entry, args)
       return wanted[variable.name] == true
     end, all)
   end
-  local pause, list = turns.of(ctx), {}
+  local pause, list = time_slice.of(ctx), {}
   values.refresh(pause)
   for i = args.start + 1, math.min(args.start + args.count, #all) do
     table.insert(list, variables.shown(entry, all[i], args.names_only and 0 or args.max_chars, pause))

@@ -6,7 +6,7 @@
 
 local redact = require('mcp-tools.files.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -36,7 +36,7 @@ end
 ---@return string text
 ---@return boolean lossy
 function M.file(ctx, text)
-  local pause, parts, lossy = turns.of(ctx), {}, false
+  local pause, parts, lossy = time_slice.of(ctx), {}, false
   redact.refresh(pause)
   for piece in pieces(text) do
     local whole, bad = utf8.repair(redact.quoted(piece, pause))
@@ -52,7 +52,7 @@ end
 ---@param text string
 ---@return string
 function M.plain(ctx, text)
-  local pause, parts = turns.of(ctx), {}
+  local pause, parts = time_slice.of(ctx), {}
   for piece in pieces(text) do
     parts[#parts + 1] = utf8.repair(terminal_text.plain(piece))
     pause()
@@ -65,7 +65,7 @@ end
 ---@param text string
 ---@return string
 function M.output(ctx, text)
-  return redact.text(M.plain(ctx, text), turns.of(ctx))
+  return redact.text(M.plain(ctx, text), time_slice.of(ctx))
 end
 
 return M

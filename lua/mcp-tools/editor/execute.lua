@@ -1,4 +1,4 @@
---- Commands and Lua run in the editor, with what they print caught instead of shown.
+--- Executes commands and Lua in the editor; what they print is caught instead of shown.
 ---
 --- Receives: an Ex command, or a function.
 --- Sends: what it printed and gave, without what looks like a secret and no longer than it may be; or its error.
@@ -42,7 +42,7 @@ local function later(ctx, fn)
   end)
 end
 
----@class mcp-tools.Captured
+---@class mcp-tools.Executed
 ---@field output string? what it printed
 ---@field truncated boolean? of the texts, something is left out
 
@@ -51,7 +51,7 @@ end
 ---@param command string
 ---@param max_bytes integer of its output
 ---@param pause fun()
----@return mcp-tools.Captured?
+---@return mcp-tools.Executed?
 ---@return mcp-tools.Error? err
 function M.command(ctx, command, max_bytes, pause)
   local ok, value = later(ctx, function()
@@ -92,7 +92,7 @@ local function text_of(values)
   return text or vim.inspect(value, { depth = 6 }), type(value)
 end
 
----@class mcp-tools.Evaluated: mcp-tools.Captured
+---@class mcp-tools.Evaluated: mcp-tools.Executed
 ---@field result string? the first value that it gave: a text, JSON, or as `vim.inspect` shows it
 ---@field type string? of that value
 
@@ -112,7 +112,7 @@ function M.lua(ctx, fn, args, max_bytes, pause)
         return fn(unpack(args, 1, args.n))
       end, debug.traceback))
     end
-    local call = "lua require('mcp-tools.editor.captured').run_pending()"
+    local call = "lua require('mcp-tools.editor.execute').run_pending()"
     return vim.api.nvim_exec2(call, { output = true }).output
   end)
   if not ok then

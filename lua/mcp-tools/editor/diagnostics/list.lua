@@ -2,18 +2,18 @@
 ---
 --- Receives: the arguments of a tool.
 --- Sends: the answer of the tool, or an error value; never "clean" where no server has looked at the text.
---- Does not know about: what the tool is called, marks (diagnostics_delta.lua).
+--- Does not know about: what the tool is called, marks (delta.lua).
 
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local findings = require('mcp-tools.editor.lsp.findings')
-local fresh = require('mcp-tools.editor.lsp.fresh')
+local findings = require('mcp-tools.editor.diagnostics.findings')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local lsp = require('mcp-tools.editor.lsp')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local per_session = require('mcp-tools.util.per_session')
 local redact = require('mcp-tools.files.redact')
-local turns = require('mcp-tools.util.turns')
+local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
@@ -27,7 +27,7 @@ local MAX_REMAINING = 50
 local TRIES = 3
 
 --- Per file what was told last.
----@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.lsp.Finding[]>
+---@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.diagnostics.Finding[]>
 local seen_of = per_session(function()
   return {}
 end)
@@ -41,10 +41,10 @@ end
 --- What was there before the call looked at the disk.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
----@return mcp-tools.lsp.Finding[]?
+---@return mcp-tools.diagnostics.Finding[]?
 local function before_call(ctx, args)
   local found = buffers.find(args, { current = true })
-  return found and found.bufnr and (findings.of(found.bufnr, {}, turns.of(ctx))) or nil
+  return found and found.bufnr and (findings.of(found.bufnr, {}, time_slice.of(ctx))) or nil
 end
 
 -- List ---------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ end
 ---@param args table
 ---@return table
 local function project(ctx, args)
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   -- First: a server that speaks between pauses is not in the list.
   local unsure = { unknown = {}, stale = {} }
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
@@ -130,7 +130,7 @@ function M.list(ctx, args)
     return nil, err
   end
   local ok, why = freshen(ctx, target.bufnr, args.wait_ms)
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local list, steady, state, reason
   for _ = 1, TRIES do
@@ -193,7 +193,7 @@ function M.wait(ctx, args)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
-  local pause = turns.of(ctx)
+  local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local all, steady = findings.of(bufnr, {}, pause)
   if not steady then

@@ -140,7 +140,7 @@ class Scope:
         read_only: only those that change nothing.
         catalogue: all of them one by one (`direct`), or a few to find and call the others with (`search`);
             None = as the editor's options say.
-        companion: by whose door it came in: then that companion's tools are all that there is, and neither
+        companion: to whose endpoint it came: then that companion's tools are all that there is, and neither
             resources nor prompts.
     """
 
@@ -160,12 +160,12 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class Endpoint:
     """How the agent of a companion comes in.
 
     Attributes:
         name: of the companion.
-        token: that opens this door, and no other; it never shows in a `repr`.
+        token: that opens this endpoint, and no other; it never shows in a `repr`.
         transport: `http` and `websocket` at the port, `unix` at a socket of its own.
         header: in small letters, that has the token.
         server: that its agent is told.
@@ -298,7 +298,7 @@ class Hello:
         versions: `nvim` and `plugin`.
         token: a new token, because a stranger holds the wanted port; replaces the environment's.
         settings: see `Settings`.
-        doors: for the agents of companions.
+        endpoints: for the agents of companions.
     """
 
     boot: str
@@ -306,4 +306,4 @@ class Hello:
     versions: dict[str, str]
     token: str | None
     settings: Settings
-    doors: tuple[Door, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()

@@ -24,10 +24,10 @@ from ..errors import Code, EditorError, EditorGoneError, LuaError, NoAnswerError
 from ..model import CallRequest, Outcome, Parked, Reply, Settings, ToolError
 from .acknowledgements import Acknowledgements
 from .admission import Admission
+from .backpressure import Backpressure
 from .call import Ask, Call, Observer
 from .outcomes import failed, gone
 from .parking import Parking
-from .room import Room
 from .waiting import Follower
 
 logger = logging.getLogger(__name__)
@@ -67,12 +67,12 @@ class Calls:
         self._acks = Acknowledgements(editor)
         self._admission = Admission(editor)
         self._stopped: Outcome | None = None
-        self.room = Room()
-        self._follower = Follower(editor, self._time, self.room, self._ended_away)
+        self.backpressure = Backpressure()
+        self._follower = Follower(editor, self._time, self.backpressure, self._ended_away)
         limits = settings.limits
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
         # What it keeps are results, which count by themselves.
-        self.room.watch(lambda: 0, self._parking.ease)
+        self.backpressure.watch(lambda: 0, self._parking.ease)
         editor.set_listener(self)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
 

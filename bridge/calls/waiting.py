@@ -18,9 +18,9 @@ from ..errors import Code, EditorGoneError, NoAnswerError
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ..model import Outcome, Reply, ToolError
 from .arguments import MAX_VALUES, fits
+from .backpressure import Backpressure
 from .call import HEARTBEAT, Ask, Call
 from .outcomes import failed, gone
-from .room import Room
 from .stages import Following
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
@@ -50,7 +50,7 @@ class Follower:
         self,
         editor: Editor,
         time: Callable[[], float],
-        room: Room,
+        room: Backpressure,
         ended_away: Callable[[Call], None],
     ) -> None:
         self._editor = editor

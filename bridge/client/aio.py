@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ..model import ToolError
-    from .link import Link
+    from .connection import Connection
     from .options import CallOptions
 
 
@@ -64,7 +64,7 @@ class AsyncClient:
 
         self._socket = _socket(socket)
         _need_msgpack()
-        self._link: Link | None = None
+        self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
 
@@ -103,9 +103,9 @@ class AsyncClient:
         """Cancels what still runs and closes the connection."""
         self._closed = True
         async with self._connecting:
-            link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
     async def _call(self, name: str, arguments: dict[str, Any], options: CallOptions) -> dict[str, Any]:
         """`call_tool` with arguments that `values.arguments_of` has made."""
@@ -115,28 +115,28 @@ class AsyncClient:
         wrong = values.argument_error(arguments)
         if wrong is not None:
             return values.failure(wrong)
-        link = await self._linked()
-        if isinstance(link, ToolError):
-            return values.failure(link)
-        return await link.call(name, arguments, options)
+        connection = await self._connected()
+        if isinstance(connection, ToolError):
+            return values.failure(connection)
+        return await connection.call(name, arguments, options)
 
-    async def _linked(self) -> Link | ToolError:
+    async def _connected(self) -> Connection | ToolError:
         from ..instances.choose import Place, find
         from . import ambient
-        from .link import Link, connect
+        from .connection import Connection, connect
 
         async with self._connecting:
             if self._closed:
                 raise RuntimeError("this client is closed")
-            if self._link is not None and not self._link.closed:
-                return self._link
+            if self._connection is not None and not self._connection.closed:
+                return self._connection
             place = find(self._socket, ambient.home)
             if not isinstance(place, Place):
                 return place
-            link = await connect(place)
-            if isinstance(link, Link):
-                self._link = link
-            return link
+            connection = await connect(place)
+            if isinstance(connection, Connection):
+                self._connection = connection
+            return connection
 
 
 def _socket(socket: Any) -> str | None:

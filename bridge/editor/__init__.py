@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from ..model import CallRequest, Door, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
+from ..model import CallRequest, Endpoint, Hello, HelloInfo, Kind, Listing, Mode, Reply, ToolError, View
 
 
 class EditorListener(Protocol):
@@ -125,8 +125,8 @@ class Editor(Protocol):
     def on_updated(self, callback: Callable[[str], None]) -> None:
         """Adds one that hears the URI of a resource that was subscribed to and has changed."""
 
-    def on_doors(self, callback: Callable[[tuple[Door, ...]], None]) -> None:
-        """Adds one that hears of the doors of companions when they are others than `hello` said."""
+    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+        """Adds one that hears of the endpoints of companions when they are others than `hello` said."""
 
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         """Adds one that hears `(companion, session, method, params, latest)`: a notification for a session or

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import Code
 from ..model import (
-    Door,
+    Endpoint,
     FieldError,
     Hello,
     Inputs,
@@ -118,21 +118,21 @@ def hello(raw: Any) -> Hello:
         versions={str(k): str(v) for k, v in _table(raw.get("versions")).items()},
         token=raw.get("token") or None,
         settings=_settings(_table(raw.get("settings"))),
-        doors=doors(raw.get("doors")),
+        endpoints=endpoints(raw.get("endpoints")),
     )
 
 
-def doors(raw: Any) -> tuple[Door, ...]:
-    """The doors of companions, from `hello` or the event `doors`."""
-    return tuple(_door(each) for each in raw) if isinstance(raw, list) else ()
+def endpoints(raw: Any) -> tuple[Endpoint, ...]:
+    """The endpoints of companions, from `hello` or the event `endpoints`."""
+    return tuple(_endpoint(each) for each in raw) if isinstance(raw, list) else ()
 
 
-def _door(raw: Any) -> Door:
+def _endpoint(raw: Any) -> Endpoint:
     server = raw["server"]
     token, name = raw["token"], raw["name"]
     if type(token) is not str or type(name) is not str or not token or not name:
-        raise ValueError("a door without a name or a token")
-    return Door(
+        raise ValueError("an endpoint without a name or a token")
+    return Endpoint(
         name=name,
         token=token,
         transport=_one_of(raw["transport"], _TRANSPORTS),

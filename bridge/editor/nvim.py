@@ -21,7 +21,7 @@ from ..model import (
     LARGE,
     PROTOCOL,
     CallRequest,
-    Door,
+    Endpoint,
     Hello,
     HelloInfo,
     Kind,
@@ -72,7 +72,7 @@ class NvimEditor:
         self._listener: EditorListener | None = None
         self._changed: list[Callable[[str, int], None]] = []
         self._updated: list[Callable[[str], None]] = []
-        self._doors: list[Callable[[tuple[Door, ...]], None]] = []
+        self._endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
         self._push: list[Callable[[str, str | None, str, str, bool], None]] = []
         self._clock = EditorClock()
         self._peers = Peers()
@@ -270,8 +270,8 @@ class NvimEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._updated.append(callback)
 
-    def on_doors(self, callback: Callable[[tuple[Door, ...]], None]) -> None:
-        self._doors.append(callback)
+    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+        self._endpoints.append(callback)
 
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self._push.append(callback)
@@ -326,9 +326,9 @@ class NvimEditor:
         elif name == "updated" and count == 1:
             for heard in self._updated:
                 heard(args[0])
-        elif name == "doors" and count == 1:
-            for told in self._doors:
-                told(decode.doors(decode.json_value(args[0])))
+        elif name == "endpoints" and count == 1:
+            for told in self._endpoints:
+                told(decode.endpoints(decode.json_value(args[0])))
         elif name == "push" and count == 5:
             companion, session, method, params, latest = args
             for push in self._push:

@@ -43,10 +43,10 @@ class Route(NamedTuple):
 
 
 class Guests(Protocol):
-    """Who comes in by other doors than the token's, at the same port."""
+    """Who comes to other endpoints than that of the token, at the same port."""
 
     def welcomes(self, request: web.Request) -> Handler | None:
-        """Who serves a request that shows what opens such a door; None = it is none of theirs."""
+        """Who serves a request that shows the token of such an endpoint; None = it is none of theirs."""
 
 
 class App:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast
 from aiohttp import EMPTY_PAYLOAD, web
 from aiohttp.http import HttpProcessingError, StreamWriter
 
-from ..calls.room import Room
+from ..calls.backpressure import Backpressure
 from .connection import Connection
 
 HEAD_SECONDS = 10.0
@@ -85,7 +85,7 @@ class Runner(web.ServerRunner):
         head_seconds: float = HEAD_SECONDS,
         read_seconds: float = READ_SECONDS,
         unread_bytes: int = UNREAD_BYTES,
-        room: Room | None = None,
+        room: Backpressure | None = None,
         keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         loop = asyncio.get_running_loop()

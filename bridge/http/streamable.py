@@ -40,7 +40,7 @@ class StreamableHttp:
         sessions: all of them.
         events: their ids.
         responses: those in flight.
-        companion: by whose door all of its requests come in; they have its sessions alone.
+        companion: to whose endpoint all of its requests come; they have its sessions alone.
     """
 
     def __init__(

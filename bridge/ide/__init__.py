@@ -1,4 +1,4 @@
-"""Agents that found this editor by themselves: the doors of companions, and who comes in by them.
+"""Agents that found this editor by themselves: the endpoints of companions, and who comes to them.
 
 Nothing here names an agent: what it is called, what it may ask and what it is told are the editor's business.
 """

@@ -1,6 +1,6 @@
-"""The companions of an editor, put together: their doors are opened, and follow what the editor says.
+"""The companions of an editor, put together: their endpoints are opened, and follow what the editor says.
 
-Receives: doors, with `hello` and later. Sends: which of them stand, and why another does not.
+Receives: endpoints, with `hello` and later. Sends: which of them are open, and why another is not.
 Does not know about: what comes in by them.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..editor import Editor
-from ..model import Door
-from .doors import Doors
-from .presence import Presence
+from ..model import Endpoint
+from .endpoints import Endpoints
+from .session_events import SessionEvents
 
 if TYPE_CHECKING:
     from ..http.app import App
@@ -29,35 +29,35 @@ class Companions:
 
     Args:
         editor: has the companions.
-        doors: as `hello` told them.
+        endpoints: as `hello` told them.
         hide: is told of each token, which is to be in no log.
     """
 
-    def __init__(self, editor: Editor, doors: tuple[Door, ...], hide: Callable[[str], None]) -> None:
+    def __init__(self, editor: Editor, endpoints: tuple[Endpoint, ...], hide: Callable[[str], None]) -> None:
         self._editor = editor
-        self._wanted = doors
+        self._wanted = endpoints
         self._hide = hide
-        self.doors = Doors()
-        self.presence = Presence(editor)
+        self.endpoints = Endpoints()
+        self.session_events = SessionEvents(editor)
         self._front: Front | None = None
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None
         self._again = False
-        editor.on_doors(self._changed)
+        editor.on_endpoints(self._changed)
 
     def join(self, app: App) -> None:
         """Serves beside the application, at its port."""
-        from .front import DoorFront
+        from .router import CompanionRouter
         from .unix import UnixSockets
 
         self._front = app.front
-        self.presence.of(app.front.sessions)
-        front = DoorFront(app.front, self.doors, app.body_limit)
-        self._sockets = UnixSockets(front.welcomes, app.body_limit)
-        app.guests = front
+        self.session_events.of(app.front.sessions)
+        router = CompanionRouter(app.front, self.endpoints, app.body_limit)
+        self._sockets = UnixSockets(router.welcomes, app.body_limit)
+        app.guests = router
 
     async def open(self) -> None:
-        """Opens the doors that are wanted now, and says which stand."""
+        """Opens the endpoints that are wanted now, and says which are open."""
         while True:
             self._again = False
             await self._open(self._wanted)
@@ -79,31 +79,31 @@ class Companions:
         if self._sockets is not None:
             await self._sockets.close()
 
-    def _changed(self, doors: tuple[Door, ...]) -> None:
-        self._wanted, self._again = doors, True
+    def _changed(self, endpoints: tuple[Endpoint, ...]) -> None:
+        self._wanted, self._again = endpoints, True
         if self._front is not None and (self._work is None or self._work.done()):
             self._work = asyncio.get_running_loop().create_task(self.open())
 
-    async def _open(self, doors: tuple[Door, ...]) -> None:
+    async def _open(self, endpoints: tuple[Endpoint, ...]) -> None:
         front, sockets = self._front, self._sockets
         if front is None or sockets is None:
             return
-        for door in doors:
-            self._hide(door.token)
-        known = set(self.doors)
-        self.doors.set(doors)
-        for gone in known - set(doors):
+        for endpoint in endpoints:
+            self._hide(endpoint.token)
+        known = set(self.endpoints)
+        self.endpoints.set(endpoints)
+        for gone in known - set(endpoints):
             for session in front.sessions.of_companion(gone.name):
                 front.sessions.drop(session)
-        await sockets.keep({door.socket for door in doors if door.socket is not None})
+        await sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
         failed: dict[str, str] = {}
-        for door in doors:
-            if door.transport == "unix":
+        for endpoint in endpoints:
+            if endpoint.transport == "unix":
                 try:
-                    await sockets.open(door)
+                    await sockets.open(endpoint)
                 except OSError as fault:
-                    failed[door.name] = str(fault)
-                    logger.warning("the door of %s does not stand: %s", door.name, fault)
-        if known or doors:
-            stand = [door.name for door in doors if door.name not in failed]
-            self._editor.report("doors", {"open": stand, "failed": failed})
+                    failed[endpoint.name] = str(fault)
+                    logger.warning("the endpoint of %s is not open: %s", endpoint.name, fault)
+        if known or endpoints:
+            open_ = [endpoint.name for endpoint in endpoints if endpoint.name not in failed]
+            self._editor.report("endpoints", {"open": open_, "failed": failed})

@@ -1,6 +1,6 @@
-"""Unix sockets of doors: bound in a folder that is this user's alone, served, and taken away.
+"""Unix sockets of endpoints: bound in a folder that is this user's alone, served, and taken away.
 
-Receives: doors with a socket. Sends: requests that came by it to the front.
+Receives: endpoints with a socket. Sends: requests that came by it to the router.
 Does not know about: what is asked.
 """
 
@@ -20,7 +20,7 @@ from ..http.app import Handler
 from ..http.connection import head_is_complete, note_token_shown, request_is_done
 from ..http.guards import refusal
 from ..http.listener import Runner
-from ..model import Door
+from ..model import Endpoint
 
 MAX_PATH = 103
 """Bytes of a socket's path: 108 with the last one on Linux, 104 elsewhere."""
@@ -68,7 +68,7 @@ class UnixSockets:
     """Those that are served.
 
     Args:
-        welcome: who serves a request that came by the socket of a door.
+        welcome: who serves a request that came by the socket of an endpoint.
         body_limit: bytes of a body.
     """
 
@@ -77,20 +77,20 @@ class UnixSockets:
         self._body_limit = body_limit
         self._runners: dict[str, tuple[Runner, tuple[int, int]]] = {}
 
-    async def open(self, door: Door) -> None:
-        """Serves the socket of a door, if it is not served yet.
+    async def open(self, endpoint: Endpoint) -> None:
+        """Serves the socket of an endpoint, if it is not served yet.
 
         Raises:
             OSError: it cannot be; the text says why.
         """
-        path = door.socket
+        path = endpoint.socket
         if path is None:
             raise OSError("it has no path")
         if path in self._runners and _mark(path) == self._runners[path][1]:
             return
         await self.close(path)
         listening = _bind(path)
-        runner = Runner(_Application(door.name, self._welcome, self._body_limit))
+        runner = Runner(_Application(endpoint.name, self._welcome, self._body_limit))
         try:
             await runner.setup()
             await runner.listen(listening)

@@ -1,7 +1,7 @@
 """WebSockets: one session over one socket, JSON-RPC as text, a message a frame.
 
 Receives: guarded requests for an upgrade. Sends: what the session's stream has, answers among it.
-Does not know about: doors other than the one that was opened, what is said.
+Does not know about: endpoints other than the one that was opened, what is said.
 
 Nothing is compressed: a small frame must not become a large message.
 """
@@ -18,7 +18,7 @@ from .. import jsonrpc
 from ..http.connection import is_connected
 from ..http.guards import refusal
 from ..http.streamable import check_batch, full
-from ..model import Door, Scope
+from ..model import Endpoint, Scope
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 
@@ -47,18 +47,18 @@ class WebSockets:
         self._loader = loader
         self._limit = limit
 
-    async def serve(self, request: web.Request, door: Door) -> web.StreamResponse:
+    async def serve(self, request: web.Request, endpoint: Endpoint) -> web.StreamResponse:
         """Opens a session and stays until either side goes."""
         if request.method != "GET" or request.headers.get(hdrs.UPGRADE, "").lower().strip() != "websocket":
             return refusal(426, "This token is for a WebSocket", Upgrade="websocket")
         kernel = self._loader.kernel or await self._loader.load()
         try:
-            session = self._sessions.create(kernel, "websocket", Scope(companion=door.name))
+            session = self._sessions.create(kernel, "websocket", Scope(companion=endpoint.name))
         except FullError:
             return full()
         socket = web.WebSocketResponse(
             timeout=CLOSE_SECONDS,
-            protocols=() if door.subprotocol is None else (door.subprotocol,),
+            protocols=() if endpoint.subprotocol is None else (endpoint.subprotocol,),
             compress=False,
             max_msg_size=self._limit,
         )

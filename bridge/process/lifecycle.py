@@ -115,11 +115,12 @@ async def run(environment: Environment, handler: LogHandler) -> int:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
                 parts = await ending.unless(_meet(environment, editor, claim, handler))
                 if parts is not None:
-                    companions = Companions(editor, parts.hello.doors, handler.hide)
-                    parts.watcher, parts.server_info = companions.presence, companions.doors.server_info
+                    companions = Companions(editor, parts.hello.endpoints, handler.hide)
+                    parts.watcher = companions.session_events
+                    parts.server_info = companions.endpoints.server_info
                     app = App(parts)
                     companions.join(app)
-                    runner = Runner(app, room=parts.calls.room)
+                    runner = Runner(app, room=parts.calls.backpressure)
                     await _serve(environment, parts, runner, claim, ending, editor, companions)
         except EditorGoneError:
             ending.now("editor")

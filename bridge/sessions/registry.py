@@ -79,7 +79,7 @@ class Sessions:
         self._watcher = watcher
         self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
-        calls.room.watch(self._held, self._ease)
+        calls.backpressure.watch(self._held, self._ease)
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -134,7 +134,7 @@ class Sessions:
         Args:
             kernel: serves it.
             id_: as the client sends it.
-            companion: by whose door the request came in; sessions are not carried through another.
+            companion: to whose endpoint the request came; sessions are not carried through another.
 
         Raises:
             FullError: it can be revived, but there is no room.
@@ -243,7 +243,7 @@ class Sessions:
         for session in list(self._by_id.values()):
             self._look_after(session, now)
         self._bound_kept()
-        self._calls.room.let_go()
+        self._calls.backpressure.let_go()
         if self.infos() != self._reported:
             self._tell()
         self._timer = None

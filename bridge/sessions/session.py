@@ -147,7 +147,7 @@ class Session:
 
     @property
     def companion(self) -> str | None:
-        """By whose door it came in; None for every other client."""
+        """To whose endpoint it came; None for every other client."""
         return None if self.scope is None else self.scope.companion
 
     @property

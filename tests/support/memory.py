@@ -19,7 +19,7 @@ from bridge.model import (
     LARGE,
     CallRequest,
     CallState,
-    Door,
+    Endpoint,
     FieldError,
     Hello,
     HelloInfo,
@@ -159,7 +159,7 @@ class MemoryEditor:
         self.cancels: list[tuple[str, str]] = []
         self.acknowledged: list[str] = []
         self.companions: list[tuple[str, dict[str, Any]]] = []
-        self.tell_doors: Callable[[tuple[Door, ...]], None]
+        self.tell_endpoints: Callable[[tuple[Endpoint, ...]], None]
         self.push: Callable[[str, str | None, str, str, bool], None]
         self.reports: list[tuple[str, dict[str, Any]]] = []
         self.heard: list[tuple[str, int, dict[str, Any]]] = []
@@ -340,8 +340,8 @@ class MemoryEditor:
     def on_updated(self, callback: Callable[[str], None]) -> None:
         self._updated.append(callback)
 
-    def on_doors(self, callback: Callable[[tuple[Door, ...]], None]) -> None:
-        self.tell_doors = callback
+    def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
+        self.tell_endpoints = callback
 
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self.push = callback

@@ -16,7 +16,7 @@ from bridge.http.app import App
 from bridge.http.listener import KEEP_ALIVE_SECONDS, UNREAD_BYTES, Runner
 from bridge.http.parts import Parts, Token
 from bridge.ide.companions import Companions
-from bridge.model import Door, Hello, Settings, Versions
+from bridge.model import Endpoint, Hello, Settings, Versions
 from bridge.sessions.session import SessionInfo
 
 from .memory import MemoryEditor, ToolContext
@@ -181,7 +181,7 @@ async def served(
     read_seconds: float = 30.0,
     unread_bytes: int = UNREAD_BYTES,
     boot: str = "boot",
-    doors: tuple[Door, ...] = (),
+    endpoints: tuple[Endpoint, ...] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
     """Starts a bridge, and ends it."""
@@ -199,11 +199,11 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
-    companions = Companions(editor, doors, lambda token: None)
-    parts.watcher, parts.server_info = companions.presence, companions.doors.server_info
+    companions = Companions(editor, endpoints, lambda token: None)
+    parts.watcher, parts.server_info = companions.session_events, companions.endpoints.server_info
     app = App(parts)
     companions.join(app)
-    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.room, keep_alive_seconds)
+    runner = Runner(app, head_seconds, read_seconds, unread_bytes, calls.backpressure, keep_alive_seconds)
     await runner.setup()
     await companions.open()
     try:

@@ -22,7 +22,7 @@ function W.hello(channel, info)
   W.channel = channel
   local token = info.port_holder == 'stranger' and 'new-token' or nil
   return { protocol = 1, scopes = W.scopes, boot = W.boot, clock = uv.hrtime(), revision = { tools = 3 }, settings = W.settings,
-    versions = { nvim = tostring(vim.version()), plugin = '0' }, token = token, doors = W.doors }
+    versions = { nvim = tostring(vim.version()), plugin = '0' }, token = token, endpoints = W.endpoints }
 end
 
 function W.list(kind, revision)

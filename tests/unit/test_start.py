@@ -23,15 +23,16 @@ def python(code: str, *path: Path) -> str:
 def test_both_names_are_one_package() -> None:
     """What is imported by the name of before is the same object, at every depth, in any order."""
     code = (
-        PROVIDE + "import bridge.client.link, mcp_tools_nvim.client.link as own, bridge\n"
+        PROVIDE + "import bridge.client.connection, mcp_tools_nvim.client.connection as own, bridge\n"
         "from bridge.python_tools import mcp_tool\n"
-        "import sys\nassert sys.modules['bridge.client.link'] is own\n"
+        "import sys\nassert sys.modules['bridge.client.connection'] is own\n"
         "from mcp_tools_nvim import python_tools\n"
         "import mcp_tools_nvim\n"
-        "print(bridge is mcp_tools_nvim, bridge.client.link is own, python_tools.mcp_tool is mcp_tool)\n"
+        "print(bridge is mcp_tools_nvim, bridge.client.connection is own, end=' ')\n"
+        "print(python_tools.mcp_tool is mcp_tool)\n"
         "print(own.__name__, own.__spec__.name, own.__package__)"
     )
-    names = "mcp_tools_nvim.client.link mcp_tools_nvim.client.link mcp_tools_nvim.client"
+    names = "mcp_tools_nvim.client.connection mcp_tools_nvim.client.connection mcp_tools_nvim.client"
     assert python(code) == f"True True True\n{names}"
 
 

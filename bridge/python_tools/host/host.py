@@ -24,7 +24,7 @@ from ...errors import Code
 from .. import errors, modules, parameters, results
 from ..context import AsyncContext, Context
 from ..errors import ToolError
-from .news import News, Wire
+from .client_messages import ClientMessages, Wire
 from .threads import BusyError, Threads
 
 
@@ -54,7 +54,7 @@ class Running:
     id: str
     given: Mapping[str, Any]
     info: Mapping[str, Any]
-    news: News
+    messages: ClientMessages
     ctx: Context | AsyncContext | None = None
     task: asyncio.Task[None] | None = None
     reason: str | None = None
@@ -112,9 +112,8 @@ class Host:
 
     def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
         """Begin a call."""
-        running = Running(
-            call_id, given if isinstance(given, dict) else {}, info, News(call_id, self.wire, self.loop)
-        )
+        messages = ClientMessages(call_id, self.wire, self.loop)
+        running = Running(call_id, given if isinstance(given, dict) else {}, info, messages)
         self.calls[call_id] = running
         key = (target["key"], target["name"])
         tool = self.tools.get(key)
@@ -135,7 +134,7 @@ class Host:
             if tool.is_async:
                 self.loop.call_soon_threadsafe(self.begin, running, tool)
                 return
-            ctx = Context(running.id, running.info, running.news)
+            ctx = Context(running.id, running.info, running.messages)
             self.attach(running, ctx)
             ambient.cancelled.set(ctx.cancelled)
             value = tool.function(**tool.arguments(running.given, ctx))
@@ -149,7 +148,7 @@ class Host:
 
     def begin(self, running: Running, tool: Tool) -> None:
         """Begin a call of an `async` function."""
-        ctx = AsyncContext(running.id, running.info, running.news)
+        ctx = AsyncContext(running.id, running.info, running.messages)
         try:
             self.attach(running, ctx)
         except ToolError as error:
@@ -188,7 +187,7 @@ class Host:
     def finish(self, running: Running, outcome: Mapping[str, Any]) -> None:
         """The end of a call: the last thing that is told of it."""
         if self.calls.pop(running.id, None):
-            running.news.close()
+            running.messages.close()
             self.wire.post("remote_result", running.id, dict(outcome))
 
     def cancel(self, call_id: str, reason: str) -> None:
@@ -200,7 +199,7 @@ class Host:
         if running.ctx:
             running.ctx.cancelled.reason = reason
             running.ctx.cancelled.set()
-        running.news.close()
+        running.messages.close()
         if running.task:
             running.task.cancel()
 
@@ -208,4 +207,4 @@ class Host:
         """What the client answered."""
         running = self.calls.get(call_id)
         if running:
-            running.news.answer(ask, answer, error)
+            running.messages.answer(ask, answer, error)

@@ -23,7 +23,7 @@ local M = {}
 --- The process is gone: forget what was true for it alone.
 function M.reset()
   local said = current.said
-  said.channel, said.hello, said.port, said.sessions, said.doors = nil, {}, nil, nil, nil
+  said.channel, said.hello, said.port, said.sessions, said.endpoints = nil, {}, nil, nil, nil
 end
 
 --- A new token when a stranger had our port and may have been sent the old one.
@@ -90,8 +90,8 @@ local reports = {
     announce.publish()
     current.changed()
   end,
-  doors = function(data)
-    current.said.doors = { open = data.open or {}, failed = data.failed or {} }
+  endpoints = function(data)
+    current.said.endpoints = { open = data.open or {}, failed = data.failed or {} }
     current.changed()
   end,
   sessions = function(data)

@@ -24,9 +24,9 @@ local M = {
 ---@field sessions? { count: integer, calls: integer, clients: table[] }
 ---@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
 ---@field note? string why the token is a new one
----@field doors? mcp-tools.bridge.SaidDoors which doors of companions stand
+---@field endpoints? mcp-tools.bridge.SaidEndpoints which endpoints of companions are open
 
----@class mcp-tools.bridge.SaidDoors
+---@class mcp-tools.bridge.SaidEndpoints
 ---@field open string[] names
 ---@field failed table<string, string> name → why it does not stand
 

@@ -117,7 +117,7 @@ local M = {}
 ---@return mcp-tools.Companion
 function M.new(fields)
   return vim.tbl_extend('error', {
-    door = { transport = 'http', header = 'authorization', scheme = 'bearer' },
+    endpoint = { transport = 'http', header = 'authorization', scheme = 'bearer' },
     tools = { open_diff, close_diff },
     context = function(context)
       return {

@@ -213,7 +213,7 @@ end
 return {
   name = 'claude',
   label = 'Claude Code',
-  door = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
+  endpoint = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
   tools = {
     open_diff,
     close_tab,

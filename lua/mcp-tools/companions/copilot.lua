@@ -194,7 +194,7 @@ end
 return {
   name = 'copilot',
   label = 'GitHub Copilot CLI',
-  door = { transport = 'unix', header = 'authorization', scheme = 'nonce' },
+  endpoint = { transport = 'unix', header = 'authorization', scheme = 'nonce' },
   tools = { get_info, get_selection, get_diagnostics, open_diff, close_diff, update_name },
 
   context = function(context, session)

@@ -15,7 +15,7 @@ local function report(companion)
   if companion.fault then
     health.error(('%s: %s'):format(name, companion.reason), 'Mend that, then run :McpTools restart')
   elseif companion.state == 'on' and #companion.files == 0 then
-    health.info(('%s: its door is open, no file tells its agent so'):format(name))
+    health.info(('%s: its endpoint is open, no file tells its agent so'):format(name))
   elseif companion.state == 'on' then
     health.ok(('%s can find this editor: %s'):format(name, table.concat(companion.files, ', ')))
   else

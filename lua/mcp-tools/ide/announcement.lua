@@ -102,7 +102,7 @@ end
 
 --- From now on these files lie there, and no others.
 ---@param files table<string, string> path → text
----@param opts { socket: string, sockets: string[] } of the editor; of the doors
+---@param opts { socket: string, sockets: string[] } of the editor; of the endpoints
 function M.want(files, opts)
   if vim.deep_equal(files, wanted) and next(faults) == nil then
     return

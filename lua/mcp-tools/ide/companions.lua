@@ -16,7 +16,7 @@ local M = {}
 ---@class mcp-tools.Companion
 ---@field name string that of the file
 ---@field label string the agent's name, for people
----@field door mcp-tools.companion.Door? how the agent comes in; without one it can only be started in a terminal
+---@field endpoint mcp-tools.companion.Endpoint? how the agent comes in; without it, only by a terminal of ours
 ---@field tools table[]? as for `register`, but by the names that the agent knows; `execute(ctx, args)` or
 --- `run(ctx, args)`; `ctx.session` is the key of the session (editor/companion). One with the annotation `read_only`
 --- asks nobody unless `needs_approval` says so, and files outside of the project are no question; others ask as tools
@@ -35,7 +35,7 @@ local M = {}
 --- terminals of ours
 ---@field skip? fun(): string? why it must not be on here
 
----@class mcp-tools.companion.Door
+---@class mcp-tools.companion.Endpoint
 ---@field transport 'http'|'websocket'|'unix'
 ---@field header string? that has the token; `authorization` when left out
 ---@field scheme 'bearer'|'nonce'|nil word before the token; nil = none
@@ -61,7 +61,7 @@ local M = {}
 ---@field bridge_pid integer?
 ---@field roots string[] real paths: the project first, then the working folders and the work trees
 
---- The same for a terminal; all of the former is nil while the door does not stand.
+--- The same for a terminal; all of the former is nil while the endpoint is not open.
 ---@class mcp-tools.companion.TerminalEndpoint: mcp-tools.companion.Endpoint
 ---@field server { name: string, url: string, token: string } our own tools, for the model
 ---@field file fun(body: table): string writes JSON for this user alone, and returns the path
@@ -105,19 +105,19 @@ function M.names()
   return names
 end
 
----@param door any
+---@param endpoint any
 ---@return string? fault
-local function door_fault(door)
-  if door == nil then
+local function endpoint_fault(endpoint)
+  if endpoint == nil then
     return nil
-  elseif type(door) ~= 'table' or not vim.list_contains(TRANSPORTS, door.transport) then
-    return 'door.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
-  elseif door.header ~= nil and (type(door.header) ~= 'string' or not door.header:find('^[%w-]+$')) then
-    return 'door.header: must be the name of a header'
-  elseif door.scheme ~= nil and door.scheme ~= 'bearer' and door.scheme ~= 'nonce' then
-    return 'door.scheme: must be "bearer", "nonce" or nil'
-  elseif door.transport == 'unix' and vim.fn.has('win32') == 1 then
-    return 'door.transport: there are no unix sockets here'
+  elseif type(endpoint) ~= 'table' or not vim.list_contains(TRANSPORTS, endpoint.transport) then
+    return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
+  elseif endpoint.header ~= nil and (type(endpoint.header) ~= 'string' or not endpoint.header:find('^[%w-]+$')) then
+    return 'endpoint.header: must be the name of a header'
+  elseif endpoint.scheme ~= nil and endpoint.scheme ~= 'bearer' and endpoint.scheme ~= 'nonce' then
+    return 'endpoint.scheme: must be "bearer", "nonce" or nil'
+  elseif endpoint.transport == 'unix' and vim.fn.has('win32') == 1 then
+    return 'endpoint.transport: there are no unix sockets here'
   end
 end
 
@@ -137,7 +137,7 @@ local function fault_of(companion, name)
       return field .. ': must be a function'
     end
   end
-  return door_fault(companion.door)
+  return endpoint_fault(companion.endpoint)
 end
 
 --- Its tools as the executor takes them.
@@ -195,7 +195,7 @@ local function wanted(files)
   if option == 'auto' then
     return vim.tbl_filter(function(name)
       local loaded = load(name, files[name])
-      return not loaded or loaded.companion.door ~= nil
+      return not loaded or loaded.companion.endpoint ~= nil
     end, M.names())
   end
   return type(option) == 'string' and { option } or option or {}
@@ -217,7 +217,7 @@ local function judge(name, files)
     return { name = name, fault = 'there is no such companion' .. (near and (', did you mean %s?'):format(near) or '') }
   end
   local loaded, fault = load(name, path)
-  if loaded and not loaded.companion.door then
+  if loaded and not loaded.companion.endpoint then
     return { name = name, skipped = 'it has no way in of its own; see :McpTools terminal' }
   end
   local skip = loaded and loaded.companion.skip

@@ -1,4 +1,4 @@
---- Doors: how the bridge is to let the agents of companions in, each with a token of its own.
+--- Endpoints: how the bridge is to let the agents of companions in, each with a token of its own.
 ---
 --- Receives: the companions that are on; the bridge's token.
 --- Sends: the list that the bridge is told, and the token and the socket of a companion.
@@ -44,8 +44,8 @@ function M.socket(name)
   return nil, ('the path of its socket would be too long: %s'):format(vim.fs.joinpath(folders[2], file))
 end
 
---- The door of a companion as the bridge is told of it.
----@class mcp-tools.ide.Door
+--- The endpoint of a companion as the bridge is told of it.
+---@class mcp-tools.ide.Endpoint
 ---@field name string
 ---@field token string
 ---@field transport 'http'|'websocket'|'unix'
@@ -57,25 +57,25 @@ end
 
 ---@param companion mcp-tools.Companion
 ---@param token string of the bridge
----@return mcp-tools.ide.Door? door
+---@return mcp-tools.ide.Endpoint? endpoint
 ---@return string? fault
 function M.of(companion, token)
-  local door = companion.door
+  local endpoint = companion.endpoint
   local socket, fault
-  if door.transport == 'unix' then
+  if endpoint.transport == 'unix' then
     socket, fault = M.socket(companion.name)
     if not socket then
       return nil, fault
     end
   end
-  local server = door.server or {}
+  local server = endpoint.server or {}
   return {
     name = companion.name,
     token = M.token(token, companion.name),
-    transport = door.transport,
-    header = (door.header or 'authorization'):lower(),
-    scheme = door.scheme,
-    subprotocol = door.subprotocol,
+    transport = endpoint.transport,
+    header = (endpoint.header or 'authorization'):lower(),
+    scheme = endpoint.scheme,
+    subprotocol = endpoint.subprotocol,
     server = {
       name = server.name or 'mcp-tools.nvim',
       version = server.version or project.VERSION,

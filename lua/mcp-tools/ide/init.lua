@@ -2,12 +2,12 @@
 ---
 --- Receives: the options; each change of the bridge (bridge/current.lua); what it says of sessions, from wire/; the
 --- context of the person; the end of the editor.
---- Sends: tools to the registry, doors to the bridge, discovery files to the disk, what happens to the companions.
+--- Sends: tools to the registry, endpoints to the bridge, discovery files to the disk, what happens to companions.
 --- Does not know about: any agent, MCP.
 ---
---- A companion lives in one file, `companions/<agent>.lua`. Its agent finds a discovery file, comes in by its door with
---- the token in there, and sees that companion's tools alone. The files stay while the bridge is started anew, on the
---- same port and with the same token: agents come back by themselves.
+--- A companion lives in one file, `companions/<agent>.lua`. Its agent finds a discovery file, comes to its endpoint
+--- with the token in there, and sees that companion's tools alone. The files stay while the bridge is started anew, on
+--- the same port and with the same token: agents come back by themselves.
 
 local announcement = require('mcp-tools.ide.announcement')
 local companions = require('mcp-tools.ide.companions')
@@ -28,7 +28,7 @@ local M = {}
 local verdicts = {}
 ---@type table<string, mcp-tools.companion.Loaded>
 local on = {}
----@type table<string, string> companion → what is wrong with its door or its files
+---@type table<string, string> companion → what is wrong with its endpoint or its files
 local faults = {}
 ---@type table<string, string> path of a discovery file → companion
 local owners = {}
@@ -53,25 +53,25 @@ local function ask(companion, field, endpoint)
   return ok and value or nil
 end
 
---- The doors of all that are on; none before the bridge that this editor has started is attached.
----@return mcp-tools.ide.Door[]
-local function doors_now()
+--- The endpoints of all that are on; none before the bridge that this editor has started is attached.
+---@return mcp-tools.ide.Endpoint[]
+local function endpoints_now()
   local list = {}
   for _, verdict in ipairs(verdicts) do
     local loaded = on[verdict.name]
     if loaded then
-      local door, fault = endpoints.of(loaded.companion, current.prepared.identity.token)
+      local endpoint, fault = endpoints.of(loaded.companion, current.prepared.identity.token)
       faults[verdict.name] = fault
-      list[#list + 1] = door
+      list[#list + 1] = endpoint
     end
   end
   return list
 end
 
 ---@return table<string, true>
-local function open_doors()
+local function open_endpoints()
   local open = {}
-  for _, name in ipairs(current.said.doors and current.said.doors.open or {}) do
+  for _, name in ipairs(current.said.endpoints and current.said.endpoints.open or {}) do
     open[name] = true
   end
   return open
@@ -81,11 +81,11 @@ end
 ---@param folders string[]
 ---@return mcp-tools.companion.Endpoint
 local function endpoint_of(name, folders)
-  local door = on[name].companion.door
+  local endpoint = on[name].companion.endpoint
   return {
     port = current.get_port() --[[@as integer]],
     token = endpoints.token(current.prepared.identity.token, name),
-    socket = door.transport == 'unix' and endpoints.socket(name) or nil,
+    socket = endpoint.transport == 'unix' and endpoints.socket(name) or nil,
     pid = vim.uv.os_getpid(),
     bridge_pid = current.said.hello.pid,
     roots = folders,
@@ -113,7 +113,7 @@ end
 local function sockets_now()
   local list = {}
   for name, loaded in pairs(on) do
-    if loaded.companion.door.transport == 'unix' then
+    if loaded.companion.endpoint.transport == 'unix' then
       table.insert(list, (endpoints.socket(name)))
     end
   end
@@ -140,7 +140,7 @@ local function publish()
   if not wanted then
     owners = {}
     return announcement.want({}, { socket = socket, sockets = {} })
-  elseif not current.get_port() or not current.said.doors then
+  elseif not current.get_port() or not current.said.endpoints then
     return
   end
   round = round + 1
@@ -149,7 +149,7 @@ local function publish()
     if mine ~= round or not current.get_port() then
       return -- there is a later one, or will be
     end
-    local files, open = {}, open_doors()
+    local files, open = {}, open_endpoints()
     owners = {}
     for name in vim.spairs(on) do
       if open[name] then
@@ -261,24 +261,24 @@ end
 function M.follow()
   watch()
   if follow_option() and current.said.channel and current.prepared then
-    local list = doors_now()
-    -- A channel that is closed by now is followed by another one, whose hello has the doors.
-    pcall(vim.rpcnotify, current.said.channel, 'doors', vim.json.encode(#list > 0 and list or vim.empty_dict()))
+    local list = endpoints_now()
+    -- A channel that is closed by now is followed by another one, whose hello has the endpoints.
+    pcall(vim.rpcnotify, current.said.channel, 'endpoints', vim.json.encode(#list > 0 and list or vim.empty_dict()))
   end
   publish_soon()
 end
 
---- The doors for a bridge that says hello (wire/); nil for one that this editor has not started.
+--- The endpoints for a bridge that says hello (wire/); nil for one that this editor has not started.
 ---@param channel integer
----@return mcp-tools.ide.Door[]?
-function M.doors(channel)
+---@return mcp-tools.ide.Endpoint[]?
+function M.endpoints(channel)
   if channel ~= current.said.channel or not current.prepared then
     return nil
   end
   watch()
   had_channel = channel
   follow_option()
-  return doors_now()
+  return endpoints_now()
 end
 
 --- The bridge tells of an agent (wire/).
@@ -305,11 +305,11 @@ end
 
 --- What an agent needs that is started in a terminal of this editor.
 ---@param name string of the companion
----@param cb fun(environment: mcp-tools.companion.Environment?) nil while its door does not stand
----@param more? { server: table, file: fun(body: table): string } our tools, too: then it need not be on, nor its door
---- stand, and what has to do with the door is left out
+---@param cb fun(environment: mcp-tools.companion.Environment?) nil while its endpoint is not open
+---@param more? { server: table, file: fun(body: table): string } our tools, too: then it need not be on, nor its
+--- endpoint open, and what has to do with that is left out
 function M.environment(name, cb, more)
-  local stands = on[name] and current.get_port() and open_doors()[name]
+  local stands = on[name] and current.get_port() and open_endpoints()[name]
   if not stands then
     local companion = more and (on[name] or companions.named(name))
     return cb(companion and ask(companion.companion, 'environment', more) or nil)
@@ -331,7 +331,10 @@ end
 ---@return mcp-tools.ide.Status[]
 function M.status()
   return vim.tbl_map(function(verdict)
-    return status.of(verdict, { fault = faults[verdict.name], is_open = open_doors()[verdict.name], owners = owners })
+    return status.of(
+      verdict,
+      { fault = faults[verdict.name], is_open = open_endpoints()[verdict.name], owners = owners }
+    )
   end, verdicts)
 end
 

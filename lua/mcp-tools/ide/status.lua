@@ -19,8 +19,8 @@ local M = {}
 ---@field sessions mcp-tools.companion.Session[]
 
 ---@class mcp-tools.ide.Known
----@field fault string? of its door or its files
----@field is_open boolean? its door stands
+---@field fault string? of its endpoint or its files
+---@field is_open boolean? its endpoint is open
 ---@field owners table<string, string> path of a discovery file → companion
 
 ---@param name string
@@ -48,7 +48,7 @@ end
 function M.of(verdict, known)
   local name, loaded = verdict.name, verdict.loaded
   local files, unwritten = files_of(name, known.owners)
-  local failed = current.said.doors and current.said.doors.failed[name]
+  local failed = current.said.endpoints and current.said.endpoints.failed[name]
   local fault = verdict.fault or known.fault or failed or unwritten
   local status = {
     name = name,
@@ -62,7 +62,7 @@ function M.of(verdict, known)
   if loaded and not fault then
     local port = current.get_port()
     status.state = port and known.is_open and 'on' or 'waiting'
-    status.reason = not port and 'the bridge is not ready' or not known.is_open and 'its door does not stand' or nil
+    status.reason = not port and 'the bridge is not ready' or not known.is_open and 'its endpoint is not open' or nil
   end
   return status
 end

@@ -1,4 +1,4 @@
---- The bridge's only door: the verbs that it may call.
+--- The bridge's only way in: the verbs that it may call.
 ---
 --- Receives: `nvim_exec_lua("return require('mcp-tools.wire').<verb>(...)", args)` from bridge processes, and from
 --- programs that only call or provide tools.
@@ -66,12 +66,12 @@ function M.hello(id, info)
   local channel = Channel.new(id, info.marker)
   channel.role = info.role
   channels.attach(channel)
-  local token, doors ---@type string?, mcp-tools.ide.Door[]?
+  local token, endpoints ---@type string?, mcp-tools.ide.Endpoint[]?
   if info.role == 'client' then
     channels.keep_watch() -- they come and go, and one that was killed has not said so
   else
     token = attachment.attached(id, info)
-    doors = config.get('companions') and require('mcp-tools.ide').doors(id) or nil -- start-up cost
+    endpoints = config.get('companions') and require('mcp-tools.ide').endpoints(id) or nil -- start-up cost
   end
   return {
     protocol = M.PROTOCOL,
@@ -83,7 +83,7 @@ function M.hello(id, info)
     marker = channel.started_file ~= nil,
     scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
     peers = true, -- what stays the same from call to call may be left out after the first
-    doors = doors,
+    endpoints = endpoints,
     settings = settings.get(),
   }
 end

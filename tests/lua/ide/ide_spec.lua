@@ -26,7 +26,7 @@ local function setup(names)
   ide.follow()
 end
 
---- The bridge says hello, and that the doors which it is told of stand.
+--- The bridge says hello, and that the endpoints which it is told of are open.
 local function attach(open)
   local port = bridge.status().wanted_port
   local hello = wire.hello(channel, {
@@ -37,7 +37,7 @@ local function attach(open)
     port_holder = 'none',
     versions = {},
   })
-  wire.report('doors', { open = open, failed = {} }, channel)
+  wire.report('endpoints', { open = open, failed = {} }, channel)
   return hello
 end
 
@@ -157,43 +157,43 @@ after_each(function()
   notifications.restore()
 end)
 
-describe('doors', function()
+describe('endpoints', function()
   it('are told to the bridge with hello: each has a token of its own, and nobody has that of the bridge', function()
     setup({ 'made_up_http', 'made_up_websocket', 'made_up_unix' })
     start()
-    local doors = attach({}).doors
+    local endpoints = attach({}).endpoints
     t.eq(
       { 'made_up_http', 'made_up_websocket', 'made_up_unix' },
-      vim.tbl_map(function(door)
-        return door.name
-      end, doors)
+      vim.tbl_map(function(endpoint)
+        return endpoint.name
+      end, endpoints)
     )
     local seen = { [bridge.get_auth_token()] = true }
-    for _, door in ipairs(doors) do
-      t.matches('^%x+$', door.token)
-      t.eq({ 64, nil }, { #door.token, seen[door.token] })
-      seen[door.token] = true
+    for _, endpoint in ipairs(endpoints) do
+      t.matches('^%x+$', endpoint.token)
+      t.eq({ 64, nil }, { #endpoint.token, seen[endpoint.token] })
+      seen[endpoint.token] = true
     end
-    t.eq({ 'authorization', 'bearer' }, { doors[1].header, doors[1].scheme })
-    t.eq({ 'x-made-up-authorization', 'mcp' }, { doors[2].header, doors[2].subprotocol })
-    t.eq({ name = 'made-up-editor', version = '7' }, doors[2].server)
-    t.eq('nonce', doors[3].scheme)
-    t.ok(#doors[3].socket < 104 and vim.startswith(doors[3].socket, vim.env.XDG_RUNTIME_DIR))
-    t.eq('700', mode_of(vim.fs.dirname(doors[3].socket)))
-    t.eq(doors, attach({}).doors) -- the same after a restart, or agents would not come back
+    t.eq({ 'authorization', 'bearer' }, { endpoints[1].header, endpoints[1].scheme })
+    t.eq({ 'x-made-up-authorization', 'mcp' }, { endpoints[2].header, endpoints[2].subprotocol })
+    t.eq({ name = 'made-up-editor', version = '7' }, endpoints[2].server)
+    t.eq('nonce', endpoints[3].scheme)
+    t.ok(#endpoints[3].socket < 104 and vim.startswith(endpoints[3].socket, vim.env.XDG_RUNTIME_DIR))
+    t.eq('700', mode_of(vim.fs.dirname(endpoints[3].socket)))
+    t.eq(endpoints, attach({}).endpoints) -- the same after a restart, or agents would not come back
   end)
 
   it('are told again when the option changes, and none to a bridge of somebody else', function()
     start()
-    t.eq(nil, attach({}).doors)
+    t.eq(nil, attach({}).endpoints)
     setup({ 'made_up_http' })
-    t.eq({ 'doors' }, { sent[1][1] })
+    t.eq({ 'endpoints' }, { sent[1][1] })
     t.eq('made_up_http', vim.json.decode(sent[1][2])[1].name)
     local info = { protocol = wire.PROTOCOL, pid = 1, port = 1, wanted_port = 1, port_holder = 'none', versions = {} }
     config.setup({ bridge = { command = { 'x' } } })
     local other = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
     wire.hello(other, vim.tbl_extend('force', info, { role = 'client' }))
-    t.eq(nil, wire.hello(other, vim.tbl_extend('force', info, { role = 'client' })).doors)
+    t.eq(nil, wire.hello(other, vim.tbl_extend('force', info, { role = 'client' })).endpoints)
     wire.lost(other)
     vim.fn.jobstop(other)
   end)
@@ -203,7 +203,7 @@ describe('doors', function()
     vim.fn.mkdir(vim.env.XDG_RUNTIME_DIR, 'p', tonumber('700', 8))
     setup({ 'made_up_unix' })
     start()
-    local socket = attach({}).doors[1].socket
+    local socket = attach({}).endpoints[1].socket
     t.ok(#socket < 104)
     t.eq('700', mode_of(vim.fs.dirname(socket)))
   end)
@@ -217,7 +217,7 @@ describe('which companions are on', function()
     t.eq(3, #status)
     t.eq({ 'off', 'another plugin does that', nil }, { status[1].state, status[1].reason, status[1].fault })
     t.eq({ 'off', true }, { status[2].state, status[2].fault })
-    t.matches('door.transport: must be one of http, websocket, unix', status[2].reason)
+    t.matches('endpoint.transport: must be one of http, websocket, unix', status[2].reason)
     t.eq('there is no such companion, did you mean made_up_http?', status[3].reason)
     vim.env.MADE_UP_SKIP = nil
     setup('auto')
@@ -229,15 +229,15 @@ describe('which companions are on', function()
     t.eq({}, ide.status())
   end)
 
-  it('waits for the bridge and for its door', function()
+  it('waits for the bridge and for its endpoint', function()
     setup({ 'made_up_http' })
     t.eq({ 'waiting', 'the bridge is not ready' }, { ide.status()[1].state, ide.status()[1].reason })
     start()
     attach({})
-    t.eq({ 'waiting', 'its door does not stand' }, { ide.status()[1].state, ide.status()[1].reason })
-    wire.report('doors', { open = {}, failed = { made_up_http = 'no room' } }, channel)
+    t.eq({ 'waiting', 'its endpoint is not open' }, { ide.status()[1].state, ide.status()[1].reason })
+    wire.report('endpoints', { open = {}, failed = { made_up_http = 'no room' } }, channel)
     t.eq({ 'off', 'no room', true }, { ide.status()[1].state, ide.status()[1].reason, ide.status()[1].fault })
-    wire.report('doors', { open = { 'made_up_http' }, failed = {} }, channel)
+    wire.report('endpoints', { open = { 'made_up_http' }, failed = {} }, channel)
     t.eq({ 'on' }, { ide.status()[1].state, ide.status()[1].reason })
   end)
 end)
@@ -387,7 +387,7 @@ describe('a session', function()
 end)
 
 describe('a discovery file', function()
-  it('lies there for this user alone while the door stands, and goes with the bridge', function()
+  it('lies there for this user alone while the endpoint is open, and goes with the bridge', function()
     setup({ 'made_up_http' })
     start()
     t.eq(nil, lock())
@@ -500,7 +500,7 @@ describe('a discovery file', function()
     t.eq(bridge.get_port(), lock().port)
   end)
 
-  it('has its like for terminals of this editor, once the door stands', function()
+  it('has its like for terminals of this editor, once the endpoint is open', function()
     local given, count_of = {}, 0
     local function ask()
       ide.environment('made_up_http', function(environment)
@@ -556,9 +556,9 @@ describe('people', function()
     start()
     attach({ 'made_up_http' })
     await_lock()
-    t.matches('companions  Made up  on\n%s+made_up_broken  off: door.transport: must be', status())
+    t.matches('companions  Made up  on\n%s+made_up_broken  off: endpoint.transport: must be', status())
     t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
-    t.matches('ERROR.- made_up_broken: door.transport', health())
+    t.matches('ERROR.- made_up_broken: endpoint.transport', health())
     local data = { companion = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
     wire.companion('opened', data, channel)
     call('getPlace', nil, { companion = 'made_up_http' })

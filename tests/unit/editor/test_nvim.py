@@ -18,7 +18,7 @@ from bridge.errors import Code, EditorError, LuaError, StartError
 from bridge.model import (
     CallRequest,
     ClientInfo,
-    Door,
+    Endpoint,
     FieldError,
     HelloInfo,
     Limits,
@@ -311,9 +311,9 @@ async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
         await NvimEditor.open(str(tmp_path / "absent"))
 
 
-async def test_doors_and_pushes(setup: Setup) -> None:
+async def test_endpoints_and_pushes(setup: Setup) -> None:
     """They come with hello and later; a push says for whom, and bytes that are no UTF-8 are repaired."""
-    door = {
+    endpoint = {
         "name": "agent",
         "token": "secret",
         "transport": "unix",
@@ -322,17 +322,21 @@ async def test_doors_and_pushes(setup: Setup) -> None:
         "socket": "/s",
         "server": {"name": "n", "version": "1"},
     }
-    assert (await setup.editor.hello(INFO)).doors == ()
-    await setup.nvim.lua(f"require('mcp-tools.wire').doors = {{ vim.json.decode([[{json.dumps(door)}]]) }}")
-    expected = Door("agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s")
-    assert (await setup.editor.hello(INFO)).doors == (expected,)
-    told: asyncio.Queue[tuple[Door, ...]] = asyncio.Queue()
+    assert (await setup.editor.hello(INFO)).endpoints == ()
+    await setup.nvim.lua(
+        f"require('mcp-tools.wire').endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}"
+    )
+    expected = Endpoint(
+        "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
+    )
+    assert (await setup.editor.hello(INFO)).endpoints == (expected,)
+    told: asyncio.Queue[tuple[Endpoint, ...]] = asyncio.Queue()
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-    setup.editor.on_doors(told.put_nowait)
+    setup.editor.on_endpoints(told.put_nowait)
     setup.editor.on_push(lambda *push: pushed.put_nowait(push))
     emit = "vim.rpcnotify(require('mcp-tools.wire').channel, {})"
-    await setup.nvim.lua(emit.format(f"'doors', [=[{json.dumps([door])}]=]"))
-    await setup.nvim.lua(emit.format("'doors', '{}'"))
+    await setup.nvim.lua(emit.format(f"'endpoints', [=[{json.dumps([endpoint])}]=]"))
+    await setup.nvim.lua(emit.format("'endpoints', '{}'"))
     await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
     await setup.nvim.lua(emit.format("'push', 'agent', vim.NIL, 'moved', '{}', false"))
     async with asyncio.timeout(2):

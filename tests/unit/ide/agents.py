@@ -1,4 +1,4 @@
-"""Made-up doors, and an agent that comes in by one of them."""
+"""Made-up endpoints, and an agent that comes in by one of them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 
 import aiohttp
 
-from bridge.model import Door, ServerInfo
+from bridge.model import Endpoint, ServerInfo
 from tests.support.served import JSON_AND_SSE, Served
 
 SERVER = ServerInfo("made-up-editor", "7", "Made up")
-HTTP = Door("web", "door-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
-SOCKET = Door("socket", "door-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
+HTTP = Endpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
+SOCKET = Endpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
 
 
-def unix_door(path: Path | str) -> Door:
-    """A door with a socket there."""
-    return Door("pipe", "door-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path))
+def unix_endpoint(path: Path | str) -> Endpoint:
+    """An endpoint with a socket there."""
+    return Endpoint(
+        "pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path)
+    )
 
 
 INITIALIZE = {
@@ -47,7 +49,7 @@ def call(tool: str, id_: int = 2, **arguments: Any) -> dict[str, Any]:
 
 
 class Agent:
-    """Speaks HTTP to a door, at the port or at a socket."""
+    """Speaks HTTP to an endpoint, at the port or at a socket."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, credential: str) -> None:
         self.http = http
@@ -96,18 +98,18 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent_at_port(bridge: Served, door: Door = HTTP) -> AsyncIterator[Agent]:
-    """An agent that holds the token of a door at the port."""
+async def agent_at_port(bridge: Served, endpoint: Endpoint = HTTP) -> AsyncIterator[Agent]:
+    """An agent that holds the token of an endpoint at the port."""
     async with aiohttp.ClientSession() as http:
-        yield Agent(http, bridge.url, f"Bearer {door.token}")
+        yield Agent(http, bridge.url, f"Bearer {endpoint.token}")
 
 
 @asynccontextmanager
-async def agent_at_socket(door: Door) -> AsyncIterator[Agent]:
+async def agent_at_socket(endpoint: Endpoint) -> AsyncIterator[Agent]:
     """An agent that holds the token of a unix socket."""
-    connector = aiohttp.UnixConnector(str(door.socket))
+    connector = aiohttp.UnixConnector(str(endpoint.socket))
     async with aiohttp.ClientSession(connector=connector) as http:
-        yield Agent(http, "http://localhost", f"Nonce {door.token}")
+        yield Agent(http, "http://localhost", f"Nonce {endpoint.token}")
 
 
 def add_tools(bridge: Served, companion: str) -> None:

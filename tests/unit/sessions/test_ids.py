@@ -204,8 +204,8 @@ def test_a_scope_is_sealed_and_ids_without_one_are_as_before() -> None:
     assert ids.open(ids._write([4, "key", int(clock.now), "2025-11-25", CLIENT, {}])) is None
 
 
-def test_by_whose_door_a_session_came_in_is_sealed() -> None:
-    """Whoever opens it knows; a bridge from before there were doors takes it for no id of its own."""
+def test_to_whose_endpoint_a_session_came_is_sealed() -> None:
+    """Whoever opens it knows; a bridge from before there were endpoints takes it for no id of its own."""
     ids = make()
     sealed = ids.open(ids.seal("key", "2025-11-25", CLIENT, {}, Scope(companion="agent")))
     assert sealed is not None

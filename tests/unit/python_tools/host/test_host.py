@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bridge.python_tools import modules
+from bridge.python_tools.host.client_messages import settle
 from bridge.python_tools.host.host import Host
-from bridge.python_tools.host.news import settle
 from bridge.python_tools.host.threads import BusyError, Threads
 
 SOURCE = '''

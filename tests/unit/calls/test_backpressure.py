@@ -1,4 +1,4 @@
-"""Room for large results: one after the other, while what is held leaves room."""
+"""Backpressure for large results: one after the other, while what is held leaves room."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
-from bridge.calls.room import RESERVE, ROOM_BYTES, Room
+from bridge.calls.backpressure import RESERVE, ROOM_BYTES, Backpressure
 from bridge.model import Outcome
 
 MIB = 1024 * 1024
 
 
-async def granted(room: Room, size: int, seconds: float = 0.1) -> bool:
+async def granted(room: Backpressure, size: int, seconds: float = 0.1) -> bool:
     """Whether a turn comes within so long."""
     try:
         async with asyncio.timeout(seconds):
@@ -30,7 +30,7 @@ async def until(taken: asyncio.Event) -> None:
 
 async def test_a_result_counts_as_long_as_anybody_has_it() -> None:
     """The next large one waits for that, and nothing has to be given back."""
-    room = Room(limit=10 * MIB)
+    room = Backpressure(limit=10 * MIB)
     outcome = Outcome("done", "text", "x")
     room.note(outcome, 8 * MIB)
     assert room.held == 8 * MIB
@@ -43,7 +43,7 @@ async def test_a_result_counts_as_long_as_anybody_has_it() -> None:
 
 async def test_turns_come_one_after_the_other() -> None:
     """A result is taken when the one before has been."""
-    room = Room()
+    room = Backpressure()
     taken = asyncio.Event()
     first = asyncio.ensure_future(room.turn(2 * MIB, partial(until, taken)))
     await asyncio.sleep(0)
@@ -63,7 +63,7 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
         if len(asked) == 2:
             held[0] = 0
 
-    room = Room()
+    room = Backpressure()
     room.watch(lambda: held[0], ease)
     waiting = asyncio.ensure_future(granted(room, 2 * MIB))
     await asyncio.sleep(0.02)
@@ -81,7 +81,7 @@ async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
         looks[0] += 1
         return held[0]
 
-    room = Room()
+    room = Backpressure()
     room.watch(count, lambda _: None)
     waiting = [asyncio.ensure_future(granted(room, size, 5)) for size in (MIB, 2 * MIB)]
     await asyncio.sleep(0.1)
@@ -95,7 +95,7 @@ async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
 async def test_room_without_word_is_found_nevertheless() -> None:
     """A holder may be silent; then it is looked after a while."""
     held = [ROOM_BYTES]
-    room = Room(look_seconds=0.01)
+    room = Backpressure(look_seconds=0.01)
     room.watch(lambda: held[0], lambda _: None)
     waiting = asyncio.ensure_future(granted(room, 2 * MIB, 5))
     await asyncio.sleep(0)
@@ -106,7 +106,7 @@ async def test_room_without_word_is_found_nevertheless() -> None:
 @pytest.mark.parametrize(("size", "comes"), [(MIB, True), (2 * MIB, False)])
 async def test_small_results_do_not_wait_for_those_who_read_nothing(size: int, comes: bool) -> None:
     """They have more room than the large ones."""
-    room = Room()
+    room = Backpressure()
     room.watch(lambda: ROOM_BYTES, lambda _: None)
     assert await granted(room, size) == comes
     room.watch(lambda: RESERVE, lambda _: None)

@@ -1,4 +1,4 @@
-"""A door at the port, over streamable HTTP."""
+"""An endpoint at the port, over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bridge.ide import doors as door_module
-from bridge.ide.doors import Doors
+from bridge.ide import endpoints as endpoints_module
+from bridge.ide.endpoints import Endpoints
 from tests.support.served import TOKEN, Served, events, eventually, next_event, served
 
 from .agents import HTTP, SOCKET, Agent, add_tools, agent_at_port, call, request
@@ -19,7 +19,7 @@ from .agents import HTTP, SOCKET, Agent, add_tools, agent_at_port, call, request
 
 @pytest.fixture
 async def bridge() -> AsyncIterator[Served]:
-    async with served(doors=(HTTP, SOCKET)) as running:
+    async with served(endpoints=(HTTP, SOCKET)) as running:
         add_tools(running, HTTP.name)
         yield running
 
@@ -50,7 +50,7 @@ async def test_it_has_its_own_server_and_tools_and_nothing_else(bridge: Served, 
     assert (await bridge.ask(ours, "tools/call", {"name": "place"}))["error"]["code"] == -32602
 
 
-async def test_sessions_are_not_carried_through_another_door(bridge: Served, agent: Agent) -> None:
+async def test_sessions_are_not_carried_through_another_endpoint(bridge: Served, agent: Agent) -> None:
     """An id is worth nothing with the token of somebody else, and is not ended by it either."""
     ours = await bridge.initialize()
     await agent.initialize()
@@ -184,7 +184,7 @@ async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> No
     """With the id of before, as the same session; the editor is told of it anew."""
     await agent.initialize()
     key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
-    async with served(doors=(HTTP,), boot="again") as later:
+    async with served(endpoints=(HTTP,), boot="again") as later:
         add_tools(later, HTTP.name)
         agent.url = later.url
         async with await agent.get():
@@ -193,45 +193,45 @@ async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> No
             assert (await agent.ask(call("place")))["result"]["content"][0]["text"] == key
 
 
-async def test_a_door_that_is_gone_lets_nobody_in(bridge: Served, agent: Agent) -> None:
-    """Also those who are in already; the same door with another token is another."""
+async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Agent) -> None:
+    """Also those who are in already; the same endpoint with another token is another."""
     await agent.initialize()
     async with await agent.get() as stream:
         await eventually(lambda: bridge.editor.companions)
         renewed = replace(HTTP, token="another-" + "t" * 40)
-        bridge.editor.tell_doors((renewed, SOCKET))
+        bridge.editor.tell_endpoints((renewed, SOCKET))
         await eventually(lambda: bridge.editor.companions[-1][0] == "left")
         assert [event async for event in _without_priming(stream)] == []
     async with await agent.post(request("tools/list")) as response:
         assert response.status == 401
     agent.headers = {"Authorization": f"Bearer {renewed.token}"}
     await agent.initialize()
-    bridge.editor.tell_doors(())
-    await eventually(lambda: bridge.editor.reports[-1] == ("doors", {"open": [], "failed": {}}))
+    bridge.editor.tell_endpoints(())
+    await eventually(lambda: bridge.editor.reports[-1] == ("endpoints", {"open": [], "failed": {}}))
     async with await agent.post(request("tools/list")) as response:
         assert response.status == 401
     assert "result" in await bridge.ask(await bridge.initialize(), "tools/list")
 
 
 def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the time says nothing of which doors there are, and how near a token was."""
+    """So that the time says nothing of which endpoints there are, and how near a token was."""
     compared: list[bytes] = []
 
     def compare(given: bytes, wanted: bytes) -> bool:
         compared.append(wanted)
         return given == wanted
 
-    monkeypatch.setattr(door_module.hmac, "compare_digest", compare)
+    monkeypatch.setattr(endpoints_module.hmac, "compare_digest", compare)
     assert hmac.compare_digest is compare
-    doors = Doors((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
+    endpoints = Endpoints((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
     for token, name in ((HTTP.token, "web"), ("t3", "c"), (TOKEN, None), ("", None)):
         compared.clear()
-        door = doors.opened_by(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]
-        assert (door and door.name) == name
+        endpoint = endpoints.opened_by(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]
+        assert (endpoint and endpoint.name) == name
         assert len(compared) == 3
-    assert doors.opened_by(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
+    assert endpoints.opened_by(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
 
 
-def test_a_door_shows_no_token() -> None:
+def test_a_endpoint_shows_no_token() -> None:
     """In no traceback and no log."""
     assert HTTP.token not in repr(HTTP)

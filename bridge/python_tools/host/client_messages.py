@@ -1,4 +1,4 @@
-"""What a call tells and asks while it runs.
+"""Messages to the client of a call, while it runs: progress, log, questions.
 
 Receives: progress, log messages and questions from a tool, in any thread; answers from the host.
 Sends: no more of them than the editor can take up; answers as futures.
@@ -40,7 +40,7 @@ class Wire(Protocol):
         """Run Lua; `done` gets what it returns, or what it raised, whether or not somebody still waits."""
 
 
-class News:
+class ClientMessages:
     """The line of one call (`context.Line`)."""
 
     def __init__(self, call_id: str, wire: Wire, loop: asyncio.AbstractEventLoop) -> None:

@@ -1,4 +1,4 @@
-"""Presence: the editor hears which agents are there and what they say, and they hear what it pushes.
+"""Events of sessions: the editor hears which agents are there and what they say; they hear what it pushes.
 
 Receives: what happens to sessions of companions; pushes from the editor. Sends: each to the other side.
 Does not know about: transports, what a notification means.
@@ -24,7 +24,7 @@ NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
 logger = logging.getLogger(__name__)
 
 
-class Presence:
+class SessionEvents:
     """See the head of this file; a `Watcher` of sessions."""
 
     def __init__(self, editor: Editor) -> None:

@@ -1,4 +1,4 @@
-"""A door at the port, over a WebSocket."""
+"""An endpoint at the port, over a WebSocket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 async def bridge() -> AsyncIterator[Served]:
-    async with served(doors=(HTTP, SOCKET)) as running:
+    async with served(endpoints=(HTTP, SOCKET)) as running:
         add_tools(running, SOCKET.name)
         yield running
 
@@ -137,7 +137,7 @@ async def test_a_call_that_waits_for_a_person_holds_nothing_up(bridge: Served, a
 async def test_who_is_not_let_in(
     bridge: Served, http: aiohttp.ClientSession, headers: dict[str, str], status: int
 ) -> None:
-    """No web page, wherever it comes from and whatever it holds; no other door's token, nor the main one."""
+    """No web page, wherever it comes from and whatever it holds; no other token than its own."""
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         await http.ws_connect(bridge.url + "/", headers=headers)
     assert refused.value.status == status
@@ -224,7 +224,7 @@ async def test_a_compressed_frame_is_refused(agent: Socket) -> None:
 async def test_no_room(http: aiohttp.ClientSession) -> None:
     """A socket more than there are sessions is refused before it is one."""
     settings = Settings(limits=Limits(sessions=1))
-    async with served(settings, doors=(SOCKET,)) as bridge, http.ws_connect(bridge.url, headers=HEAD):
+    async with served(settings, endpoints=(SOCKET,)) as bridge, http.ws_connect(bridge.url, headers=HEAD):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await http.ws_connect(bridge.url, headers=HEAD)
         assert refused.value.status == 503
@@ -232,7 +232,7 @@ async def test_no_room(http: aiohttp.ClientSession) -> None:
 
 async def test_the_end_of_the_bridge_ends_the_socket(http: aiohttp.ClientSession) -> None:
     """At once, with a word."""
-    async with served(doors=(SOCKET,)) as bridge:
+    async with served(endpoints=(SOCKET,)) as bridge:
         ws = await http.ws_connect(bridge.url + "/", headers=HEAD)
         await Socket(ws).initialize()
     message = await ws.receive(timeout=5)

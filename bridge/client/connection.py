@@ -1,4 +1,4 @@
-"""One connection of a Python program to an editor: the same verbs and the same care as the bridge's.
+"""Connection of a Python program to an editor: the same verbs and the same care as the bridge's.
 
 Receives an address, requests, callbacks. Sends calls through `Calls`; gives back dicts, no exception.
 Does not know about: which editor is meant, threads.
@@ -42,7 +42,7 @@ SESSION = f"python-{secrets.token_hex(6)}"
 logging.getLogger(__name__.partition(".")[0]).addHandler(logging.NullHandler())
 
 
-class Link:
+class Connection:
     """See the head of this file; make one with `connect`."""
 
     def __init__(self, editor: NvimEditor, hello: Hello) -> None:
@@ -85,7 +85,7 @@ class Link:
         await _leave(self._editor)
 
 
-async def connect(place: Place) -> Link | ToolError:
+async def connect(place: Place) -> Connection | ToolError:
     """Connects to an editor and says hello, or tells why that is not possible."""
     try:
         editor = await NvimEditor.open(place.address)
@@ -101,7 +101,7 @@ async def connect(place: Place) -> Link | ToolError:
     if isinstance(hello, ToolError):
         await _leave(editor)
         return hello
-    return Link(editor, hello)
+    return Connection(editor, hello)
 
 
 async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:

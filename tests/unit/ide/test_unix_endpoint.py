@@ -1,4 +1,4 @@
-"""A door at a unix socket."""
+"""An endpoint at a unix socket."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bridge.model import Door
+from bridge.model import Endpoint
 from tests.support.served import TOKEN, Served, eventually, served
 
-from .agents import HTTP, INITIALIZE, add_tools, agent_at_port, agent_at_socket, call, request, unix_door
+from .agents import HTTP, INITIALIZE, add_tools, agent_at_port, agent_at_socket, call, request, unix_endpoint
 
 
 @pytest.fixture
@@ -27,23 +27,23 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def door(folder: Path) -> Door:
-    return unix_door(folder / "a.sock")
+def endpoint(folder: Path) -> Endpoint:
+    return unix_endpoint(folder / "a.sock")
 
 
 @pytest.fixture
-async def bridge(door: Door) -> AsyncIterator[Served]:
-    async with served(doors=(HTTP, door)) as running:
-        add_tools(running, door.name)
+async def bridge(endpoint: Endpoint) -> AsyncIterator[Served]:
+    async with served(endpoints=(HTTP, endpoint)) as running:
+        add_tools(running, endpoint.name)
         yield running
 
 
-async def test_an_agent_at_the_socket(bridge: Served, door: Door) -> None:
+async def test_an_agent_at_the_socket(bridge: Served, endpoint: Endpoint) -> None:
     """It probes, connects, takes leave and connects again, with the id that it is given each time."""
-    assert bridge.editor.reports == [("doors", {"open": ["web", "pipe"], "failed": {}})]
-    mode = os.lstat(str(door.socket)).st_mode
+    assert bridge.editor.reports == [("endpoints", {"open": ["web", "pipe"], "failed": {}})]
+    mode = os.lstat(str(endpoint.socket)).st_mode
     assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
-    async with agent_at_socket(door) as agent:
+    async with agent_at_socket(endpoint) as agent:
         more = {"X-Copilot-Session-Id": "its-own"}
         agent.headers |= more
         assert (await agent.ask(request("server/discover", {}, 0)))["error"]["code"] == -32601
@@ -60,14 +60,14 @@ async def test_an_agent_at_the_socket(bridge: Served, door: Door) -> None:
             assert "result" in await agent.ask(call("place"))
 
 
-async def test_a_body_in_chunks(bridge: Served, door: Door) -> None:
+async def test_a_body_in_chunks(bridge: Served, endpoint: Endpoint) -> None:
     """As some agents send every body."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"jsonrpc":"2.0","id":1,"method":"server/'
         yield b'discover"}'
 
-    async with agent_at_socket(door) as agent:
+    async with agent_at_socket(endpoint) as agent:
         async with agent.http.post("http://localhost/mcp", data=chunks(), headers=agent.head()) as response:
             assert response.status == 200
             assert (await response.json())["error"]["code"] == -32601
@@ -95,12 +95,12 @@ async def test_a_body_in_chunks(bridge: Served, door: Door) -> None:
         f"Bearer {TOKEN}",
         f"Nonce {HTTP.token}",
         f"Bearer {HTTP.token}",
-        "Nonce door-" + "u" * 39,
+        "Nonce endpoint-" + "u" * 39,
     ],
 )
-async def test_a_wrong_token(bridge: Served, door: Door, credential: str) -> None:
-    """Neither the main one nor that of another door; whoever reaches the socket still needs its own."""
-    async with agent_at_socket(replace(door, token="")) as agent:
+async def test_a_wrong_token(bridge: Served, endpoint: Endpoint, credential: str) -> None:
+    """Neither the main one nor that of another endpoint; whoever reaches the socket still needs its own."""
+    async with agent_at_socket(replace(endpoint, token="")) as agent:
         agent.headers = {"Authorization": credential}
         async with await agent.post(INITIALIZE) as response:
             assert response.status == 401
@@ -108,43 +108,43 @@ async def test_a_wrong_token(bridge: Served, door: Door, credential: str) -> Non
             assert response.status == 401
 
 
-async def test_its_token_is_worth_nothing_at_the_port(bridge: Served, door: Door) -> None:
+async def test_its_token_is_worth_nothing_at_the_port(bridge: Served, endpoint: Endpoint) -> None:
     """Nor is a page let in that reaches the socket by a proxy."""
     async with agent_at_port(bridge) as agent:
-        for credential in (f"Nonce {door.token}", f"Bearer {door.token}"):
+        for credential in (f"Nonce {endpoint.token}", f"Bearer {endpoint.token}"):
             agent.headers = {"Authorization": credential}
             async with await agent.post(INITIALIZE) as response:
                 assert response.status == 401
-    async with agent_at_socket(door) as agent:
+    async with agent_at_socket(endpoint) as agent:
         for headers in ({"Origin": "http://localhost"}, {"Host": "attacker.example"}):
             async with await agent.post(INITIALIZE, **headers) as response:
                 assert response.status == 403
 
 
-async def test_the_socket_goes_with_its_door_and_with_the_bridge(folder: Path) -> None:
+async def test_the_socket_goes_with_its_endpoint_and_with_the_bridge(folder: Path) -> None:
     """One that somebody else has put there by then stays."""
-    first, second = unix_door(folder / "a.sock"), replace(unix_door(folder / "b.sock"), name="b")
-    async with served(doors=(first, second)) as bridge:
+    first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
+    async with served(endpoints=(first, second)) as bridge:
         assert sorted(os.listdir(folder)) == ["a.sock", "b.sock"]
-        bridge.editor.tell_doors((second,))
+        bridge.editor.tell_endpoints((second,))
         await eventually(lambda: os.listdir(folder) == ["b.sock"])
         os.unlink(folder / "b.sock")
         (folder / "b.sock").write_text("somebody else's")
     assert os.listdir(folder) == ["b.sock"]
 
 
-async def test_what_an_earlier_bridge_left_gives_way(door: Door) -> None:
+async def test_what_an_earlier_bridge_left_gives_way(endpoint: Endpoint) -> None:
     """A socket of ours does; what is none is not touched."""
     left = socket.socket(socket.AF_UNIX)
-    left.bind(str(door.socket))
+    left.bind(str(endpoint.socket))
     left.close()
-    async with served(doors=(door,)) as bridge:
-        assert bridge.editor.reports[-1] == ("doors", {"open": ["pipe"], "failed": {}})
-    Path(str(door.socket)).write_text("mine")
-    async with served(doors=(door,)) as bridge:
+    async with served(endpoints=(endpoint,)) as bridge:
+        assert bridge.editor.reports[-1] == ("endpoints", {"open": ["pipe"], "failed": {}})
+    Path(str(endpoint.socket)).write_text("mine")
+    async with served(endpoints=(endpoint,)) as bridge:
         ((_, said),) = bridge.editor.reports
         assert (said["open"], list(said["failed"])) == ([], ["pipe"])
-    assert Path(str(door.socket)).read_text() == "mine"
+    assert Path(str(endpoint.socket)).read_text() == "mine"
 
 
 async def test_folders_that_are_not_ours_alone(tmp_path: Path, folder: Path) -> None:
@@ -161,7 +161,7 @@ async def test_folders_that_are_not_ours_alone(tmp_path: Path, folder: Path) -> 
         os.chown(foreign, 12345, 12345)
         places.append(foreign)
     for place in places:
-        async with served(doors=(unix_door(place / "a.sock"), HTTP)) as bridge:
+        async with served(endpoints=(unix_endpoint(place / "a.sock"), HTTP)) as bridge:
             ((_, said),) = bridge.editor.reports
             assert (said["open"], list(said["failed"])) == (["web"], ["pipe"]), place
     assert [place.exists() for place in (shared / "a.sock", folder / "a.sock")] == [False, False]

@@ -1,7 +1,7 @@
-"""The front of the doors: their guards, and which transport serves a request.
+"""The router of companions: the guards of their endpoints, and which transport serves a request.
 
-Receives: requests that show the token of a door, at the port or at a socket. Sends: answers.
-Does not know about: how a door is opened, what companions are.
+Receives: requests that show the token of an endpoint, at the port or at a socket. Sends: answers.
+Does not know about: how an endpoint is opened, what companions are.
 
 The guards are stricter than those of the main token: no agent is a web page, so none has an Origin.
 """
@@ -21,8 +21,8 @@ from ..http.guards.size import SizeGuard
 from ..http.guards.types import AcceptGuard, JsonGuard
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
-from ..model import Door
-from .doors import Doors
+from ..model import Endpoint
+from .endpoints import Endpoints
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -39,18 +39,18 @@ class AnyOriginGuard:
         return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
 
 
-class DoorFront:
+class CompanionRouter:
     """See the head of this file.
 
     Args:
         front: has the sessions, and what else all transports share.
-        doors: those of the moment.
+        endpoints: those of the moment.
         limit: bytes of a message.
     """
 
-    def __init__(self, front: Front, doors: Doors, limit: int) -> None:
+    def __init__(self, front: Front, endpoints: Endpoints, limit: int) -> None:
         self._front = front
-        self._doors = doors
+        self._endpoints = endpoints
         self._http: dict[str, StreamableHttp] = {}
         self._websockets = WebSockets(front.sessions, front.loader, limit)
         size = SizeGuard(limit, front.bodies.refuse_larger)
@@ -62,25 +62,30 @@ class DoorFront:
         }
 
     def welcomes(self, request: web.Request, unix: str | None = None) -> Handler | None:
-        """Who serves a request that shows the token of a door; `unix`: the one by whose socket it came."""
-        door = self._doors.opened_by(lambda name: request.headers.getall(name, ()), unix)
-        return None if door is None else partial(self._serve, door)
+        """Who serves a request that shows the token of an endpoint.
 
-    async def _serve(self, door: Door, request: web.Request) -> web.StreamResponse:
+        Args:
+            request: its head is enough.
+            unix: name of the endpoint whose socket it came by.
+        """
+        endpoint = self._endpoints.opened_by(lambda name: request.headers.getall(name, ()), unix)
+        return None if endpoint is None else partial(self._serve, endpoint)
+
+    async def _serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
         for guard in self._guards:
             if refused := guard.refuse(request):
                 return refused
         if request.path not in PATHS:
             return web.Response(status=404, text="Not Found")
-        if door.transport == "websocket":
-            return await self._websockets.serve(request, door)
+        if endpoint.transport == "websocket":
+            return await self._websockets.serve(request, endpoint)
         if request.method not in self._guards_of:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
         for guard in self._guards_of[request.method]:
             if refused := guard.refuse(request):
                 return refused
         await answer_expectation(request)
-        http = self._transport(door.name)
+        http = self._transport(endpoint.name)
         if request.method == "POST":
             return await self._post(request, http)
         kernel = self._front.loader.kernel or await self._front.loader.load()
@@ -89,7 +94,7 @@ class DoorFront:
         return await http.delete(request)
 
     def _transport(self, companion: str) -> StreamableHttp:
-        """That of a door: it knows no sessions of others."""
+        """That of an endpoint: it knows no sessions of others."""
         if companion not in self._http:
             front = self._front
             self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)

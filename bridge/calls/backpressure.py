@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 may be taken away, and no holder tells when that is."""
 
 
-class Room:
+class Backpressure:
     """See the head of this file.
 
     Args:

@@ -38,6 +38,7 @@ from scenarios import (  # noqa: E402
     peers_tools,
     python_tools,
     startup,
+    stdio,
     tools,
     traffic,
 )
@@ -57,6 +58,7 @@ SCENARIOS = {
     "main_thread": main_thread.measure,
     "gateway": gateway.measure,
     "edits": edits.measure,
+    "stdio": stdio.measure,
     "memory": memory.measure,
     "python_tools": python_tools.measure,
     "startup": startup.measure,

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-DEPS = HERE.parent / ".deps"
+DEPS = (HERE.parent / ".deps").resolve()
 RECORD = DEPS / "nvims.json"
 # The oldest that is supported, the one that every test runs on, and the newest: ways to get each, best first.
 SOURCES: dict[str, list[list[str]]] = {

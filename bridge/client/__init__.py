@@ -11,7 +11,8 @@ gives text), and both as the content blocks that an AI client gets. A failure is
 RuntimeError for a closed client, ImportError without the package msgpack.
 
 The editor is the one that `socket` names, else the one that this program runs in ($NVIM), else
-$NVIM_LISTEN_ADDRESS, else the one that has the project of the working folder open.
+$NVIM_LISTEN_ADDRESS, else the one that has the project of the working folder open; among several of those the
+one that was last focused.
 """
 
 from __future__ import annotations

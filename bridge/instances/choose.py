@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Code
-from ..model import FieldError, ToolError
+from ..model import ToolError
 from . import files
 from .files import Instance
 
@@ -45,8 +46,14 @@ def find(address: str | None = None, home: str | None = None) -> Place | ToolErr
         here = Path.cwd()
     except OSError:
         return ToolError(Code.EDITOR_GONE, "no Neovim was named, and the working folder is gone")
+    return choose(here, read_own())
+
+
+def read_own() -> list[Instance]:
+    """All editors of this user that live."""
     folders = files.own_folders(os.environ)
-    return choose(here, [one for folder in folders for one in files.read_all(folder)])
+    found = [one for folder in folders for one in files.read_all(folder)]
+    return [one for one in found if is_alive(one.pid)]
 
 
 def shown(name: str | Path) -> str:
@@ -56,21 +63,27 @@ def shown(name: str | Path) -> str:
 
 def choose(here: Path, found: list[Instance]) -> Place | ToolError:
     """The editor whose project is the nearest above `here`."""
-    live = [instance for instance in found if instance.socket and _is_alive(instance.pid)]
+    chosen = nearest(here, [instance for instance in found if instance.socket and is_alive(instance.pid)])
+    if isinstance(chosen, Instance):
+        return Place(chosen.socket, f"the editor of {shown(chosen.root)}")
+    return replace(chosen, message=f"{chosen.message}. Name one by `socket` (its v:servername)")
+
+
+def nearest(here: Path, live: list[Instance]) -> Instance | ToolError:
+    """The one with the longest root above `here`; among several in one project, the one last focused."""
     above = [instance for instance in live if _holds(instance.root, here)]
-    nearest = max((len(instance.root) for instance in above), default=0)
-    chosen = [instance for instance in above if len(instance.root) == nearest]
-    if len(chosen) == 1:
-        return Place(chosen[0].socket, f"the editor of {shown(chosen[0].root)}")
+    longest = max((len(_real(instance.root)) for instance in above), default=0)
+    chosen = [instance for instance in above if len(_real(instance.root)) == longest]
     if chosen:
-        chosen.sort(key=lambda instance: -instance.focused_at)
-        root, names = shown(chosen[0].root), _names(chosen)
-        text = f"{len(chosen)} Neovims have {root} open; `socket` says which one: {names}"
-        return ToolError(Code.VALIDATION_ERROR, text, (FieldError("socket", "which one is not clear"),))
+        return max(chosen, key=lambda instance: instance.focused_at)
     text = f"no Neovim with a running bridge has {shown(here)} open"
     if live:
-        text += f"; there are {_names(live)}"
-    return ToolError(Code.EDITOR_GONE, text + ". Name one by `socket` (its v:servername)")
+        text += f"; there are {names(live)}"
+    return ToolError(Code.EDITOR_GONE, text)
+
+
+def _real(root: str) -> str:
+    return str(Path(root).resolve())
 
 
 def _holds(root: str, here: Path) -> bool:
@@ -80,7 +93,8 @@ def _holds(root: str, here: Path) -> bool:
         return False  # a note that names no folder
 
 
-def _names(found: list[Instance]) -> str:
+def names(found: list[Instance]) -> str:
+    """What there is, for people."""
     return ", ".join(_name(instance) for instance in found)
 
 
@@ -92,7 +106,8 @@ def _name(instance: Instance) -> str:
         return f"{known})"  # beyond the calendar
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
     if pid <= 0:
         return False  # a group
     if os.name == "nt":

@@ -1,7 +1,6 @@
-"""Who holds a port: another editor of this user, or a stranger. Never tells anyone a token to find out.
+"""The proof of who serves a port: that it knows the token, which nobody is told to find out.
 
-Receives a port and the folder of instance files; asks the holder for a proof that only a bridge can give.
-Does not know about: what follows from the answer.
+Receives and sends nothing: it computes. Does not know about: how it is asked for.
 
 The proof is a MAC over port and nonce. Anybody may ask for any number of proofs, so a proof must be nothing
 else: it has a label of its own, and keys are made the other way round, the label being the key and the token
@@ -10,17 +9,8 @@ the message. And who passes the question on to another bridge of this user gets 
 
 from __future__ import annotations
 
-import asyncio
 import hmac
-import secrets
 from collections.abc import Iterable
-from typing import Literal
-
-from .files import read_all, table_of
-
-ANSWER_WITHIN = 1.0
-"""Seconds for the holder's proof; a bridge that is just starting needs a third of one."""
-ANSWER_MAX = 64 * 1024
 
 _LABEL = "mcp-tools.nvim health proof 1"
 
@@ -30,55 +20,7 @@ def prove(token: str, port: int, nonce: str) -> str:
     return hmac.new(token.encode(), f"{_LABEL}\0{port}\0{nonce}".encode(), "sha256").hexdigest()
 
 
-async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "stranger"]:
-    """Tells who listens on `port`.
-
-    Args:
-        host: where.
-        port: the port that is taken.
-        folder: of instance files.
-        own_token: of this project; an editor of the same project that is just starting has no file yet.
-    """
-    tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
-    nonce = secrets.token_hex(16)
-    proof = await ask_proof(host, port, nonce)
-    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "stranger"
-
-
 def proves(proof: str, port: int, nonce: str, tokens: Iterable[str]) -> bool:
     """Tells whether `proof` shows that who serves `port` knows one of `tokens`."""
     given = proof.encode("utf-8", "replace")
     return any(hmac.compare_digest(prove(token, port, nonce).encode(), given) for token in tokens)
-
-
-async def ask_proof(host: str, port: int, nonce: str) -> str | None:
-    """The `proof` that whoever listens there gives for `nonce`; None = no bridge."""
-    try:
-        async with asyncio.timeout(ANSWER_WITHIN):
-            reader, writer = await asyncio.open_connection(host, port)
-            try:
-                name = f"[{host}]" if ":" in host else host
-                request = (
-                    f"GET /health?nonce={nonce} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n"
-                )
-                writer.write(request.encode())
-                answer = await _read_to_end(reader)
-            finally:
-                writer.close()
-    except (OSError, TimeoutError):
-        return None
-    head, _, body = answer.partition(b"\r\n\r\n")
-    if b" 200 " not in head.partition(b"\r\n")[0]:
-        return None
-    proof = table_of(body).get("proof")
-    return proof if isinstance(proof, str) else None
-
-
-async def _read_to_end(reader: asyncio.StreamReader) -> bytes:
-    answer = b""
-    while len(answer) <= ANSWER_MAX:
-        part = await reader.read(ANSWER_MAX)
-        if not part:
-            break
-        answer += part
-    return answer

@@ -27,7 +27,7 @@ from ..editor.modes import advice
 from ..editor.nvim import NvimEditor
 from ..errors import EditorGoneError, LuaError, NoAnswerError, StartError
 from ..http.parts import Parts, Token
-from ..instances import proof
+from ..instances.holder import holder_of
 from ..model import Hello, HelloInfo, PortHolder, Versions
 from . import ports
 from .environment import Environment
@@ -136,7 +136,7 @@ async def _meet(
     """Says hello and puts together what the application needs."""
     holder: PortHolder = "none"
     if claim.taken:
-        holder = await proof.holder_of(
+        holder = await holder_of(
             environment.host, environment.port, environment.instance_dir, environment.token
         )
         logger.warning(

@@ -1,43 +1,33 @@
-"""`python -m bridge.stdio`, as `acp_server{ transport = "stdio" }` has it.
+"""`python -m bridge.stdio`: relays to the one bridge that the environment names; for `acp_server()`.
 
-The environment says where the bridge is: MCP_TOOLS_URL and MCP_TOOLS_TOKEN.
+The environment says where it is: MCP_TOOLS_URL and MCP_TOOLS_TOKEN.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 
-import aiohttp
-
-from .relay import Relay
-
-MAX_LINE = 64 * 1024 * 1024
-"""Bytes; the bridge refuses larger messages itself."""
+from .endpoint import Endpoint
+from .pump import Missing
+from .serve import serve
 
 
-def write(line: str) -> None:
-    """One message to the agent."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-async def main() -> None:
+def main() -> int:
     """Relays until stdin ends."""
-    reader = asyncio.StreamReader(limit=MAX_LINE)
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
-    )
-    headers = {"Authorization": f"Bearer {os.environ['MCP_TOOLS_TOKEN']}"}
-    limits = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(headers=headers, timeout=limits, trust_env=False) as http:
-        relay = Relay(http, os.environ["MCP_TOOLS_URL"], write)
-        while line := await reader.readline():
-            if text := line.decode().strip():
-                relay.take(text)
-        await relay.close()
+    url, token = os.environ.get("MCP_TOOLS_URL"), os.environ.pop("MCP_TOOLS_TOKEN", None)
+    if not url:
+        sys.stderr.write("MCP_TOOLS_URL is not set: it names the bridge, and ends in /mcp\n")
+        return 2
+    endpoint = Endpoint(url, token)
+
+    def find() -> Endpoint | Missing:
+        if endpoint.is_ours():
+            return endpoint
+        return Missing(f"No editor answers at {url}; start it again (:McpTools start)", soon=True)
+
+    return serve(find)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(main())

@@ -141,7 +141,7 @@ async def files(tmp_path: Path, outside: pytest.MonkeyPatch) -> Files:
 
 
 async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The nearest project counts; of two editors with the same one none is guessed: the error names both."""
+    """The nearest project counts; of several editors with the same one that which was last focused."""
     nvim = await editor(spawn_nvim)
     outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner"
     inner.mkdir(parents=True)
@@ -153,12 +153,12 @@ async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPa
     for place in (inner, tmp_path / "link"):
         outside.chdir(place)
         assert call_tool("echo", value="x")["text"] == "x"
-    files.add("5", inner, Path("/nowhere/second"))
+    files.add("5", inner, Path("/nowhere/second"), focused=5)
     error = call_tool("echo", value="x")["error"]
-    assert error["code"] == "validation_error"
-    assert error["errors"][0]["field"] == "socket"
-    assert str(nvim.socket) in error["message"]
+    assert error["code"] == "editor_gone"
     assert "/nowhere/second" in error["message"]
+    files.add("2", inner, nvim.socket, focused=6)
+    assert call_tool("echo", value="x")["text"] == "x"
 
 
 async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ BRIDGE = ROOT / "bridge"
 
 LAYERS = {
     "__main__": "process",
+    "cli": "process stdio instances",
     "process": "ide http sessions calls editor instances",
-    "stdio": "",
+    "stdio": "instances",
     "ide": "http sessions protocol editor",
     "http": "sessions protocol calls editor instances",
     "sessions": "protocol calls",
@@ -35,7 +36,7 @@ VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "start")
 """Modules that every package may import; they import the standard library, msgspec and each other."""
 
 THIRD_PARTY = {
-    "aiohttp": "http ide stdio",
+    "aiohttp": "http ide",
     "mcp": "protocol",
     "mcp_types": "protocol",
     "anyio": "protocol",

@@ -57,4 +57,19 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     assert isinstance(choose(folder, [instance(folder)]), Place)
     assert r"caf\udce9" in said(choose(folder, []))
     assert r"caf\udce9" in said(choose(tmp_path / "other", [instance(folder)]))
-    assert r"caf\udce9" in said(choose(folder, [instance(folder), instance(folder)]))
+
+
+def test_several_in_one_project(tmp_path: Path) -> None:
+    """The one that the person last looked at, however its folder is written."""
+    link = tmp_path / "a-longer-name-for-it"
+    (tmp_path / "a").mkdir()
+    link.symlink_to("a")
+    found = [
+        instance(tmp_path / "a", socket="old", focused=1),
+        instance(tmp_path / "a", socket="new", focused=3),
+        instance(link, socket="between", focused=2),
+        instance(tmp_path, socket="above", focused=9),
+    ]
+    chosen = choose(link, found)
+    assert isinstance(chosen, Place)
+    assert chosen.address == "new"

@@ -15,7 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bridge.instances.files import read_all
-from bridge.instances.proof import holder_of, prove
+from bridge.instances.holder import holder_of
+from bridge.instances.proof import prove
 
 Answer = Callable[[str, int], bytes]
 

@@ -1,0 +1,161 @@
+"""`mcp-tools stdio` beside the endpoint that it forwards to: a call, the start, the memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import servers
+from rounds import interleaved
+from stage import Stage
+from table import Row
+
+from bridge.stdio.endpoint import Endpoint
+from tests.support import processes
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLS = 1000
+ADDED_MS, READY_MS, MEMORY_MB = 0.4, 300.0, 20.0
+INITIALIZE = {
+    "protocolVersion": servers.SESSION_VERSION,
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "0"},
+}
+
+
+@dataclass(frozen=True)
+class Took:
+    """ms, and MB of memory."""
+
+    ms: float
+    mb: float = 0
+
+
+class Process:
+    """The command, as a client has it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        env = os.environ | {"MCP_TOOLS_URL": endpoint.url, "MCP_TOOLS_TOKEN": endpoint.token or ""}
+        command = [sys.executable, "-m", "bridge.stdio"]
+        self.begun = time.perf_counter()
+        self.process = processes.begin(
+            command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.ask(0, "initialize", INITIALIZE)
+        self.ready = (time.perf_counter() - self.begun) * 1000
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, id_: int, method: str, params: dict[str, Any]) -> str:
+        self.send({"id": id_, "method": method, "params": params})
+        assert self.process.stdout
+        while True:
+            line = self.process.stdout.readline()
+            if f'"id":{id_}' in line.replace(" ", ""):
+                return line
+
+    def memory(self) -> float:
+        """MB that the machine has less for it: of what is shared with other processes only its part."""
+        status = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
+        found = re.search(r"^Pss:\s+(\d+) kB", status, re.MULTILINE)
+        assert found
+        return int(found[1]) * 1024 / 1e6
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def through(endpoint: Endpoint, params: dict[str, Any]) -> Took:
+    """The median of many calls through the command."""
+    process = Process(endpoint)
+    times = []
+    for number in range(1, CALLS):
+        begun = time.perf_counter()
+        process.ask(number, "tools/call", params)
+        times.append((time.perf_counter() - begun) * 1000)
+    memory = process.memory()
+    process.end()
+    return Took(sorted(times)[len(times) // 2], memory)
+
+
+def straight(endpoint: Endpoint, params: dict[str, Any]) -> Took:
+    """The median of as many calls to the endpoint, over one connection."""
+
+    def send(number: int | None, method: str, params: dict[str, Any]) -> str | None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        if number is not None:
+            message["id"] = number
+        with endpoint.post(json.dumps(message).encode(), headers) as reply:
+            reply.text()
+            return reply.header("Mcp-Session-Id")
+
+    headers: dict[str, str] = {}
+    headers["Mcp-Session-Id"] = send(0, "initialize", INITIALIZE) or ""
+    send(None, "notifications/initialized", {})
+    times = []
+    for number in range(1, CALLS):
+        begun = time.perf_counter()
+        send(number, "tools/call", params)
+        times.append((time.perf_counter() - begun) * 1000)
+    endpoint.close()
+    return Took(sorted(times)[len(times) // 2])
+
+
+def start(endpoint: Endpoint) -> Took:
+    """From the start to the answer to `initialize`."""
+    process = Process(endpoint)
+    process.end()
+    return Took(process.ready)
+
+
+def bare() -> Took:
+    """Python alone."""
+    begun = time.perf_counter()
+    processes.run([sys.executable, "-c", "import http.client, json"], check=True)
+    return Took((time.perf_counter() - begun) * 1000)
+
+
+async def measure(stage: Stage) -> list[Row]:
+    """Both ways in turn."""
+    params = servers.call("nvim_echo", "a line of text")["params"]
+    url, token = f"{stage.bridge.url}/mcp", stage.bridge.token
+    rounds = await interleaved(
+        {
+            "through": lambda: asyncio.to_thread(through, Endpoint(url, token), params),
+            "straight": lambda: asyncio.to_thread(straight, Endpoint(url, token), params),
+            "start": lambda: asyncio.to_thread(start, Endpoint(url, token)),
+            "bare": lambda: asyncio.to_thread(bare),
+        },
+        stage.amount.rounds,
+    )
+    stdio, http = rounds.median("through", "ms"), rounds.median("straight", "ms")
+    ready, memory = rounds.median("start", "ms"), rounds.median("through", "mb")
+    return [
+        Row(
+            "stdio: what it adds to a call, p50",
+            f"{stdio - http:.2f} ms ({stdio:.2f}; over HTTP {http:.2f})",
+            f"≤ {ADDED_MS:g} ms",
+            stdio - http <= ADDED_MS,
+        ),
+        Row(
+            "stdio: start to the answer to initialize",
+            f"{ready:.0f} ms (Python and its HTTP alone {rounds.median('bare', 'ms'):.0f})",
+            f"≤ {READY_MS:.0f} ms",
+            ready <= READY_MS,
+        ),
+        Row("stdio: memory", f"{memory:.0f} MB", f"≤ {MEMORY_MB:.0f} MB", memory <= MEMORY_MB),
+    ]

@@ -1,0 +1,32 @@
+"""`mcp-tools serve`: the bridge as a process of its own, for an editor that listens somewhere."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ..fault import CommandError, Exit
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments; the token comes from MCP_AUTH_TOKEN, or is made and told on stderr."""
+    parser.add_argument("--nvim", metavar="ADDRESS", help="v:servername of the editor (default: $NVIM)")
+    parser.add_argument(
+        "--port", type=int, metavar="PORT", help="where to listen (default: any that is free)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Until the editor or the person ends it."""
+    from ...process.main import main
+
+    address = options.nvim or os.environ.get("NVIM") or os.environ.get("NVIM_LISTEN_ADDRESS")
+    if not address:
+        raise CommandError("--nvim: say where the editor listens (`:echo v:servername` in it)", Exit.USAGE)
+    os.environ["NVIM_LISTEN_ADDRESS"] = address
+    if options.port is not None:
+        if not 0 < options.port < 65536:
+            raise CommandError("--port: it must be a number from 1 to 65535", Exit.USAGE)
+        os.environ["MCP_PORT"] = str(options.port)
+    main()
+    return 0

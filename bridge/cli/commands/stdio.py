@@ -1,0 +1,22 @@
+"""`mcp-tools stdio`: what an AI client starts; it forwards to the right editor, across restarts of it."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from ...stdio.serve import serve
+from .. import editors
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    editors.add_choice(parser)
+    parser.add_argument(
+        "--wait", action="store_true", help="wait for an editor instead of failing without one"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Until the client ends."""
+    return serve(partial(editors.wait if options.wait else editors.reach, options))

@@ -1,0 +1,111 @@
+"""Which editor a command means, by one rule: `--instance`, $NVIM, the project of the folder.
+
+Receives what the person said, the environment, the notes of editors. Sends an instance, and its endpoint
+once that has proven who it is. Does not know about: what it is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from ..instances.choose import VARIABLES, names, nearest, read_own
+from ..instances.files import Instance
+from ..stdio.endpoint import Endpoint
+from ..stdio.pump import Missing
+from .fault import CommandError, Exit
+
+LOOK_SECONDS = 0.5
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """The options by which a person says which editor is meant."""
+    group = parser.add_argument_group("which editor")
+    group.add_argument(
+        "--instance",
+        metavar="WHICH",
+        help="process id, v:servername or project folder of the editor (see `mcp-tools list`)",
+    )
+    group.add_argument(
+        "--root", metavar="DIR", help="the project that contains this folder, instead of the working folder"
+    )
+
+
+def choose(options: argparse.Namespace) -> Instance | Missing:
+    """The editor that is meant; `Missing` says which ones there are."""
+    found = read_own()
+    if options.instance is not None:
+        return _named(options.instance, found)
+    if options.root is None:
+        for variable in VARIABLES:
+            if address := os.environ.get(variable):
+                inside = [one for one in found if _same(one.socket, address)]
+                if inside:
+                    return inside[0]
+                return Missing(
+                    f"the Neovim at ${variable} ({address}) has no running bridge: run :McpTools start in it",
+                    True,
+                )
+    try:
+        here = Path(options.root or ".").resolve(strict=True)
+    except OSError as error:
+        return Missing(f"{options.root or 'the working folder'}: {error.strerror or error}")
+    chosen = nearest(here, found)
+    if isinstance(chosen, Instance):
+        return chosen
+    return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
+
+
+def reach(options: argparse.Namespace) -> Endpoint | Missing:
+    """The endpoint of that editor's bridge, which has proven that it knows the token."""
+    chosen = choose(options)
+    if isinstance(chosen, Missing):
+        return chosen
+    endpoint = Endpoint(chosen.url, chosen.token)
+    if endpoint.is_ours():
+        return endpoint
+    return Missing(
+        f"the bridge of {chosen.root} (process {chosen.pid}) does not answer at {chosen.url}:"
+        " run :McpTools restart in it",
+        True,
+    )
+
+
+def connect(options: argparse.Namespace) -> Endpoint:
+    """The same for a command that needs one now.
+
+    Raises:
+        CommandError: there is none.
+    """
+    found = reach(options)
+    if isinstance(found, Missing):
+        raise CommandError(found.text, Exit.NO_EDITOR)
+    return found
+
+
+def wait(options: argparse.Namespace) -> Endpoint:
+    """Waits until there is one."""
+    while isinstance(found := reach(options), Missing):
+        time.sleep(LOOK_SECONDS)
+    return found
+
+
+def _named(which: str, found: list[Instance]) -> Instance | Missing:
+    fitting = [
+        one for one in found if which == str(one.pid) or _same(one.socket, which) or _same(one.root, which)
+    ]
+    if fitting:
+        return max(fitting, key=lambda one: one.focused_at)
+    there = f"there are {names(found)}" if found else "there is none with a running bridge"
+    return Missing(f"--instance: no Neovim is called {which}; {there}")
+
+
+def _same(one: str, other: str) -> bool:
+    if not one:
+        return False
+    try:
+        return one == other or (os.sep in other and Path(one).resolve() == Path(other).expanduser().resolve())
+    except (OSError, ValueError):
+        return False

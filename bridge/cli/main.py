@@ -1,0 +1,83 @@
+"""`mcp-tools`: reads the command line, runs one subcommand, tells what went wrong in one place.
+
+Receives: arguments. Sends: them to a file of `commands/`. Does not know about: what a subcommand does.
+A subcommand is imported when it is run: `stdio` has to be there at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .. import __version__
+from .fault import CommandError, Exit
+
+COMMANDS = {
+    "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
+    "list": "the editors that have a bridge",
+    "tools": "the tools of an editor",
+    "call": "call a tool",
+    "resources": "the resources of an editor, or what is in one",
+    "prompts": "the prompts of an editor, or what one says",
+    "doctor": "what works and what does not, with remedies",
+    "serve": "start a bridge by hand for an editor that listens",
+    "completion": "completion for bash, zsh or fish",
+}
+"""Each is a file of `commands/`."""
+
+_EXITS = (
+    "exit codes: 0 done; 1 the tool or the request failed; 2 wrong arguments; 3 no editor; 130 interrupted"
+)
+
+
+def parser_of(name: str | None) -> argparse.ArgumentParser:
+    """The parser; with the arguments of one subcommand, since reading all would import all."""
+    parser = argparse.ArgumentParser(
+        prog="mcp-tools",
+        description="The tools, resources and prompts of a running Neovim, from a shell.",
+        epilog=_EXITS,
+    )
+    parser.add_argument("--version", action="version", version=f"mcp-tools {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for each, text in COMMANDS.items():
+        child = commands.add_parser(each, help=text, description=text[0].upper() + text[1:] + ".")
+        if each == name:
+            _module(each).add(child)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line; gives the exit code."""
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    known = name if name in COMMANDS else None
+    options = parser_of(known).parse_args(arguments)
+    try:
+        return int(_module(options.command).run(options))
+    except CommandError as error:
+        sys.stderr.write(f"mcp-tools {options.command}: {error}\n")
+        return error.code
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has enough; what is left must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.OK
+
+
+def main(*arguments: str) -> None:
+    """As `bridge/start.py` runs it, from a checkout."""
+    sys.exit(run(arguments))
+
+
+def script() -> None:
+    """The console script."""
+    main(*sys.argv[1:])
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"{__package__}.commands.{name}")

@@ -1,0 +1,92 @@
+"""What people see of results: tables, texts, a bar of progress; nothing of a client's or a tool's that acts.
+
+Receives values. Sends text for a terminal, or JSON for programs. Does not know about: where they come from.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+BAR = 24
+_KEPT = "\n\t"
+
+
+def plain(text: str) -> str:
+    """Text without what a terminal would act on."""
+    return "".join(
+        char if char in _KEPT or unicodedata.category(char)[0] != "C" else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def as_json(value: Any) -> None:
+    """One value for a program."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(rows: Sequence[Sequence[str]]) -> None:
+    """Columns; the last one is cut at the edge of a terminal."""
+    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    sizes = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    for row in rows:
+        line = "  ".join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+        line = plain(line.replace("\n", " "))
+        print(line[: wide - 1] + "…" if wide and len(line) > wide else line)
+
+
+def block(content: dict[str, Any]) -> None:
+    """A content block: text as it is, of everything else what it is."""
+    kind = content.get("type")
+    if kind == "text":
+        print(_for_terminal(content.get("text", "")))
+    elif kind == "resource":
+        resource = content.get("resource", {})
+        print(
+            _for_terminal(
+                resource.get("text", f"[{resource.get('mimeType', 'bytes')} {resource.get('uri')}]")
+            )
+        )
+    elif kind == "resource_link":
+        print(plain(f"[{content.get('name', 'resource')}: {content.get('uri')}]"))
+    else:
+        size = len(content.get("data", "")) * 3 // 4
+        print(plain(f"[{kind} {content.get('mimeType', '')}, {size} bytes; --json has it]"))
+
+
+class Bar:
+    """Progress on a terminal's stderr; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._on = sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, done: float, total: float | None, message: str | None) -> None:
+        """The latest."""
+        if not self._on:
+            return
+        if total:
+            part = max(0.0, min(1.0, done / total))
+            bar = f"[{'#' * round(part * BAR):<{BAR}}] {part:4.0%}"
+        else:
+            bar = f"{done:g}"
+        wide = shutil.get_terminal_size().columns
+        text = plain(f"{bar} {message or ''}".replace("\n", " "))[: wide - 1]
+        sys.stderr.write(f"\r\033[K{text}")
+        sys.stderr.flush()
+        self._shown = True
+
+    def clear(self) -> None:
+        """Takes it away."""
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+            self._shown = False
+
+
+def _for_terminal(text: str) -> str:
+    return plain(text) if sys.stdout.isatty() else text

@@ -1,0 +1,66 @@
+"""Who holds a port: another editor of this user, or a stranger.
+
+Receives a port and the folder of instance files; asks the holder for a proof that only a bridge can give.
+Does not know about: what follows from the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Literal
+
+from .files import read_all, table_of
+from .proof import proves
+
+ANSWER_WITHIN = 1.0
+"""Seconds for the holder's proof; a bridge that is just starting needs a third of one."""
+ANSWER_MAX = 64 * 1024
+
+
+async def holder_of(host: str, port: int, folder: str | None, own_token: str) -> Literal["ours", "stranger"]:
+    """Tells who listens on `port`.
+
+    Args:
+        host: where.
+        port: the port that is taken.
+        folder: of instance files.
+        own_token: of this project; an editor of the same project that is just starting has no file yet.
+    """
+    tokens = [own_token, *(i.token for i in read_all(folder) if i.port == port)]
+    nonce = secrets.token_hex(16)
+    proof = await ask_proof(host, port, nonce)
+    return "ours" if proof is not None and proves(proof, port, nonce, tokens) else "stranger"
+
+
+async def ask_proof(host: str, port: int, nonce: str) -> str | None:
+    """The `proof` that whoever listens there gives for `nonce`; None = no bridge."""
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                name = f"[{host}]" if ":" in host else host
+                request = (
+                    f"GET /health?nonce={nonce} HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n"
+                )
+                writer.write(request.encode())
+                answer = await _read_to_end(reader)
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return None
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if b" 200 " not in head.partition(b"\r\n")[0]:
+        return None
+    proof = table_of(body).get("proof")
+    return proof if isinstance(proof, str) else None
+
+
+async def _read_to_end(reader: asyncio.StreamReader) -> bytes:
+    answer = b""
+    while len(answer) <= ANSWER_MAX:
+        part = await reader.read(ANSWER_MAX)
+        if not part:
+            break
+        answer += part
+    return answer

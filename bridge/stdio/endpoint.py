@@ -1,0 +1,241 @@
+"""The bridge's endpoint as a client of few needs sees it: HTTP/1.1 on loopback, by the standard library.
+
+Receives: messages, from any thread. Sends: each as one request; what comes back, message by message.
+Does not know about: sessions, what a message means.
+
+Connections are kept and used again. A message goes out once: one that may have arrived is never sent anew.
+"""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+import select
+import threading
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..instances.files import table_of
+from ..instances.proof import proves
+
+CONNECT_SECONDS = 2.0
+"""To a port of this machine, or of one end of a tunnel."""
+
+PROOF_SECONDS = 1.0
+KEPT = 16
+"""Idle connections; more calls at a time than agents make."""
+
+MAX_HEALTH = 64 * 1024
+OK = 200
+
+
+class UnreachableError(OSError):
+    """Nobody answers there; nothing was sent."""
+
+
+class BrokenError(OSError):
+    """The connection ended before the answer did; whether the message was read is unknown."""
+
+
+class Endpoint:
+    """See the head of this file.
+
+    Args:
+        url: ends in /mcp.
+        token: for every request; None = none is asked for.
+        headers: for every request, too.
+    """
+
+    def __init__(self, url: str, token: str | None, headers: Mapping[str, str] | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or parts.hostname is None:
+            raise ValueError(f"{url} is no address of a bridge: it begins with http:// and names a host")
+        self.url = url
+        self.token = token
+        self.host, self.port = parts.hostname, parts.port or 80
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._headers = {"Accept": "application/json, text/event-stream", **(headers or {})}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Endpoint) and (self.url, self.token) == (other.url, other.token)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def post(
+        self, body: bytes, headers: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> Reply:
+        """Sends a message; waits for the answer for `seconds`, or as long as it takes.
+
+        Raises:
+            UnreachableError: nothing was sent.
+            BrokenError: see there.
+        """
+        return self._request("POST", body, {"Content-Type": "application/json", **(headers or {})}, seconds)
+
+    def get(self, headers: Mapping[str, str] | None = None) -> Reply:
+        """Opens a stream; raises like `post`."""
+        return self._request("GET", None, headers)
+
+    def delete(self, headers: Mapping[str, str], seconds: float) -> None:
+        """Ends a session; says nothing of what came of it."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
+        try:
+            connection.request("DELETE", self._path, headers={**self._headers, **headers})
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+
+    def is_ours(self) -> bool:
+        """Whether who serves that port knows the token: it is sent to nobody else."""
+        if self.token is None:
+            return True
+        nonce = secrets.token_hex(16)
+        answer = self._health(f"?nonce={nonce}", {})
+        proof = None if answer is None else answer.get("proof")
+        return isinstance(proof, str) and proves(proof, self.port, nonce, [self.token])
+
+    def health(self) -> dict[str, Any] | None:
+        """What the bridge says of itself to who has the token; None = it does not."""
+        return self._health("", {"Authorization": f"Bearer {self.token}"})
+
+    def _health(self, query: str, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PROOF_SECONDS)
+        try:
+            connection.request("GET", f"/health{query}", headers=dict(headers))
+            response = connection.getresponse()
+            return table_of(response.read(MAX_HEALTH)) if response.status == OK else None
+        except (OSError, http.client.HTTPException):
+            return None
+        finally:
+            connection.close()
+
+    def keep(self, connection: http.client.HTTPConnection) -> None:
+        """Its answer was read to the end."""
+        with self._lock:
+            if len(self._idle) < KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Lets go of all that is idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _request(
+        self,
+        method: str,
+        body: bytes | None,
+        headers: Mapping[str, str] | None,
+        seconds: float | None = None,
+    ) -> Reply:
+        connection = self._connection()
+        try:
+            connection.sock.settimeout(seconds)
+            connection.request(method, self._path, body, {**self._headers, **(headers or {})})
+            return Reply(self, connection, connection.getresponse())
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise BrokenError(f"the connection broke: {error}") from error
+
+    def _connection(self) -> http.client.HTTPConnection:
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                break
+            # The other end has closed it if there is something to be read.
+            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+                return connection
+            connection.close()
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=CONNECT_SECONDS)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise UnreachableError(f"{self.url} does not answer: {error.strerror or error}") from error
+        return connection
+
+
+class Reply:
+    """One answer.
+
+    Attributes:
+        status: of HTTP.
+        is_stream: whether its messages are events.
+        last_event: id of the last event that had one.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> None:
+        self._endpoint = endpoint
+        self._connection = connection
+        self._response = response
+        self.status = response.status
+        self.is_stream = response.headers.get_content_type() == "text/event-stream"
+        self.last_event: str | None = None
+
+    def __enter__(self) -> Reply:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._response.isclosed() and not self._response.will_close:
+            self._endpoint.keep(self._connection)
+        else:
+            self._connection.close()
+
+    def header(self, name: str) -> str | None:
+        """One of its head."""
+        return self._response.headers.get(name)
+
+    def abort(self) -> None:
+        """Ends it from another thread: who reads gets a `BrokenError`."""
+        sock = self._connection.sock
+        if sock is not None:
+            try:
+                sock.shutdown(2)
+            except OSError:
+                pass  # it has ended already
+
+    def text(self) -> bytes:
+        """All of it, read to the end; raises BrokenError."""
+        try:
+            return self._response.read()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise BrokenError(f"the answer broke off: {error}") from error
+
+    def messages(self) -> Iterator[bytes]:
+        """What it holds, each as one line of JSON text; raises BrokenError."""
+        if not self.is_stream:
+            if body := self.text().strip():
+                yield body.replace(b"\n", b" ")
+            return
+        data: list[bytes] = []
+        while line := self._line():
+            name, _, value = line.rstrip(b"\r\n").partition(b":")
+            if name == b"data":
+                data.append(value.removeprefix(b" "))
+            elif name == b"id":
+                self.last_event = value.strip().decode("latin-1")
+            elif not name and not value and data:
+                message, data = b" ".join(data), []
+                if message:
+                    yield message
+
+    def _line(self) -> bytes:
+        try:
+            return self._response.readline()
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
+            raise BrokenError(f"the stream broke off: {error}") from error

@@ -1,0 +1,327 @@
+"""The command `mcp-tools`, as a shell and as AI clients run it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.support import processes
+from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.nvim import ROOT
+from tests.support.results import text_of
+
+Start = Callable[..., Awaitable[Bridge]]
+
+PROGRAM = [sys.executable, "-m", "bridge.cli"]
+
+
+class Shell:
+    """A shell in the project of an editor, outside of that editor."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.folder = bridge.nvim.home.make("cwd")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+        self.env = kept | bridge.nvim.home.environment() | {"PYTHONPATH": str(ROOT)}
+        self.env.pop("NVIM", None)
+
+    async def run(
+        self, *words: str, stdin: bytes | None = None, folder: Path | None = None, **env: str
+    ) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr."""
+        process = await processes.start(
+            *PROGRAM,
+            *words,
+            cwd=folder or self.folder,
+            env=self.env | env,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(20):
+            out, err = await process.communicate(stdin or b"")
+        assert "Traceback" not in err.decode()
+        assert self.bridge.token not in out.decode() + err.decode()
+        assert process.returncode is not None
+        return process.returncode, out.decode(), err.decode()
+
+    async def json(self, *words: str, **more: Any) -> Any:
+        """What it prints for programs."""
+        code, out, err = await self.run(*words, "--json", **more)
+        assert code == 0, err
+        return json.loads(out)
+
+    def stdio(self, *words: str) -> StdioServerParameters:
+        """As an AI client starts it."""
+        return StdioServerParameters(
+            command=PROGRAM[0], args=[*PROGRAM[1:], "stdio", *words], env=self.env, cwd=self.folder
+        )
+
+
+@pytest.fixture
+async def shell(start_bridge: Start) -> Shell:
+    return Shell(await start_bridge(init=ROOT_TOOLS))
+
+
+async def test_what_there_is(shell: Shell) -> None:
+    """Editors, tools, resources and prompts, for people and for programs."""
+    (one,) = await shell.json("list")
+    assert one["chosen"]
+    assert one["root"] == str(shell.folder)
+    code, out, _ = await shell.run("list")
+    assert (code, "*" in out) == (0, True)
+    names = [tool["name"] for tool in await shell.json("tools")]
+    assert "nvim_echo" in names
+    code, out, _ = await shell.run("tools", "echo")
+    assert (code, out.splitlines()[0]) == (0, "nvim_echo")
+    assert "resourceTemplates" in await shell.json("resources")
+    assert isinstance(await shell.json("prompts"), list)
+    code, out, _ = await shell.run("resources")
+    assert code == 0
+    assert "nvim://buffers" in out
+    code, out, _ = await shell.run("resources", "nvim://buffers")
+    assert code == 0
+
+
+async def test_calls(shell: Shell) -> None:
+    """A result is printed, a failure is an exit code."""
+    assert (await shell.run("call", "nvim_echo", '{"value": "hello"}'))[:2] == (0, "hello\n")
+    assert (await shell.run("call", "nvim_echo", "-", stdin=b'{"value": "in"}'))[:2] == (0, "in\n")
+    result = await shell.json("call", "nvim_echo", '{"value": "x"}')
+    assert result["content"][0]["text"] == "x"
+    code, out, err = await shell.run("call", "nvim_nowhere")
+    assert code == 1
+    assert "nowhere" in out + err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["call", "nvim_echo", "{"], "no JSON"),
+        (["call", "nvim_echo", "[1]"], "JSON object"),
+        (["call"], "tool"),
+        (["nowhere"], "nowhere"),
+        ([], "COMMAND"),
+        (["serve", "--port", "70000"], "--nvim"),
+    ],
+)
+async def test_wrong_arguments(shell: Shell, words: list[str], said: str) -> None:
+    """Exit code 2, and what is wrong."""
+    code, _, err = await shell.run(*words)
+    assert code == 2
+    assert said in err
+
+
+async def test_which_editor(shell: Shell, start_bridge: Start, tmp_path: Path) -> None:
+    """By $NVIM, by the folder, by name; else it is refused with what there is."""
+    pid = (await shell.json("list"))[0]["pid"]
+    elsewhere = {"folder": tmp_path}
+    code, _, err = await shell.run("tools", **elsewhere)
+    assert code == 3
+    assert str(shell.folder) in err
+    for words in (["--instance", str(pid)], ["--instance", str(shell.folder)], ["--root", str(shell.folder)]):
+        assert (await shell.run("tools", *words, **elsewhere))[0] == 0
+    assert (await shell.run("tools", **elsewhere, NVIM=str(shell.bridge.nvim.socket)))[0] == 0
+    code, _, err = await shell.run("tools", **elsewhere, NVIM="/nowhere")
+    assert (code, "$NVIM" in err) == (3, True)
+    code, _, err = await shell.run("tools", "--instance", "nowhere")
+    assert (code, str(pid) in err) == (3, True)
+
+
+async def test_doctor(shell: Shell, tmp_path: Path) -> None:
+    """It sees the editor and its clients; and says what to do when there is none."""
+    findings = await shell.json("doctor")
+    assert not [each for each in findings if each["level"] == "error"]
+    assert any(str(shell.folder) in each["text"] for each in findings)
+    code, out, _ = await shell.run("doctor", XDG_STATE_HOME=str(tmp_path), XDG_RUNTIME_DIR="")
+    assert code == 0
+    assert "WARNING" in out
+    assert "->" in out
+
+
+async def test_a_stranger_on_the_port(shell: Shell) -> None:
+    """The token goes to nobody who cannot prove that it is the bridge."""
+    heard = b""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal heard
+        heard += await reader.read(65536)
+        writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"proof": "a"} ')
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    pid = (await shell.json("list"))[0]["pid"]
+    (note,) = shell.bridge.nvim.home.path.rglob(f"{pid}.json")
+    text = note.read_text()
+    note.write_text(text.replace(str(shell.bridge.port), str(port)))
+    code, _, err = await shell.run("tools")
+    note.write_text(text)
+    server.close()
+    assert code == 3
+    assert "does not answer" in err
+    assert b"GET /health" in heard
+    assert shell.bridge.token.encode() not in heard
+
+
+async def test_interrupted_on_a_terminal(shell: Shell) -> None:
+    """Progress is a bar there; Ctrl-C cancels the tool."""
+    await shell.bridge.nvim.lua(
+        "mcp_tools.register({ name = 'forever', description = 'd', needs_approval = false,"
+        " execute = function(ctx) ctx:on_cancel(function(r) _G.cancelled = r end)"
+        " ctx:progress(1, 2, 'half of it') end })"
+    )
+    main, terminal = pty.openpty()
+    process = await processes.start(
+        *PROGRAM,
+        "call",
+        "nvim_forever",
+        cwd=shell.folder,
+        env=shell.env,
+        stderr=terminal,
+        stdin=terminal,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    shown = b""
+    async with asyncio.timeout(10):
+        while b"half of it" not in shown:
+            shown += await asyncio.to_thread(os.read, main, 1024)
+        assert b"50%" in shown
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+    await shell.bridge.nvim.wait_for("return _G.cancelled")
+    os.close(main)
+    os.close(terminal)
+
+
+async def test_completion(shell: Shell) -> None:
+    """What it prints is a script of that shell."""
+    code, out, _ = await shell.run("completion", "bash")
+    assert code == 0
+    process = await processes.start("bash", "-n", stdin=asyncio.subprocess.PIPE)
+    await process.communicate(out.encode())
+    assert process.returncode == 0
+
+
+async def test_stdio_across_restarts(shell: Shell) -> None:
+    """A client keeps its server while the bridge is started anew, and while the editor is."""
+    async with Client(stdio_client(shell.stdio()), mode="legacy") as client:
+        assert "nvim_echo" in {tool.name for tool in (await client.list_tools()).tools}
+        assert text_of(await client.call_tool("nvim_echo", {"value": 1})) == "1"
+        nvim = shell.bridge.nvim
+        await nvim.request("nvim_command", "McpTools restart")
+        await nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+        await ready(nvim)
+        assert text_of(await client.call_tool("nvim_echo", {"value": 2})) == "2"
+        calls = [client.call_tool("nvim_echo", {"value": n}) for n in range(30)]
+        assert [text_of(each) for each in await asyncio.gather(*calls)] == [str(n) for n in range(30)]
+
+
+async def lines_of(process: asyncio.subprocess.Process, *messages: dict[str, Any]) -> list[dict[str, Any]]:
+    """One answer a message."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    found = []
+    for message in messages:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        if "id" in message:
+            while True:
+                async with asyncio.timeout(15):
+                    answer = json.loads(await process.stdout.readline())
+                if answer.get("id") == message["id"]:
+                    break
+            found.append(answer)
+    return found
+
+
+INITIALIZE = {
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"},
+    },
+}
+INITIALIZED = {"method": "notifications/initialized"}
+
+
+def call(id_: int, value: Any = "x") -> dict[str, Any]:
+    return {"id": id_, "method": "tools/call", "params": {"name": "nvim_echo", "arguments": {"value": value}}}
+
+
+async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bridge: Start) -> None:
+    """It says that there is none, in words for the person, and goes on when there is one again."""
+    process = await processes.start(
+        *PROGRAM,
+        "stdio",
+        cwd=shell.folder,
+        env=shell.env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    begun, first = await lines_of(process, INITIALIZE, INITIALIZED, call(1))
+    assert begun["result"]["serverInfo"]
+    assert first["result"]["content"][0]["text"] == "x"
+    nvim, pid = shell.bridge.nvim, await shell.bridge.pid()
+    await nvim.stop()
+    async with asyncio.timeout(5):
+        while Path(f"/proc/{pid}").exists():  # it answers calls to the end
+            await asyncio.sleep(0.02)
+    (gone,) = await lines_of(process, call(2))
+    assert "no Neovim" in gone["error"]["message"]
+    await start_bridge(init=ROOT_TOOLS, home=nvim.home)
+    (again,) = await lines_of(process, call(3, "again"))
+    assert again["result"]["content"][0]["text"] == "again"
+    assert process.stdin is not None
+    process.stdin.close()
+    async with asyncio.timeout(5):
+        assert await process.wait() == 0
+
+
+async def test_stdio_takes_what_is_no_message(shell: Shell) -> None:
+    """Each is answered, and nothing ends."""
+    process = await processes.start(
+        *PROGRAM,
+        "stdio",
+        cwd=shell.folder,
+        env=shell.env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    (early,) = await lines_of(process, call(1))
+    assert "initialize" in early["error"]["message"]
+    for line in (b"{", b"[" * 100_000, b'"\xff"'):
+        process.stdin.write(line + b"\n")
+        async with asyncio.timeout(5):
+            assert json.loads(await process.stdout.readline())["error"]["code"] == -32700
+    process.stdin.write(b"\n\n")
+    assert len(await lines_of(process, INITIALIZE, INITIALIZED, call(2))) == 2
+    process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(5):
+        assert await process.wait() == 0
+    (editor,) = [each for each in await shell.json("doctor") if str(shell.bridge.port) in each["text"]]
+    assert "no client" in editor["text"]
+
+
+async def test_stdio_piped(shell: Shell) -> None:
+    """The end of stdin leaves time for what was asked."""
+    messages = [INITIALIZE, INITIALIZED, call(1)]
+    stdin = b"".join(json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in messages)
+    code, out, _ = await shell.run("stdio", stdin=stdin)
+    assert code == 0
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert {answer["id"] for answer in answers if "id" in answer} == {0, 1}

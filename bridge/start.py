@@ -95,4 +95,6 @@ def provide() -> None:
 provide()
 
 if __name__ == "__main__":
+    # Python has put this folder on it, where `http` and others would hide those of the standard library.
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     importlib.import_module(f"{NAME}.{sys.argv[1]}").main(*sys.argv[2:])

@@ -24,6 +24,10 @@ COMMANDS = {
     "resources": "the resources of an editor, or what is in one",
     "prompts": "the prompts of an editor, or what one says",
     "doctor": "what works and what does not, with remedies",
+    "clients": "the AI clients that can be connected, and which are",
+    "config": "what belongs into an AI client's configuration",
+    "connect": "put this server into an AI client's configuration",
+    "disconnect": "take it out again",
     "serve": "start a bridge by hand for an editor that listens",
     "completion": "completion for bash, zsh or fish",
 }

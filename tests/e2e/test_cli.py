@@ -23,7 +23,7 @@ from tests.support.results import text_of
 
 Start = Callable[..., Awaitable[Bridge]]
 
-PROGRAM = [sys.executable, "-m", "bridge.cli"]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main"]
 
 
 class Shell:
@@ -33,8 +33,7 @@ class Shell:
         self.bridge = bridge
         self.folder = bridge.nvim.home.make("cwd")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
-        self.env = kept | bridge.nvim.home.environment() | {"PYTHONPATH": str(ROOT)}
-        self.env.pop("NVIM", None)
+        self.env = kept | bridge.nvim.home.environment()
 
     async def run(
         self, *words: str, stdin: bytes | None = None, folder: Path | None = None, **env: str
@@ -325,3 +324,86 @@ async def test_stdio_piped(shell: Shell) -> None:
     assert code == 0
     answers = [json.loads(line) for line in out.splitlines()]
     assert {answer["id"] for answer in answers if "id" in answer} == {0, 1}
+
+
+async def test_connecting_a_client(shell: Shell) -> None:
+    """Shown first, written with leave alone, usable as written, undone to the byte."""
+    path = shell.bridge.nvim.home.make("home") / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{ // mine\n  "mcpServers": {}\n}\n')
+    code, out, err = await shell.run("connect", "cursor")
+    assert code == 2
+    assert "+" in out
+    assert "--yes" in err
+    assert "nvim-tools" not in path.read_text()
+    shown = await shell.json("connect", "cursor", "--dry-run")
+    assert (shown["path"], shown["written"]) == (str(path), False)
+    code, out, _ = await shell.run("connect", "cursor", "--yes")
+    assert code == 0
+    text = path.read_text()
+    assert "// mine" in text
+    entry = json.loads(text.replace("// mine", ""))["mcpServers"]["nvim-tools"]
+    parameters = StdioServerParameters(
+        command=entry["command"], args=entry["args"], env=shell.env, cwd=shell.folder
+    )
+    async with Client(stdio_client(parameters), mode="legacy") as client:
+        assert text_of(await client.call_tool("nvim_echo", {"value": 1})) == "1"
+    assert "already" in (await shell.run("connect", "cursor", "--yes"))[1]
+    assert (await shell.run("disconnect", "cursor", "--yes"))[0] == 0
+    assert path.read_text() == '{ // mine\n  "mcpServers": {}\n}\n'
+
+
+async def test_tokens_and_git(shell: Shell) -> None:
+    """A token is not shown, and gets into a repository by an explicit word alone."""
+    for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "a"]):
+        await (await processes.start("git", *words, cwd=shell.folder)).wait()
+    path = shell.folder / ".mcp.json"
+    path.write_text("{}")
+    await (await processes.start("git", "add", ".mcp.json", cwd=shell.folder)).wait()
+    words = ["connect", "claude-code", "--project", "--http", "--yes"]
+    code, _, err = await shell.run(*words)
+    assert code == 1
+    assert "git" in err
+    assert path.read_text() == "{}"
+    assert (await shell.run(*words, "--env", "NVIM_TOKEN"))[0] == 0
+    assert "${NVIM_TOKEN}" in path.read_text()
+    assert (await shell.run(*words, "--token-into-git"))[0] == 0
+    assert shell.bridge.token in path.read_text()
+
+
+async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
+    """It is printed for every client; a name that is none gets the list."""
+    code, out, _ = await shell.run("config", "codex")
+    assert code == 0
+    assert "[mcp_servers.nvim-tools]" in out
+    code, _, err = await shell.run("connect", "nowhere")
+    assert (code, "codex" in err) == (2, True)
+
+
+async def test_connecting_from_the_editor(shell: Shell) -> None:
+    """The same by a command: the change is shown, `y` writes it; a wrong name gets the nearest."""
+    nvim = shell.bridge.nvim
+    path = nvim.home.make("home") / ".cursor" / "mcp.json"
+    shown = (
+        "local b = vim.fn.bufnr('mcp-tools://' .. ...)"
+        " return b ~= -1 and vim.api.nvim_buf_get_lines(b, 0, -1, false)"
+    )
+    assert "cursor" in await nvim.lua("return vim.fn.getcompletion('McpTools connect ', 'cmdline')")
+    await nvim.request("nvim_command", "McpTools connect cursr")
+    assert "cursor" in await nvim.lua("return vim.fn.execute('messages')")
+    for verb, there in (("connect", True), ("disconnect", False)):
+        await nvim.request("nvim_command", f"McpTools {verb} cursor")
+        lines = await nvim.wait_for(shown, f"{verb} cursor", timeout=10_000)
+        assert any('"nvim-tools"' in line for line in lines)
+        assert path.exists() != there
+        await nvim.request("nvim_feedkeys", "y", "xt", False)
+        done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed', 1, true)"
+        await nvim.wait_for(done, timeout=10_000)
+        assert path.exists() == there
+    await nvim.lua(
+        "vim.ui.select = function(items, opts, cb)"
+        " _G.offered = vim.tbl_map(opts.format_item, items) cb(nil) end"
+    )
+    await nvim.request("nvim_command", "McpTools connect")
+    offered = await nvim.wait_for("return _G.offered", timeout=10_000)
+    assert len(offered) == 14

@@ -17,7 +17,7 @@ BRIDGE = ROOT / "bridge"
 
 LAYERS = {
     "__main__": "process",
-    "cli": "process stdio instances",
+    "cli": "process stdio clients instances",
     "process": "ide http sessions calls editor instances",
     "stdio": "instances",
     "ide": "http sessions protocol editor",
@@ -26,6 +26,7 @@ LAYERS = {
     "python_tools": "client",
     "protocol": "calls editor",
     "client": "calls editor instances",
+    "clients": "",
     "calls": "editor",
     "editor": "",
     "instances": "",
@@ -48,6 +49,8 @@ THIRD_PARTY = {
     "pydantic_core": "python_tools",
     "typing_extensions": "python_tools",
     "pynvim": "python_tools",
+    "ruamel": "clients",
+    "tomlkit": "clients",
 }
 """Package of others → packages that may import it."""
 

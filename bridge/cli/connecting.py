@@ -1,0 +1,147 @@
+"""What `connect`, `disconnect` and `config` share: which client, which server, and leave to write.
+
+Receives options. Sends changes that the person has seen. Does not know about: a client's own format.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ..clients import registry
+from ..clients.change import Change, ChangeError, is_tracked
+from ..clients.client import Client, Http, Scope, Server, Stdio
+from ..instances.files import Instance
+from ..stdio.pump import Missing
+from . import editors, show
+from .fault import CommandError, Exit
+
+PYTHON_SECONDS = 5.0
+START = Path(__file__).resolve().parent.parent / "start.py"
+
+
+def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
+    """Which client; and how it is to reach the editor."""
+    parser.add_argument("client", nargs="?", help=f"one of {', '.join(registry.names())}")
+    parser.add_argument("--project", action="store_true", help="in the files of the project, not in yours")
+    parser.add_argument("--json", action="store_true", help="for programs")
+    if server:
+        parser.add_argument(
+            "--http",
+            action="store_true",
+            help="by the URL of this project's bridge, not by a program (stdio)",
+        )
+        parser.add_argument(
+            "--env",
+            metavar="NAME",
+            help="with --http: the variable that will hold the token, so no file does",
+        )
+    editors.add_choice(parser)
+
+
+def add_consent(parser: argparse.ArgumentParser) -> None:
+    """How the person agrees."""
+    parser.add_argument("--yes", action="store_true", help="write without a question")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written")
+    parser.add_argument(
+        "--token-into-git", action="store_true", help="write a token into a file that git tracks all the same"
+    )
+
+
+def client_of(options: argparse.Namespace) -> tuple[str, Client]:
+    """The client that is meant.
+
+    Raises:
+        CommandError: there is none of that name; says which ones there are, and which seem to be installed.
+    """
+    known = registry.names()
+    if options.client in known:
+        client = registry.find(options.client)
+        assert client is not None  # noqa: S101 - it is one of the names
+        return options.client, client
+    there = [name for name in known if (found := registry.find(name)) and registry.is_there(found)]
+    text = "which client? " if options.client is None else f"{options.client} is not known; there are "
+    text += ", ".join(known)
+    raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none that is known'}", Exit.USAGE)
+
+
+def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
+    """Whose files, and the project's folder."""
+    chosen = editors.choose(options)
+    root = Path(chosen.root) if isinstance(chosen, Instance) else Path(options.root or ".").resolve()
+    return ("project" if options.project else "user"), root
+
+
+def server_of(options: argparse.Namespace) -> Server:
+    """How the client is to reach the editor.
+
+    Raises:
+        CommandError: there is no editor whose URL could be written.
+    """
+    if not options.http:
+        program = shutil.which("mcp-tools")
+        if program is not None:
+            return Stdio("mcp-tools", ("stdio",))
+        return Stdio(_python(), (str(START), "cli.main", "stdio"))
+    chosen = editors.choose(options)
+    if isinstance(chosen, Missing):
+        raise CommandError(f"--http: {chosen.text}", Exit.NO_EDITOR)
+    return Http(chosen.url, chosen.token, options.env)
+
+
+def agree(change: Change, options: argparse.Namespace) -> bool:
+    """Shows the change, and asks for leave to write it.
+
+    Raises:
+        CommandError: nobody can be asked; or a token would get into a repository.
+    """
+    if change.secret and is_tracked(change.path) and not options.token_into_git:
+        raise CommandError(
+            f"{change.path} is tracked by git, and the token in it would be for everybody who gets the"
+            " repository. Leave --http out, name a variable by --env, or leave --project out"
+            " (--token-into-git writes it all the same)"
+        )
+    if not options.json:
+        print(show.plain(_hidden(change)))
+    if options.dry_run:
+        return False
+    if options.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise CommandError("nothing was written: nobody can be asked here, --yes writes it", Exit.USAGE)
+    sys.stderr.write("Write this? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def attempt_fault(error: ChangeError) -> CommandError:
+    """What a change that cannot be made is for the person."""
+    return CommandError(str(error))
+
+
+def _hidden(change: Change) -> str:
+    """The diff; a token in it is not for the screen."""
+    text = change.diff()
+    lines = []
+    for line in text.splitlines():
+        head, found, _ = line.partition("Bearer ")
+        lines.append(f"{head}Bearer …" if found and "${" not in line and "{env:" not in line else line)
+    return "\n".join(lines)
+
+
+def _python() -> str:
+    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times."""
+    system = shutil.which("python3")
+    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    try:
+        if (
+            system
+            and subprocess.run([system, "-c", check], timeout=PYTHON_SECONDS, check=False).returncode == 0
+        ):
+            return system
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    return sys.executable

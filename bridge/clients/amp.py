@@ -1,0 +1,26 @@
+"""Amp: `settings.json`, of the user or a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    if isinstance(server, Stdio):
+        return {"command": server.command, "args": list(server.args)}
+    return {"url": server.url, "headers": server.headers(client.reference)}
+
+
+CLIENT = Client(
+    title="Amp",
+    files={"user": "~/.config/amp/settings.json", "project": ".amp/settings.json"},
+    format="jsonc",
+    path=("amp.mcpServers",),
+    entry=_entry,
+    programs=("amp",),
+    folders=("~/.config/amp",),
+    reference="${%s}",
+    advice="`amp mcp list` shows it.",
+)

@@ -1,0 +1,263 @@
+"""One change of a client's file: what it says before and after, and how that gets onto the disk.
+
+Receives a client, what it is to be told, where. Sends the new text, once nothing else would be different.
+Does not know about: who confirms it.
+
+Nothing is lost: the text is changed in place and compared, value by value; a file that was changed meanwhile
+is left alone; a link stays one; the old text is kept beside the file until it is undone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import difflib
+import importlib
+import os
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .client import NAME, Client, Http, Scope, Server
+from .formats.fault import FormatError
+
+BACKUP = ".before-nvim-tools"
+MAX_BYTES = 8 * 1024 * 1024
+GIT_SECONDS = 5.0
+
+
+class ChangeError(Exception):
+    """It cannot be made; nothing was changed. The message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What would be written.
+
+    Attributes:
+        path: of the file, behind all links.
+        before: its text; None = there is no file.
+        after: its text to be; None = the file goes.
+        secret: it holds a token.
+    """
+
+    path: Path
+    before: str | None
+    after: str | None
+    secret: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all is as it should be."""
+        return self.before == self.after
+
+    def diff(self) -> str:
+        """For people."""
+        old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
+        return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
+
+
+def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
+    """Puts the entry in.
+
+    Raises:
+        ChangeError: see there.
+    """
+    path = _path(client, scope, root)
+    before, form = _read(path), _format(client)
+    keys = (*client.path, NAME)
+    entry = client.entry(server, client)
+    try:
+        values = form.read(before or "")
+        after = form.put(before or "", keys, entry)
+        if form.read(after) != _with(values, keys, entry):
+            raise _risk(path)
+    except FormatError as error:
+        raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
+    secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
+    return Change(path, before, after, secret)
+
+
+def disconnect(client: Client, scope: Scope, root: Path) -> Change:
+    """Takes the entry out; where nothing else has changed since, all is as it was before.
+
+    Raises:
+        ChangeError: see there.
+    """
+    path = _path(client, scope, root)
+    before, form = _read(path), _format(client)
+    if before is None:
+        return Change(path, None, None)
+    keys = (*client.path, NAME)
+    try:
+        after: str | None = form.remove(before, keys)
+        values = form.read(after or "")
+        if _pruned(values) != _pruned(_without(form.read(before), keys)):
+            raise _risk(path)
+        known, old = _backup(path)
+        if before != after and known and _pruned(form.read(old or "")) == _pruned(values):
+            after = old
+    except FormatError as error:
+        raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
+    return Change(path, before, after)
+
+
+def apply(change: Change) -> None:
+    """Writes it.
+
+    Raises:
+        ChangeError: the file was changed meanwhile, or cannot be written.
+    """
+    path = change.path
+    if _read(path) != change.before:
+        raise ChangeError(f"{path} was changed meanwhile; nothing was written. Try again")
+    try:
+        if change.before is not None and not path.stat().st_mode & stat.S_IWUSR:
+            raise ChangeError(
+                f"{path} is read-only; nothing was changed. Make it writable, or add the entry by hand"
+            )
+        if change.after is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            mode = path.stat().st_mode & 0o777 if change.before is not None else 0o600
+            if change.secret:
+                mode &= 0o600
+            _write(path, change.after, mode)
+    except OSError as error:
+        raise ChangeError(f"{path}: {error.strerror or error}; nothing was changed") from error
+
+
+def keep(change: Change) -> None:
+    """Notes what was there before the first change."""
+    backup = change.path.with_name(change.path.name + BACKUP)
+    if backup.exists():
+        return
+    with contextlib.suppress(OSError):
+        backup.parent.mkdir(parents=True, exist_ok=True)
+        _write(backup, change.before if change.before is not None else "", 0o600)
+
+
+def forget(change: Change) -> None:
+    """The change was undone."""
+    with contextlib.suppress(OSError):
+        change.path.with_name(change.path.name + BACKUP).unlink()
+
+
+def is_tracked(path: Path) -> bool:
+    """Whether git has the file in its index. No program of the project's configuration is run."""
+    command = [
+        "git",
+        "-c",
+        "core.fsmonitor=false",
+        "-C",
+        str(path.parent),
+        "ls-files",
+        "--error-unmatch",
+        "--",
+    ]
+    try:
+        done = subprocess.run(
+            [*command, path.name],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _format(client: Client) -> Any:
+    try:
+        return importlib.import_module(f"{__package__}.formats.{client.format}")
+    except ImportError as error:
+        text = f"{client.title} needs the package {error.name}: pip install it, or use :McpTools connect"
+        raise ChangeError(text) from error
+
+
+def _path(client: Client, scope: Scope, root: Path) -> Path:
+    name = client.files.get(scope)
+    if name is None:
+        raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
+    path = Path(os.path.expanduser(name)) if name.startswith("~") else root / name
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise ChangeError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> str | None:
+    try:
+        if not path.exists():
+            return None
+        if not path.is_file():
+            raise ChangeError(f"{path} is no file; nothing was changed")
+        if path.stat().st_size > MAX_BYTES:
+            raise ChangeError(f"{path} has more than {MAX_BYTES} bytes, which is no configuration")
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise ChangeError(f"{path} is no UTF-8; nothing was changed") from error
+    except OSError as error:
+        raise ChangeError(f"{path}: {error.strerror or error}") from error
+
+
+def _backup(path: Path) -> tuple[bool, str | None]:
+    backup = path.with_name(path.name + BACKUP)
+    text = _read(backup)
+    return text is not None, text or None
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _risk(path: Path) -> ChangeError:
+    """The new text would not say what it is to say, and all else as before."""
+    return ChangeError(f"{path} cannot be changed without a risk to what else is in it; do it by hand")
+
+
+def _with(values: Any, keys: tuple[str, ...], entry: dict[str, Any]) -> Any:
+    changed = copy.deepcopy(values)
+    table = changed
+    for key in keys[:-1]:
+        if table.get(key) is None:
+            table[key] = {}
+        table = table[key]
+        if not isinstance(table, dict):
+            raise FormatError(f"{key}: there is something else than a table")
+    table[keys[-1]] = entry
+    return changed
+
+
+def _without(values: Any, keys: tuple[str, ...]) -> Any:
+    changed = copy.deepcopy(values)
+    table = changed
+    for key in keys[:-1]:
+        table = table.get(key) if isinstance(table, dict) else None
+    if isinstance(table, dict):
+        table.pop(keys[-1], None)
+    return changed
+
+
+def _pruned(values: Any) -> Any:
+    """Values without tables that are empty."""
+    if not isinstance(values, dict):
+        return values
+    kept = {key: _pruned(value) for key, value in values.items()}
+    return {key: value for key, value in kept.items() if value != {}}

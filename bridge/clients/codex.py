@@ -1,0 +1,28 @@
+"""Codex: `~/.codex/config.toml`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    if isinstance(server, Stdio):
+        return {"command": server.command, "args": list(server.args)}
+    if server.variable is not None:
+        return {"url": server.url, "bearer_token_env_var": server.variable}
+    return {"url": server.url, "http_headers": server.headers(None)}
+
+
+CLIENT = Client(
+    title="Codex",
+    files={"user": "~/.codex/config.toml", "project": ".codex/config.toml"},
+    format="toml",
+    path=("mcp_servers",),
+    entry=_entry,
+    programs=("codex",),
+    folders=("~/.codex",),
+    reference="%s",
+    advice='Neovim asks by itself; default_tools_approval_mode = "approve" spares the second question.',
+)

@@ -1,0 +1,26 @@
+"""Copilot CLI: `mcp-config.json` of the user, or a project's `.mcp.json`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    known = {"tools": ["*"]}
+    if isinstance(server, Stdio):
+        return {"type": "local", "command": server.command, "args": list(server.args), **known}
+    return {"type": "http", "url": server.url, "headers": server.headers(client.reference), **known}
+
+
+CLIENT = Client(
+    title="Copilot CLI",
+    files={"user": "~/.copilot/mcp-config.json"},
+    format="jsonc",
+    path=("mcpServers",),
+    entry=_entry,
+    programs=("copilot",),
+    folders=("~/.copilot",),
+    advice="`copilot mcp list` shows it.",
+)

@@ -1,0 +1,25 @@
+"""Crush: `crush.json`, of the user or a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    if isinstance(server, Stdio):
+        return {"type": "stdio", "command": server.command, "args": list(server.args)}
+    return {"type": "http", "url": server.url, "headers": server.headers(client.reference)}
+
+
+CLIENT = Client(
+    title="Crush",
+    files={"user": "~/.config/crush/crush.json", "project": "crush.json"},
+    format="jsonc",
+    path=("mcp",),
+    entry=_entry,
+    programs=("crush",),
+    folders=("~/.config/crush",),
+    reference="$%s",
+)

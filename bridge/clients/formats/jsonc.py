@@ -1,0 +1,226 @@
+"""JSON with comments and trailing commas, as editors and agents have it: changed in place, by position.
+
+Receives a text, where an entry belongs, its value. Sends the text with that entry; every other byte stays.
+Does not know about: files, clients.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .fault import FormatError
+
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_ATOM = re.compile(r"[^\s,\]}:/]+")
+_REST_OF_LINE = re.compile(r"[ \t]*//[^\n]*")
+_LINE_END = re.compile(r"[ \t]*\r?\n")
+MAX_DEPTH = 200
+
+
+class Member(NamedTuple):
+    """One member of an object: from its key to the end of its value."""
+
+    key: str
+    begin: int
+    value: Node
+    end: int
+
+
+class Node(NamedTuple):
+    """A value and where it stands; of an object also its members, and whether a comma ends them."""
+
+    begin: int
+    end: int
+    value: Any
+    members: list[Member] | None = None
+    comma: bool = False
+
+
+def read(text: str) -> Any:
+    """The values of a text; of an empty one an empty object."""
+    return {} if _is_empty(text) else _parse(text).value
+
+
+def put(text: str, path: Sequence[str], value: Any) -> str:
+    """Sets the member at `path`; objects on the way are made where they are missing."""
+    if _is_empty(text):
+        return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return _put(text.replace("\r\n", "\n"), path, value).replace("\n", newline)
+
+
+def _put(text: str, path: Sequence[str], value: Any) -> str:
+    node, depth = _parse(text), 0
+    unit = _indent_unit(text)
+    for key in path:
+        if node.members is None:
+            raise FormatError(
+                f"{'.'.join(path[:depth]) or 'the file'}: there is something else than an object"
+            )
+        member = _last(node.members, key)
+        if member is None:
+            return _insert(text, node, key, _nested(path[depth + 1 :], value), unit, depth + 1)
+        node, depth = member.value, depth + 1
+    if node.value == value:
+        return text
+    return text[: node.begin] + _dump(value, unit, depth) + text[node.end :]
+
+
+def remove(text: str, path: Sequence[str]) -> str:
+    """Takes the member at `path` out, with the comma that goes with it; a text without it stays as it is."""
+    if _is_empty(text):
+        return text
+    node = _parse(text)
+    for key in path[:-1]:
+        member = _last(node.members or [], key)
+        if member is None:
+            return text
+        node = member.value
+    members = node.members or []
+    member = _last(members, path[-1])
+    if member is None:
+        return text
+    at = members.index(member)
+    if at + 1 < len(members) or node.comma:
+        return _cut_with_comma(text, member)
+    if at > 0:
+        # The comma before it goes, what stands between them stays.
+        comma = text.index(",", _skip(text, members[at - 1].end))
+        between, after = text[comma + 1 : member.begin].rstrip(), text[member.end :]
+        if "//" in between.rpartition("\n")[2] and not after.startswith(("\n", "\r")):
+            between += "\n"  # a comment ends with its line
+        return text[:comma] + between + after
+    before, after = text[node.begin + 1 : member.begin].rstrip(), text[member.end : node.end - 1].rstrip()
+    if not (before + after).strip():
+        return text[: node.begin + 1] + text[node.end - 1 :]
+    line = text[text.rfind("\n", 0, node.end - 1) + 1 : node.end - 1]
+    return (
+        text[: node.begin + 1]
+        + before
+        + after
+        + "\n"
+        + (line if not line.strip() else "")
+        + text[node.end - 1 :]
+    )
+
+
+def _cut_with_comma(text: str, member: Member) -> str:
+    end = text.index(",", _skip(text, member.end)) + 1
+    line = text.rfind("\n", 0, member.begin) + 1
+    rest = _LINE_END.match(text, end)
+    if rest and not text[line : member.begin].strip():
+        return text[:line] + text[rest.end() :]
+    return text[: member.begin] + text[end:].lstrip(" \t")
+
+
+def _is_empty(text: str) -> bool:
+    return _skip(text, 0) == len(text) and not text.strip("\ufeff \t\r\n")
+
+
+def _nested(path: Sequence[str], value: Any) -> Any:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _insert(text: str, node: Node, key: str, value: Any, unit: str, depth: int) -> str:
+    entry = f"\n{unit * depth}{json.dumps(key, ensure_ascii=False)}: {_dump(value, unit, depth)}"
+    if node.members:
+        last = node.members[-1].end
+        if node.comma:
+            last = text.index(",", _skip(text, last)) + 1
+        rest = _REST_OF_LINE.match(text, last)
+        at = rest.end() if rest else last
+        comma = ("", ",") if node.comma else (",", "")
+        return text[:last] + comma[0] + text[last:at] + entry + comma[1] + text[at:]
+    inside = text[node.begin + 1 : node.end - 1].rstrip()
+    return text[: node.begin + 1] + inside + entry + "\n" + unit * (depth - 1) + text[node.end - 1 :]
+
+
+def _dump(value: Any, unit: str, depth: int) -> str:
+    text = json.dumps(value, indent=unit or 2, ensure_ascii=False)
+    return text.replace("\n", "\n" + unit * depth)
+
+
+def _indent_unit(text: str) -> str:
+    found = re.search(r"\{[ \t]*(?://[^\n]*)?\r?\n([ \t]+)\S", text)
+    return found[1] if found else "  "
+
+
+def _last(members: list[Member], key: str) -> Member | None:
+    return next((member for member in reversed(members) if member.key == key), None)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _parse(text: str) -> Node:
+    node = _value(text, _skip(text, 0), 0)
+    end = _skip(text, node.end)
+    if end != len(text):
+        raise _wrong(text, end, "something follows the end")
+    return node
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > MAX_DEPTH:
+        raise _wrong(text, at, "it nests too deep")
+    head = text[at : at + 1]
+    if head == "{":
+        return _object(text, at, depth)
+    if head == "[":
+        return _array(text, at, depth)
+    found = (_STRING if head == '"' else _ATOM).match(text, at)
+    if found is None:
+        raise _wrong(text, at, "a value is missing")
+    try:
+        return Node(at, found.end(), json.loads(found[0]))
+    except ValueError as error:
+        raise _wrong(text, at, f"{found[0][:40]} is no value") from error
+
+
+def _object(text: str, begin: int, depth: int) -> Node:
+    members: list[Member] = []
+    at, comma = _skip(text, begin + 1), False
+    while text[at : at + 1] != "}":
+        if members and not comma:
+            raise _wrong(text, at, "a comma is missing")
+        found = _STRING.match(text, at)
+        if found is None:
+            raise _wrong(text, at, "a key is missing")
+        colon = _skip(text, found.end())
+        if text[colon : colon + 1] != ":":
+            raise _wrong(text, colon, "a colon is missing")
+        node = _value(text, _skip(text, colon + 1), depth + 1)
+        members.append(Member(json.loads(found[0]), at, node, node.end))
+        at = _skip(text, node.end)
+        comma = text[at : at + 1] == ","
+        if comma:
+            at = _skip(text, at + 1)
+    return Node(begin, at + 1, {member.key: member.value.value for member in members}, members, comma)
+
+
+def _array(text: str, begin: int, depth: int) -> Node:
+    items: list[Any] = []
+    at, comma = _skip(text, begin + 1), True
+    while text[at : at + 1] != "]":
+        if not comma:
+            raise _wrong(text, at, "a comma is missing")
+        node = _value(text, at, depth + 1)
+        items.append(node.value)
+        at = _skip(text, node.end)
+        comma = text[at : at + 1] == ","
+        if comma:
+            at = _skip(text, at + 1)
+    return Node(begin, at + 1, items)
+
+
+def _wrong(text: str, at: int, what: str) -> FormatError:
+    line = text.count("\n", 0, at) + 1
+    return FormatError(f"line {line}: {what}")

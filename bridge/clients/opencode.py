@@ -1,0 +1,27 @@
+"""opencode: `opencode.json` of a project, or the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    if isinstance(server, Stdio):
+        return {"type": "local", "command": [server.command, *server.args], "enabled": True}
+    headers = server.headers(client.reference)
+    return {"type": "remote", "url": server.url, "enabled": True, "oauth": False, "headers": headers}
+
+
+CLIENT = Client(
+    title="OpenCode",
+    files={"user": "~/.config/opencode/opencode.json", "project": "opencode.json"},
+    format="jsonc",
+    path=("mcp",),
+    entry=_entry,
+    programs=("opencode",),
+    folders=("~/.config/opencode",),
+    reference="{env:%s}",
+    advice="`opencode mcp list` says whether it is connected.",
+)

@@ -1,0 +1,18 @@
+"""Qwen Code: `settings.json`, of the user or a project."""
+
+from __future__ import annotations
+
+from .client import Client
+from .gemini_cli import entry
+
+CLIENT = Client(
+    title="Qwen Code",
+    files={"user": "~/.qwen/settings.json", "project": ".qwen/settings.json"},
+    format="jsonc",
+    path=("mcpServers",),
+    entry=entry,
+    programs=("qwen",),
+    folders=("~/.qwen",),
+    reference="$%s",
+    advice="`qwen mcp list` says whether it is connected.",
+)

@@ -1,0 +1,25 @@
+"""Zed: `settings.json`, of the user or a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Client, Server, Stdio
+
+
+def _entry(server: Server, client: Client) -> dict[str, Any]:
+    if isinstance(server, Stdio):
+        return {"command": server.command, "args": list(server.args), "env": {}}
+    return {"url": server.url, "headers": server.headers(client.reference)}
+
+
+CLIENT = Client(
+    title="Zed",
+    files={"user": "~/.config/zed/settings.json", "project": ".zed/settings.json"},
+    format="jsonc",
+    path=("context_servers",),
+    entry=_entry,
+    programs=("zed", "zeditor"),
+    folders=("~/.config/zed",),
+    advice="The agent panel's settings show whether it runs.",
+)

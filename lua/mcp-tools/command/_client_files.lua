@@ -1,0 +1,105 @@
+--- What `:McpTools connect` and `:McpTools disconnect` have in common: the change is shown, `y` writes it.
+---
+--- Receives: what was typed.
+--- Sends: it to `mcp-tools`; the diff to a window of its own.
+--- Does not know about: a client's files.
+
+local clients = require('mcp-tools.bridge.clients')
+local notify = require('mcp-tools.notify')
+local scratch = require('mcp-tools.ui.scratch')
+local suggest = require('mcp-tools.util.suggest')
+
+local M = {}
+
+---@param verb string
+---@param arguments string[]
+---@param window string
+local function write(verb, arguments, window)
+  clients.run(vim.list_extend({ verb, '--yes' }, arguments), function(answer, fault)
+    if not answer then
+      return notify.error(fault)
+    end
+    local done = verb == 'connect' and 'is connected' or 'is disconnected'
+    notify.info(('%s %s (%s). %s'):format(arguments[1], done, answer.path, answer.advice or ''))
+  end)
+  local buffer = vim.fn.bufnr('mcp-tools://' .. window)
+  if buffer ~= -1 then
+    vim.api.nvim_buf_delete(buffer, { force = true })
+  end
+end
+
+---@param verb string
+---@param arguments string[] the client's name first
+local function show(verb, arguments)
+  clients.run(vim.list_extend({ verb, '--dry-run' }, arguments), function(answer, fault)
+    if not answer then
+      return notify.error(fault)
+    elseif not answer.needed then
+      local is = verb == 'connect' and 'is connected already' or 'is not connected'
+      return notify.info(('%s %s (%s)'):format(arguments[1], is, answer.path))
+    end
+    local window = verb .. ' ' .. arguments[1]
+    local lines = vim.split(answer.diff, '\n')
+    local buffer = scratch.show(window, lines, { filetype = 'diff', title = 'y writes this, q leaves it as it is' })
+    vim.keymap.set('n', 'y', function()
+      write(verb, arguments, window)
+    end, { buffer = buffer, nowait = true, desc = 'write this' })
+  end)
+end
+
+---@param verb string
+---@param words string[]
+local function choose(verb, words)
+  clients.run({ 'clients' }, function(found, fault)
+    if not found then
+      return notify.error(fault)
+    end
+    local function line(client)
+      return ('%s%s, %s'):format(client.title, client.installed and '' or ' (not installed)', client.state)
+    end
+    vim.ui.select(found, { prompt = ('%s which client?'):format(verb), format_item = line }, function(client)
+      if client then
+        show(verb, vim.list_extend({ client.name }, words))
+      end
+    end)
+  end)
+end
+
+--- The subcommand.
+---@param verb 'connect'|'disconnect'
+---@param options table<string, string> word → option of `mcp-tools`
+---@return fun(rest: string)
+function M.run(verb, options)
+  return function(rest)
+    local words = vim.split(rest, '%s+', { trimempty = true })
+    local name = not options[words[1] or ''] and table.remove(words, 1) or nil
+    for i, word in ipairs(words) do
+      if not options[word] then
+        return notify.error(
+          ('%s? :McpTools %s [CLIENT] [%s]'):format(word, verb, table.concat(vim.tbl_keys(options), '] ['))
+        )
+      end
+      words[i] = options[word]
+    end
+    local names = clients.names()
+    if not name then
+      return choose(verb, words)
+    elseif not vim.list_contains(names, name) then
+      local near = suggest(name, names)
+      local advice = near and ('did you mean %s?'):format(near) or ('there are ' .. table.concat(names, ', '))
+      return notify.error(('no client is called %s; %s'):format(name, advice))
+    end
+    show(verb, vim.list_extend({ name }, words))
+  end
+end
+
+--- Completes clients, then words.
+---@param options table<string, string>
+---@return fun(lead: string, rest: string): string[]
+function M.complete(options)
+  return function(_, rest)
+    return rest:find('%S') and vim.tbl_keys(options) or clients.names()
+  end
+end
+
+return M

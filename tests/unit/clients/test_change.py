@@ -1,0 +1,163 @@
+"""Changes of clients' files on the disk: nothing is lost, ever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bridge.clients import change, registry
+from bridge.clients.change import ChangeError
+from bridge.clients.client import NAME, Client, Http, Stdio
+
+SERVER = Stdio("python3", ("start.py", "cli.main", "stdio"))
+TOKEN = "0123456789abcdef"
+HTTP = Http("http://127.0.0.1:1234/mcp", TOKEN)
+CURSOR = registry.find("cursor")
+assert CURSOR is not None
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+def write(
+    client: Client, server: Stdio | Http = SERVER, scope: change.Scope = "user", root: Path = Path()
+) -> Path:
+    made = change.connect(client, server, scope, root)
+    change.keep(made)
+    change.apply(made)
+    return made.path
+
+
+def undo(client: Client, scope: change.Scope = "user", root: Path = Path()) -> None:
+    made = change.disconnect(client, scope, root)
+    change.apply(made)
+    change.forget(made)
+
+
+@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("server", [SERVER, HTTP, Http(HTTP.url, TOKEN, "NVIM_TOKEN")])
+def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Path) -> None:
+    """In a new file, in both scopes: connected, connected again, and nothing is left after the undoing."""
+    client = registry.find(name)
+    assert client is not None
+    for scope in client.files:
+        path = write(client, server, scope, tmp_path)
+        assert path.is_relative_to(tmp_path)
+        text = path.read_text()
+        assert NAME in text
+        assert (TOKEN in text) == (
+            isinstance(server, Http) and (server.variable is None or not client.reference)
+        )
+        if TOKEN in text:
+            assert path.stat().st_mode & 0o077 == 0
+        assert change.connect(client, server, scope, tmp_path).is_empty
+        undo(client, scope, tmp_path)
+        assert not [each for each in tmp_path.rglob("*") if each.is_file()]
+        assert change.disconnect(client, scope, tmp_path).is_empty
+
+
+def test_what_was_there(home: Path) -> None:
+    """Comments and all the rest stay; after the undoing it is the file of before, to the byte."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{\n  // mine\n  "mcpServers": {},   "other": [1,2]\n}')
+    path.chmod(0o640)
+    before = path.read_bytes()
+    write(CURSOR)
+    assert "// mine" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    undo(CURSOR)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_changed_by_the_person_since(home: Path) -> None:
+    """Only the entry goes then."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {"a": {}}}')
+    write(CURSOR)
+    path.write_text(path.read_text().replace('"a": {}', '"a": {"mine": 1}'))
+    undo(CURSOR)
+    assert path.read_text() == '{"mcpServers": {"a": {"mine": 1}}}'
+
+
+def test_changed_meanwhile(home: Path) -> None:
+    """What somebody else has written since it was shown is not overwritten."""
+    made = change.connect(CURSOR, SERVER, "user", Path())
+    made.path.parent.mkdir()
+    made.path.write_text('{"theirs": 1}')
+    with pytest.raises(ChangeError, match="meanwhile"):
+        change.apply(made)
+    assert made.path.read_text() == '{"theirs": 1}'
+
+
+def test_links_stay(home: Path) -> None:
+    """Dotfiles are often links: what they lead to is changed."""
+    real = home / "dotfiles" / "mcp.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    (home / ".cursor").symlink_to("dotfiles")
+    assert write(CURSOR) == real
+    assert (home / ".cursor").is_symlink()
+    assert NAME in real.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        (b'{"a": ', 0o644, "line 1"),
+        (b'{"mcpServers": []}', 0o644, "something else"),
+        (b"[]", 0o644, "something else"),
+        (b'"\xff"', 0o644, "UTF-8"),
+        (b"{}", 0o444, "read-only"),
+    ],
+)
+def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str) -> None:
+    """Half written, of another shape, no text, read-only: it is said, and nothing changes."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_bytes(text)
+    path.chmod(mode)
+    with pytest.raises(ChangeError, match=said):
+        write(CURSOR)
+    assert path.read_bytes() == text
+
+
+def test_what_is_no_file(home: Path) -> None:
+    """A folder or a pipe in its place is refused, and nobody waits for it."""
+    path = home / ".cursor" / "mcp.json"
+    path.mkdir(parents=True)
+    with pytest.raises(ChangeError, match="no file"):
+        write(CURSOR)
+    path.rmdir()
+    os.mkfifo(path)
+    with pytest.raises(ChangeError, match="no file"):
+        write(CURSOR)
+
+
+def test_a_project_that_is_not_known() -> None:
+    """Some have files of the user alone."""
+    goose = registry.find("goose")
+    assert goose is not None
+    with pytest.raises(ChangeError, match="--project"):
+        change.connect(goose, SERVER, "project", Path())
+
+
+def test_files_that_git_tracks(tmp_path: Path) -> None:
+    """They are known, whatever the repository's configuration would run."""
+    git = ("git", "-C", str(tmp_path))
+    subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / ".mcp.json").write_text("{}")
+    assert not change.is_tracked(tmp_path / ".mcp.json")
+    subprocess.run([*git, "add", ".mcp.json"], check=True)
+    subprocess.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
+    assert change.is_tracked(tmp_path / ".mcp.json")
+    assert not (tmp_path / "ran").exists()

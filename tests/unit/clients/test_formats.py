@@ -46,7 +46,7 @@ YAML = [
 
 @pytest.mark.parametrize("text", JSONC)
 def test_jsonc_there_and_back(text: str) -> None:
-    """All values are as before beside the entry, every line of before is still there, and it can be undone."""
+    """All values are as before beside the entry, every line of before is there, and it can be undone."""
     before = jsonc.read(text)
     changed = jsonc.put(text, PATH, ENTRY)
     expected = json.loads(json.dumps(before))

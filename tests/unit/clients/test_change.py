@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from bridge.clients import change, registry
 from bridge.clients.change import ChangeError
 from bridge.clients.client import NAME, Client, Http, Stdio
+from tests.support import processes
 
 SERVER = Stdio("python3", ("start.py", "cli.main", "stdio"))
 TOKEN = "0123456789abcdef"
@@ -154,10 +154,10 @@ def test_a_project_that_is_not_known() -> None:
 def test_files_that_git_tracks(tmp_path: Path) -> None:
     """They are known, whatever the repository's configuration would run."""
     git = ("git", "-C", str(tmp_path))
-    subprocess.run([*git, "init", "-q"], check=True)
+    processes.run([*git, "init", "-q"], check=True)
     (tmp_path / ".mcp.json").write_text("{}")
     assert not change.is_tracked(tmp_path / ".mcp.json")
-    subprocess.run([*git, "add", ".mcp.json"], check=True)
-    subprocess.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
+    processes.run([*git, "add", ".mcp.json"], check=True)
+    processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
     assert change.is_tracked(tmp_path / ".mcp.json")
     assert not (tmp_path / "ran").exists()

@@ -24,6 +24,7 @@ COMMANDS = {
     "resources": "the resources of an editor, or what is in one",
     "prompts": "the prompts of an editor, or what one says",
     "doctor": "what works and what does not, with remedies",
+    "manifest": "all that an editor offers, for agents that read files (SKILL.md)",
     "clients": "the AI clients that can be connected, and which are",
     "config": "what belongs into an AI client's configuration",
     "connect": "put this server into an AI client's configuration",

@@ -204,6 +204,19 @@ async def test_interrupted_on_a_terminal(shell: Shell) -> None:
     os.close(terminal)
 
 
+async def test_manifest(shell: Shell, tmp_path: Path) -> None:
+    """All tools with their level, as data and as a skill."""
+    found = await shell.json("manifest")
+    levels = {tool["name"]: tool["level"] for tool in found["tools"]}
+    assert set(levels.values()) <= {"read", "write", "destructive"}
+    assert "nvim_echo" in levels
+    code, out, _ = await shell.run("manifest", "--skill", str(tmp_path))
+    assert code == 0
+    text = Path(out.strip()).read_text()
+    assert text.startswith("---\nname: nvim-tools\n")
+    assert "`nvim_echo(" in text
+
+
 async def test_completion(shell: Shell) -> None:
     """What it prints is a script of that shell."""
     code, out, _ = await shell.run("completion", "bash")

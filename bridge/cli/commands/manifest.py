@@ -15,16 +15,16 @@ SKILL = "nvim-tools"
 _HEAD = """\
 ---
 name: nvim-tools
-description: Use the person's running Neovim - unsaved buffers, language servers, diagnostics, debugger, undo
-  history and the person. For tasks that need what is not on disk, or a question to the person in their editor.
+description: Use the person's running Neovim - unsaved buffers, language servers, diagnostics, debugger,
+  undo history and the person. For tasks that need what is not on disk, or a question to the person.
 ---
 
 # Neovim's tools
 
 `mcp-tools call NAME '{"argument": "value"}'` calls a tool of the Neovim that has this project open; `--json`
-prints the whole result. `mcp-tools tools NAME` shows a tool's arguments. Exit codes: 0 done, 1 failed (the text
-says why), 2 wrong arguments, 3 no Neovim has this project open. Tools of the levels `write` and `destructive` may
-ask the person first: wait for the answer, and do not call again what was denied.
+prints the whole result. `mcp-tools tools NAME` shows a tool's arguments. Exit codes: 0 done, 1 failed (the
+text says why), 2 wrong arguments, 3 no Neovim has this project open. Tools of the levels `write` and
+`destructive` may ask the person first: wait for the answer, and do not call again what was denied.
 """
 
 

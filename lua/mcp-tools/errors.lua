@@ -76,4 +76,19 @@ function M.is(value)
   return type(value) == 'table' and M.codes[value.code] ~= nil and type(value.message) == 'string'
 end
 
+--- The arguments, or the name, did not fit: nothing has run, and the caller can mend what it sent.
+---@param err any
+---@return boolean
+function M.is_validation_failure(err)
+  return M.is(err) and (err.code == 'validation_error' or err.code == 'unknown_tool')
+end
+
+--- What the tool itself says of its own matter: it has run, and whatever it is about did not come out well. A tool that
+--- threw, a call that was cancelled, refused or timed out is none.
+---@param err any
+---@return boolean
+function M.is_domain_failure(err)
+  return M.is(err) and (err.code == 'tool_error' or err.code == 'not_found' or err.code == 'stale')
+end
+
 return M

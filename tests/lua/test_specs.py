@@ -109,3 +109,16 @@ def test_with_neotest(nvim_program: Path, home: Home) -> None:
     """Tests are run by neotest as by what stands for it; the variable has nvim-nio and plenary.nvim, too."""
     spec = HERE / "tools" / "runner_neotest_spec.lua"
     run(spec, nvim_program, home, NEOTEST_PATH=os.environ["NEOTEST_PATH"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "CODECOMPANION_PATH" not in os.environ,
+    reason="CODECOMPANION_PATH names no checkouts of codecompanion.nvim",
+)
+def test_with_codecompanion(nvim_program: Path, home: Home) -> None:
+    """Its chats run our tools as our own seam does; the variable has plenary.nvim, too."""
+    if "nvim-0.10" in str(nvim_program):
+        pytest.skip("CodeCompanion needs Neovim 0.11")
+    spec = HERE / "hosts" / "codecompanion_spec.lua"
+    run(spec, nvim_program, home, CODECOMPANION_PATH=os.environ["CODECOMPANION_PATH"])

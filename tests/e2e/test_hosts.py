@@ -87,7 +87,7 @@ async def host(request: pytest.FixtureRequest, start_bridge: Callable[..., Await
 
 
 async def test_every_host(host: Host) -> None:
-    """Results, faults in arguments, failures of the tool itself, what it throws, steps on the way, the end."""
+    """Results, faults in arguments, failures of the tool, what it throws, steps on the way, the end."""
     said = await host.call("says", value="hello")
     assert said.ok
     assert said.text == f"hello to {'nvim' if host.name == 'call' else host.name}"

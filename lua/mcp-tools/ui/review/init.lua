@@ -32,15 +32,27 @@ local hidden_at, shown_at = -math.huge, 0
 
 -- What is on the screen ----------------------------------------------------------------------------------------------
 
+local function draw_marks()
+  for i, file in ipairs(view and view.review.files or {}) do
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
+  end
+end
+
 local function draw()
   if not view then
     return
   end
-  for i, file in ipairs(view.review.files) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
-  end
+  draw_marks()
   view.inside, view.open = inside ~= nil, queue.count()
   legend.show(view)
+end
+
+--- Long lines go on in a next row, which depends on the windows that show them.
+local function follow_windows()
+  api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
+    group = api.nvim_create_augroup('mcp-tools.review.windows', {}),
+    callback = vim.schedule_wrap(draw_marks),
+  })
 end
 
 --- What the person is told of what they did.
@@ -114,6 +126,7 @@ function M.show(review)
   local file, hunk = neighbour(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
+  follow_windows()
   if review.asked then
     review.asked = false
     M.enter()
@@ -137,6 +150,7 @@ end
 function M.hide(review)
   leave()
   hidden_at, view = uv.hrtime(), nil
+  api.nvim_create_augroup('mcp-tools.review.windows', {})
   for _, file in ipairs(review.files) do
     if file.bufnr then
       marks.clear(file.bufnr)

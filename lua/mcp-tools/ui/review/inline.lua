@@ -91,7 +91,10 @@ function M.is_seen(file, i)
   for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
     local last = math.max(hunk.start + hunk.count - 1, 1)
     local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
-    if is_here and last >= vim.fn.line('w0', window) and math.min(hunk.start, last) <= vim.fn.line('w$', window) then
+    local info = vim.fn.getwininfo(window)[1]
+    -- Without a screen 0.10 has no last line.
+    local bottom = info.botline < info.topline and info.topline + info.height or info.botline
+    if is_here and last >= info.topline and math.min(hunk.start, last) <= bottom then
       return true
     end
   end

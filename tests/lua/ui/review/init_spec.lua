@@ -206,6 +206,34 @@ describe('a review on the screen', function()
     end)
   end)
 
+  it('shows a line that is wider than the window in as many rows as it takes', function()
+    local path = edit('a.txt', 'a\n')
+    vim.cmd('vsplit')
+    api.nvim_win_set_width(0, 30)
+    vim.wo.number, vim.wo.numberwidth = true, 4
+    open({ { path = path, text = ('x'):rep(40) .. ('ü漢'):rep(4) .. '\n' } })
+    local first, rest = ('x'):rep(26), ('x'):rep(14) .. 'ü漢ü漢ü漢ü'
+    t.eq({ '1 DiffDelete', '1+' .. first, '1+↪ ' .. rest, '1+↪ 漢' }, drawn())
+    vim.cmd('only')
+    api.nvim_exec_autocmds('WinResized', {}) -- as the main loop does where there is a screen
+    t.wait(function()
+      return #drawn() == 2
+    end)
+  end)
+
+  it('says how much of a line it leaves out', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = ('x'):rep(100000) .. '\n' } })
+    local rows, seen = drawn(), 0
+    for _, row in ipairs(rows) do
+      seen = seen + select(2, row:gsub('x', ''))
+    end
+    local left = vim.iter(rows):find(function(row)
+      return row:find('more bytes', 1, true)
+    end)
+    t.eq(100000, seen + tonumber(left:match('(%d+) more bytes')))
+  end)
+
   it('of something that is there already keeps with y and takes back with n', function()
     local path = edit('a.txt', 'A\nb\nC\n')
     open({ { path = path, text = 'a\nb\nc\n' } }, { applied = true })

@@ -43,7 +43,8 @@ local function draw()
     return
   end
   draw_marks()
-  view.inside, view.open = inside ~= nil, queue.count()
+  local here = inside and inside:here()
+  view.inside, view.typing, view.open = inside ~= nil, here and here.typed == true or false, queue.count()
   legend.show(view)
 end
 
@@ -122,7 +123,7 @@ end
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
-  view = { review = review, file = 1, hunk = 0, inside = false, open = queue.count(), entered = true }
+  view = { review = review, file = 1, hunk = 0, said = {}, inside = false, typing = false, open = 0, entered = true }
   local file, hunk = neighbour(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
@@ -187,9 +188,9 @@ end
 ---@param hunk integer
 function go(file, hunk)
   local proposal = view.review.files[file]
-  if not inside or not inside:is_here() or shown_file ~= proposal then
+  if not inside or not inside:here() or shown_file ~= proposal then
     leave()
-    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), leave), proposal
+    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), draw, leave), proposal
   end
   view.file, view.hunk = file, hunk
   layout().jump(proposal, hunk)
@@ -263,7 +264,11 @@ local function verdict(wanted, reason)
     -- Nobody says yes to what they have not seen.
     if wanted and not layout().is_seen(review.files[file], hunk) then
       return false, 'it is not on the screen: :McpTools review shows it'
-    elseif wanted ~= review.applied then
+    end
+    if view and view.review == review then
+      table.insert(view.said, review.files[file].hunks[hunk])
+    end
+    if wanted ~= review.applied then
       return review:accept(file, hunk)
     end
     return review:reject(file, hunk, reason)
@@ -331,11 +336,41 @@ function M.edit()
   end, true)
 end
 
---- Takes back what was said of a hunk.
+--- Where the hunk is that the person gave the latest verdict on.
+---@return integer? file
+---@return integer? hunk
+local function latest()
+  while #view.said > 0 do
+    local wanted = table.remove(view.said)
+    for i, file in ipairs(view.review.files) do
+      for j, hunk in ipairs(file.gone and {} or file.hunks) do
+        if hunk == wanted and hunk.verdict then
+          return i, j
+        end
+      end
+    end
+  end
+end
+
+--- Takes back what was said of the hunk at the cursor, else what was said last.
 function M.undo()
-  with_hunk(function(review, file, hunk)
-    review:reopen(file, hunk)
-  end, true)
+  if not view then
+    return notify.info('nothing waits for review')
+  end
+  take_typed()
+  local file, hunk = layout().at_cursor(view.review.files)
+  if not hunk or not view.review.files[file].hunks[hunk].verdict then
+    file, hunk = latest()
+  end
+  if not file or not hunk then
+    return say('nothing was said yet that could be taken back')
+  end
+  view.review:reopen(file, hunk)
+  if inside then
+    return go(file, hunk)
+  end
+  view.file, view.hunk = file, hunk
+  say(nil)
 end
 
 ---@param wanted boolean

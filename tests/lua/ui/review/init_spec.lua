@@ -69,6 +69,24 @@ local function legend()
   end, 2000, 'the legend')
 end
 
+--- Waits until it says something.
+local function says(text)
+  t.wait(function()
+    return legend():find(text, 1, true)
+  end, 2000, 'the legend with ' .. text)
+end
+
+--- The keys in the frame of the legend.
+local function footer()
+  for _, window in ipairs(api.nvim_list_wins()) do
+    if vim.b[api.nvim_win_get_buf(window)].mcp_tools_review then
+      return table.concat(vim.tbl_map(function(chunk)
+        return chunk[1]
+      end, api.nvim_win_get_config(window).footer))
+    end
+  end
+end
+
 before_each(function()
   -- As in an editor that has shown none before: what comes right after another one is guarded.
   package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
@@ -119,6 +137,35 @@ describe('a review on the screen', function()
     press('y')
     t.eq('xa', api.nvim_get_current_line())
     t.eq(1, #api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('takes back what was said last, step by step, with u', function()
+    local path = edit('a.txt', 'a\nb\nc\nd\ne\n')
+    local one = open({ { path = path, text = 'A\nb\nC\nd\nE\n' } })
+    run('')
+    press('y')
+    press('n')
+    t.eq({ 1, 5 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq({ 2, 3 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq({ 3, 1 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq(3, one:undecided())
+  end)
+
+  it('tells all its keys on a screen of 80 columns, and those that do something', function()
+    vim.o.columns = 80
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'A\n' } })
+    run('')
+    says(']c next  [c previous  A accept all  D reject all')
+    t.eq(' y accept  n reject  N reject, why  e edit  u undo  q later ', footer())
+    press('n')
+    open({ { path = path, text = 'A\n' } }, { applied = true })
+    run('')
+    says('A keep all  D revert all')
+    t.eq(' y keep  n revert  u undo  q later ', footer())
   end)
 
   it('takes its keys back when its window is left, and when it is left for later', function()

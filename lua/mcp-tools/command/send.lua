@@ -64,7 +64,7 @@ return {
     local sessions = companion_sessions.sessions()
     local place = place_now(range)
     if #sessions == 0 then
-      return notify.error('no agent is connected', 'See :McpTools status')
+      return notify.error('no agent is connected', 'See :h mcp-tools-companions')
     elseif not place then
       return notify.error('there is nothing here that an agent may be told: no file, or a sensitive one')
     elseif #sessions == 1 then

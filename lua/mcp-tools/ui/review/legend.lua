@@ -81,7 +81,7 @@ local function key_row(list)
   for _, key in ipairs(list) do
     text = text .. (text == '' and '' or '  ')
     table.insert(spans, { #text + 1, #text + #key[1], 'Key' })
-    text = vim.trim(text .. key[1] .. ' ' .. key[2])
+    text = text .. vim.trim(key[1] .. ' ' .. key[2])
   end
   return text, spans
 end

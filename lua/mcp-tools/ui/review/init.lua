@@ -352,14 +352,19 @@ local function latest()
   end
 end
 
---- Takes back what was said of the hunk at the cursor, else what was said last.
+--- Takes back what was said of the hunk at the cursor, or what was typed over it; else what was said last.
 function M.undo()
   if not view then
     return notify.info('nothing waits for review')
   end
   take_typed()
   local file, hunk = layout().at_cursor(view.review.files)
-  if not hunk or not view.review.files[file].hunks[hunk].verdict then
+  local one = hunk and view.review.files[file].hunks[hunk]
+  if one and one.changed and not one.verdict then -- so that it can be accepted again
+    vim.cmd('silent! undo')
+    view.review.files[file]:sync()
+    return say(nil)
+  elseif not one or not one.verdict then
     file, hunk = latest()
   end
   if not file or not hunk then

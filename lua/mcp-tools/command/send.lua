@@ -59,7 +59,7 @@ return {
   usage = '[PROMPT]',
   range = true,
   description = 'mention the file, the lines of a range or the selection to an agent that is connected; into a terminal'
-    .. ' of this editor PROMPT is typed after it, without Enter',
+    .. ' of this editor PROMPT is typed as well, without Enter',
   run = function(prompt, _, range)
     local sessions = companion_sessions.sessions()
     local place = place_now(range)

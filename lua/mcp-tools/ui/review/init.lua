@@ -14,6 +14,7 @@ local new_file = require('mcp-tools.ui.review.new_file')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
+local walk = require('mcp-tools.ui.review.walk')
 
 local api, uv = vim.api, vim.uv
 
@@ -90,30 +91,6 @@ local function take_typed()
   end
 end
 
---- The hunk after a place, or before it, round and round the files; one to decide on if there is any.
----@param step 1|-1
----@param from? { [1]: integer, [2]: integer } file and hunk; default: where the person is
----@return integer? file
----@return integer? hunk
-local function neighbour(step, from)
-  local files, places, at = view.review.files, {}, 0
-  local file_now, hunk_now = unpack(from or { view.file, view.hunk })
-  local open_only = view.review:undecided() > 0
-  for i, file in ipairs(files) do
-    for j, hunk in ipairs(file.gone and {} or file.hunks) do
-      local is_before = i < file_now or i == file_now and (j < hunk_now or step > 0 and j == hunk_now)
-      if not open_only or not hunk.verdict then
-        table.insert(places, { i, j })
-        at = is_before and #places or at
-      end
-    end
-  end
-  if #places > 0 then
-    local found = places[(step > 0 and at or at - 1) % #places + 1]
-    return found[1], found[2]
-  end
-end
-
 --- Is there a person who could review something?
 ---@return boolean
 function M.is_attended()
@@ -124,7 +101,7 @@ end
 function M.show(review)
   shown_at = uv.hrtime()
   view = { review = review, file = 1, hunk = 0, said = {}, inside = false, typing = false, open = 0, entered = true }
-  local file, hunk = neighbour(1)
+  local file, hunk = walk.neighbour(view, 1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
   follow_windows()
@@ -140,7 +117,7 @@ function M.update(review)
     layout().update(review.files)
     local file = review.files[view.file]
     if file.gone or not file.hunks[view.hunk] then
-      local next_file, next_hunk = neighbour(1, { 1, 0 })
+      local next_file, next_hunk = walk.neighbour(view, 1, { 1, 0 })
       view.file, view.hunk = next_file or view.file, next_hunk or 1
     end
     draw()
@@ -207,7 +184,7 @@ function M.enter()
   local file, hunk = view.file, view.hunk
   local proposal = view.review.files[file]
   if proposal.gone or not proposal.hunks[hunk] or proposal.hunks[hunk].verdict then
-    file, hunk = neighbour(1, { 1, 0 })
+    file, hunk = walk.neighbour(view, 1, { 1, 0 })
   end
   go(file or 1, hunk or 1)
   return true
@@ -221,7 +198,7 @@ local function go_on(review)
   if not view or view.review ~= review then
     return -- that was the last one
   end
-  local file, hunk = neighbour(1)
+  local file, hunk = walk.neighbour(view, 1)
   if inside and file then
     go(file, hunk --[[@as integer]])
   elseif file then
@@ -336,22 +313,6 @@ function M.edit()
   end, true)
 end
 
---- Where the hunk is that the person gave the latest verdict on.
----@return integer? file
----@return integer? hunk
-local function latest()
-  while #view.said > 0 do
-    local wanted = table.remove(view.said)
-    for i, file in ipairs(view.review.files) do
-      for j, hunk in ipairs(file.gone and {} or file.hunks) do
-        if hunk == wanted and hunk.verdict then
-          return i, j
-        end
-      end
-    end
-  end
-end
-
 --- Takes back what was said of the hunk at the cursor, or what was typed over it; else what was said last.
 function M.undo()
   if not view then
@@ -365,7 +326,7 @@ function M.undo()
     view.review.files[file]:sync()
     return say(nil)
   elseif not one or not one.verdict then
-    file, hunk = latest()
+    file, hunk = walk.latest(view)
   end
   if not file or not hunk then
     return say('nothing was said yet that could be taken back')
@@ -417,7 +378,7 @@ local function move(step)
   end
   local file, hunk, before = layout().at_cursor(view.review.files)
   local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
-  local next_file, next_hunk = neighbour(step, from)
+  local next_file, next_hunk = walk.neighbour(view, step, from)
   if next_file then
     go(next_file, next_hunk)
   end

@@ -41,6 +41,7 @@ from scenarios import (  # noqa: E402
     stdio,
     tools,
     traffic,
+    typing,
 )
 from stage import prepare  # noqa: E402
 
@@ -59,6 +60,7 @@ SCENARIOS = {
     "gateway": gateway.measure,
     "edits": edits.measure,
     "stdio": stdio.measure,
+    "typing": typing.measure,
     "memory": memory.measure,
     "python_tools": python_tools.measure,
     "startup": startup.measure,

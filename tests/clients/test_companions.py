@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ pytestmark = [
 
 OLD = "line one\nline two\nline three\n"
 PATIENCE = 30_000  # ms; an agent that starts has much to load
+TYPED = 0.3  # s; an Enter that comes faster than a person's is taken for a part of pasted text
 LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 SESSION = """
@@ -96,6 +98,8 @@ CASES = {
     "copilot": Case("copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False),
 }
 
+OPENCODE = Case("opencode", lambda *_: [], ("esc interrupt",), "a.txt#2")
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -114,9 +118,7 @@ class Stage:
             await self.agent.hides(busy, timeout=PATIENCE)
         await self.agent.type(text)
         await self.agent.shows(text)
-        await asyncio.sleep(
-            0.3
-        )  # they take an Enter that comes faster than a person's for a part of pasted text
+        await asyncio.sleep(TYPED)
         await self.agent.press("Enter")
 
     async def proposes(self, what: str, text: str) -> None:
@@ -247,11 +249,7 @@ async def test_edits_are_decided_on_in_the_editor(
 async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
     """It finds the editor by Claude Code's file, counts lines from 1, and comes back; it proposes nothing."""
 
-    def nothing(*_: Any) -> list[Step]:
-        return []
-
-    case = Case("opencode", nothing, ("esc interrupt",), "a.txt#2")
-    async with staged(case, spawn_nvim, home, "claude") as stage:
+    async with staged(OPENCODE, spawn_nvim, home, "claude") as stage:
         await select_line_two(stage)
         await stage.asks("look at this", Step(text="seen"))
         await stage.model.asked("line two")
@@ -263,7 +261,7 @@ async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) 
 
 
 def work_tree(project: Path) -> Path:
-    """A folder in a linked work tree of the project, beside it."""
+    """A linked work tree of the project, beside it."""
     (project / ".git").rmdir()
     person = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
     tree = project.parent / "tree"
@@ -274,14 +272,90 @@ def work_tree(project: Path) -> Path:
         ("worktree", "add", "-q", str(tree)),
     ):
         processes.run(["git", *command], cwd=project, check=True)
-    return tree / "sub"
+    return tree
 
 
-@pytest.mark.parametrize("name", ["claude", "gemini", "qwen"])
+SCREEN = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """An agent in a terminal of the editor.
+
+    Attributes:
+        companion: whose file it reads.
+        ready: what it shows once it takes a prompt.
+        told: what its model hears: of our tools, where they can be given to it; else of the prompt.
+    """
+
+    companion: str
+    ready: str
+    told: str = "nvim_test_echo"
+
+
+INSIDE = {
+    "claude": Inside("claude", "for shortcuts"),
+    "gemini": Inside("gemini", "Type your message", told="look at this"),  # it takes tools from root alone
+    "qwen": Inside("qwen", "Type your message"),
+    "opencode": Inside("claude", "Ask anything"),
+    "copilot": Inside("copilot", "/ commands"),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+async def test_in_a_terminal_of_the_editor(
+    name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
+) -> None:
+    """`:McpTools terminal` opens it connected and with our tools; `:McpTools send` types into it."""
+    hindrance = agents.install()
+    if hindrance:
+        pytest.skip(hindrance)
+    agent = INSIDE[name]
+    project = home.make("project")
+    (project / ".git").mkdir()
+    (project / "a.txt").write_text(OLD)
+    async with models.serving() as model:
+        folder = agents.program(name, agents.Place(home, project, model))
+        environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        bridge = await support.start(
+            spawn_nvim,
+            setup=f"{{ tools = {{ 'test' }}, companions = {{ '{agent.companion}' }} }}",
+            cwd=project,
+            args=["a.txt"],
+            env=environment,
+        )
+        nvim = bridge.nvim
+        await nvim.attach_ui(160, 40)
+        await nvim.wait_for(FOUND, timeout=PATIENCE)
+        await nvim.request("nvim_command", f"McpTools terminal {name}")
+
+        pid = await nvim.wait_for("return vim.bo.channel > 0 and vim.fn.jobpid(vim.bo.channel)")
+        shows = f"return {SCREEN}:find(..., 1, true)"
+        try:
+            await nvim.wait_for(shows, agent.ready, timeout=PATIENCE)
+            await nvim.wait_for(SESSION, timeout=PATIENCE)
+            model.plan(Step(text="seen"))
+            await nvim.request("nvim_command", "McpTools send look at this")
+            await nvim.wait_for(shows, "look at this", timeout=PATIENCE)
+            await asyncio.sleep(TYPED)
+            await nvim.lua("vim.api.nvim_chan_send(vim.bo.channel, '\\r')")
+            await model.asked(agent.told)
+        except AssertionError as error:
+            raise AssertionError(f"{error}:\n{await nvim.lua(f'return {SCREEN}')}") from error
+        finally:
+            await nvim.request("nvim_command", "bwipeout!")
+            await agents.ended(pid)
+
+
+@pytest.mark.parametrize("name", [*CASES, "opencode"])
 async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
     """One that is started in a linked work tree finds the editor of the repository and sees the selection."""
-    case = CASES[name]
-    async with staged(case, spawn_nvim, home, name, work_tree) as stage:
+    case, companion = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
+
+    def prepare(project: Path) -> Path:
+        return work_tree(project) / case.folder
+
+    async with staged(case, spawn_nvim, home, companion, prepare) as stage:
         await select_line_two(stage)
         await stage.asks("look at this", Step(text="seen"))
         await stage.model.asked("line two")

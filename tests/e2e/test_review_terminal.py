@@ -15,6 +15,7 @@ from tests.support import bridge as support
 from tests.support import terminal
 from tests.support.bridge import Bridge, connect
 from tests.support.nvim import Home
+from tests.support.raw import Raw
 from tests.support.results import error_of, text_of
 from tests.support.terminal import Terminal
 
@@ -27,6 +28,8 @@ mcp_tools.setup({{ tools = 'all', bridge = {{ python = [[{sys.executable}]] }} }
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-review-accept)')
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F6>', '<Plug>(mcp-tools-review-reject)')
 """
+
+LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 TEXT = "first\nsecond\nthird\nfourth\nfifth\nsixth\n"
 EDITS = [
@@ -177,3 +180,110 @@ async def test_an_agent_that_goes_takes_its_review_along(
         assert error_of(await ended(call))["code"] == "cancelled"
     assert await lines(screen) == TEXT.splitlines()
     assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []
+
+
+async def review(screen: Terminal, client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
+    """A call that wants to change the file, whose review the person has gone to."""
+    call = edit(client, path, edits)
+    await screen.shows(":McpTools review", "hunks left")
+    await screen.command("McpTools review")
+    await screen.shows("y accept")
+    return call
+
+
+@pytest.mark.slow
+async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """What the person typed over a hunk is seen before a yes; `u` takes it back."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as client:
+        call = await review(screen, client, path, EDITS)
+        await screen.type("cwmine")
+        await screen.press("Escape")
+        await screen.shows("changed meanwhile: it cannot be accepted")
+        await screen.type("y")
+        await screen.shows("undo that, or reject it", "3 of 3 hunks left")
+        await screen.type("u")
+        await screen.hides("changed meanwhile")
+        await screen.type("y")
+        await screen.shows("2 of 3 hunks left")
+        await screen.type("A")
+        answer = json.loads(text_of(await ended(call)))
+        assert "rejected" not in answer
+        assert await lines(screen) == ["first", "a new second", "and one more", "third", "fifth", "the last"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer has another name now")],
+)
+async def test_the_buffer_is_gone_meanwhile(
+    screen: Terminal, bridge: Bridge, path: Path, command: str, reason: str
+) -> None:
+    """Closed or renamed under review: nothing of it is made, the agent hears why, and the keys are gone."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as client:
+        call = await review(screen, client, path, EDITS)
+        await screen.command(command)
+        error = error_of(await ended(call))
+        assert error["code"] == "access_denied"
+        assert reason in error["message"]
+        await screen.hides("hunks left")
+    assert path.read_text() == TEXT
+    assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []
+
+
+@pytest.mark.slow
+async def test_the_file_is_deleted_meanwhile(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """The text that the person has is what counts; nothing is written by itself."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as client:
+        call = await review(screen, client, path, EDITS[:2])
+        path.unlink()
+        await screen.type("A")
+        await ended(call)
+        assert await lines(screen) == ["first", "a new second", "and one more", "third", "fifth", "sixth"]
+    assert not path.exists()
+
+
+@pytest.mark.slow
+async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """The review of one that has hung up goes, the other's comes; the person's text stays as it is."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
+    async with connect(bridge, "sessions") as stays:
+        async with Raw(bridge) as goes:
+            arguments = {"path": str(path), "edits": EDITS[:1]}
+            gone = asyncio.create_task(goes.stateless("buffer_edit", arguments))
+            await screen.shows("a new second", "1 of 1 hunk left")
+            waits = edit(stays, path, EDITS[2:])
+            await screen.shows("review 1 of 2")
+            gone.cancel()
+        await screen.shows("1 of 1 hunk left", "the last")
+        await screen.hides("a new second")
+        assert await lines(screen) == TEXT.splitlines()
+        await asyncio.sleep(LOOKED)
+        await screen.command("McpTools review")
+        await screen.shows("y accept")
+        await screen.type("y")
+        assert "rejected" not in json.loads(text_of(await ended(waits)))
+    assert await lines(screen) == [*TEXT.splitlines()[:5], "the last"]
+
+
+@pytest.mark.slow
+async def test_two_hundred_hunks(screen: Terminal, bridge: Bridge, path: Path) -> None:
+    """In 5000 lines: it is shown, walked through and accepted, and no step holds the editor for long."""
+    old = [f"line {i}" for i in range(5000)]
+    path.write_text("\n".join(old) + "\n")
+    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } }) vim.cmd.edit()")
+    changes = [{"search": f"line {i}\n", "replace": f"LINE {i}\n"} for i in range(0, 5000, 25)]
+    async with connect(bridge, "sessions") as client:
+        call = edit(client, path, changes)
+        await screen.shows("200 of 200 hunks left")
+        await screen.command("McpTools review")
+        await screen.shows("y accept")
+        await screen.type("yn]c]cy")
+        await screen.shows("197 of 200 hunks left")
+        await screen.type("uA")
+        answer = json.loads(text_of(await ended(call)))
+    assert [each["line"] for each in answer["rejected"]] == [26]
+    assert sum(line.startswith("LINE") for line in await lines(screen)) == 199

@@ -32,6 +32,7 @@ LOCK = ROOT / "tests" / "clients" / "npm"
 TARGET = ROOT / ".deps" / "agents"
 MODULES = TARGET / "node_modules"
 SIZE = ("-x", "120", "-y", "40")
+GROUP = 500  # ms that what was killed may take; where nobody reaps it is never gone
 NOWHERE = "http://127.0.0.1:9"
 
 Setup = Callable[[Home, Path, Model], tuple[list[str], dict[str, str]]]
@@ -118,8 +119,9 @@ def qwen(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]
 
 
 def copilot(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Copilot CLI, whose person trusts the folder."""
-    settings = {"trusted_folders": [str(cwd.resolve())], "banner": "never"}
+    """Copilot CLI, whose person trusts the folder and the project, which may be another."""
+    trusted = [str(cwd.resolve()), str(home.make("project").resolve())]
+    settings = {"trusted_folders": trusted, "banner": "never"}
     write(home.make("home") / ".copilot" / "config.json", settings)
     return [str(MODULES / ".bin" / "copilot")], {
         "COPILOT_OFFLINE": "true",
@@ -195,6 +197,22 @@ def environment(home: Home) -> dict[str, str]:
     return kept
 
 
+def program(name: str, place: Place) -> Path:
+    """A folder for PATH in which the agent is a program, as a person has it installed.
+
+    What whoever starts it adds by flags and variables counts; no file of its own home knows of them.
+    """
+    argv, own = AGENTS[name](place.home, place.cwd, place.model)
+    folder = place.home.make("bin")
+    kept = environment(place.home) | own
+    kept["PATH"] = f"{node.NODE.parent}{os.pathsep}/usr/local/bin:/usr/bin:/bin"
+    words = shlex.join(["env", *(f"{key}={value}" for key, value in kept.items() if value), *argv])
+    script = folder / name
+    script.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    script.chmod(0o700)
+    return folder
+
+
 @contextlib.asynccontextmanager
 async def running(name: str, place: Place, **more: str) -> AsyncIterator[Terminal]:
     """An agent in a terminal; `more` are variables."""
@@ -213,12 +231,18 @@ async def running(name: str, place: Place, **more: str) -> AsyncIterator[Termina
 
 
 async def ended(pid: int, timeout: int = 5_000) -> None:
-    """Wait until a process whose terminal was closed has ended; after `timeout` ms it is killed."""
-    with contextlib.suppress(ProcessLookupError):
-        try:
-            async with asyncio.timeout(timeout / 1000):
-                while True:
-                    os.kill(pid, 0)
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            os.killpg(pid, signal.SIGKILL)
+    """Wait until a process whose terminal was closed has ended; after `timeout` ms it is killed.
+
+    What it has started goes with it: it would write into a home that is thrown away.
+    """
+    with contextlib.suppress(ProcessLookupError, TimeoutError):
+        async with asyncio.timeout(timeout / 1000):
+            while True:
+                os.kill(pid, 0)
+                await asyncio.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError, TimeoutError):
+        os.killpg(pid, signal.SIGKILL)
+        async with asyncio.timeout(GROUP / 1000):
+            while True:
+                os.killpg(pid, 0)
+                await asyncio.sleep(0.02)

@@ -23,6 +23,7 @@ FIGURES = [
     "main thread, what the gateway adds",
     "main thread, what a subscriber adds",
     "updates to that subscriber",
+    "a key, p99, what a review",
     "memory, ",
     "Python tool, sync call",
     "Python host, start",

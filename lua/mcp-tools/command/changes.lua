@@ -11,7 +11,7 @@ local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
-local TITLE = 'what agents have changed: <CR> jumps there, d shows the difference, r takes it back, q closes'
+local TITLE = 'what agents have changed: <CR> goes there, d difference, r take back, q close'
 
 ---@param change mcp-tools.Change
 ---@return string

@@ -47,7 +47,7 @@ return {
     core.get() -- says who shows reviews
     local action = rest == '' and ui.enter or ACTIONS[rest]
     if not action then
-      return notify.error((':McpTools review [%s]'):format(table.concat(NAMES, ' | ')))
+      return notify.error((':McpTools review has no word %s'):format(rest), 'See :h mcp-tools-review')
     elseif queue.count() == 0 then
       return notify.info('nothing waits for review')
     end

@@ -59,12 +59,12 @@ return {
   usage = '[PROMPT]',
   range = true,
   description = 'mention the file, the lines of a range or the selection to an agent that is connected; into a terminal'
-    .. ' of this editor PROMPT is typed after it, without Enter',
+    .. ' of this editor PROMPT is typed as well, without Enter',
   run = function(prompt, _, range)
     local sessions = companion_sessions.sessions()
     local place = place_now(range)
     if #sessions == 0 then
-      return notify.error('no agent is connected', 'See :McpTools status')
+      return notify.error('no agent is connected', 'See :h mcp-tools-companions')
     elseif not place then
       return notify.error('there is nothing here that an agent may be told: no file, or a sensitive one')
     elseif #sessions == 1 then

@@ -7,8 +7,8 @@ local terminal = require('mcp-tools.ide.terminal')
 ---@type mcp-tools.Subcommand
 return {
   usage = 'AGENT [ARGUMENTS]',
-  description = 'start an agent in a terminal; it has your tools, and where it is a companion it finds this editor,'
-    .. ' without a change of its settings',
+  description = 'start an agent in a terminal; it has your tools, but for gemini, and where it is a companion it finds'
+    .. ' this editor, without a change of its settings',
   run = function(rest)
     local words = vim.split(rest, '%s+', { trimempty = true })
     local name = table.remove(words, 1)

@@ -1,4 +1,6 @@
 -- Gemini CLI. Its person turns it on once with `/ide enable`; the dialog that it shows by itself cannot do it.
+-- Settings that it is given by the environment count only in files of root in folders of root (0.61): our tools have to
+-- be in its own.
 
 local workspace = require('mcp-tools.companions._workspace')
 
@@ -22,7 +24,7 @@ return workspace.new({
   end,
 
   environment = function(endpoint)
-    local env = { GEMINI_CLI_SYSTEM_DEFAULTS_PATH = endpoint.file(workspace.settings(endpoint)) }
+    local env = {}
     if endpoint.token then
       env.GEMINI_CLI_IDE_SERVER_PORT = tostring(endpoint.port)
       env.GEMINI_CLI_IDE_WORKSPACE_PATH = workspace.workspace_path(endpoint.roots)

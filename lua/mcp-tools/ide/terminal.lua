@@ -55,6 +55,9 @@ end
 ---@param env table<string, string>?
 ---@return string? fault
 local function open(name, command, env)
+  if fn.executable(command[1]) == 0 then
+    return ('%s is not installed, or not on $PATH'):format(command[1])
+  end
   vim.cmd('botright vnew')
   local terminal = { name = name, bufnr = api.nvim_get_current_buf() }
   local ok, job = pcall(run, command, env, function()

@@ -10,6 +10,8 @@ local M = {}
 
 local MAX_HEIGHT = 15
 local PREFIX = 'mcp-tools://'
+--- Variable of its buffers: others of that prefix, as those of a review, are somebody else's.
+local MINE = 'mcp_tools_scratch'
 
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
@@ -45,6 +47,7 @@ local function buffer_of(name)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buffer, full)
   vim.bo[buffer].bufhidden = 'wipe'
+  vim.b[buffer][MINE] = true
   vim.keymap.set('n', 'q', close, { buffer = buffer, nowait = true, desc = 'close' })
   return buffer
 end
@@ -53,7 +56,7 @@ end
 ---@return integer?
 local function shared_window()
   for _, window in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
-    if vim.startswith(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window)), PREFIX) then
+    if vim.b[vim.api.nvim_win_get_buf(window)][MINE] then
       return window
     end
   end

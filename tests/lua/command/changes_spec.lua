@@ -33,6 +33,7 @@ describe(':McpTools changes', function()
   it('lists who changed what, newest first', function()
     run('')
     t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, buffer_edit$', lines()[1])
+    t.ok(api.nvim_strwidth(vim.wo.winbar) <= 80, 'its keys are told on a narrow screen')
   end)
 
   it('jumps to one, also when lines came before it', function()

@@ -147,7 +147,7 @@ describe(':McpTools terminal', function()
     notifications.wait('nothing known of an agent nobody')
     vim.env.PATH = '/nowhere'
     vim.cmd('McpTools terminal codex')
-    notifications.wait('codex cannot be started')
+    notifications.wait('codex is not installed')
     vim.env.PATH = path
     t.eq(1, #vim.api.nvim_list_wins())
   end)

@@ -52,6 +52,15 @@ describe('the window at the bottom', function()
     vim.o.lines = lines
   end)
 
+  it('takes the window of nothing else, such as a text under review', function()
+    local other = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_name(other, 'mcp-tools://new/1/a.txt')
+    vim.cmd.sbuffer(other)
+    scratch.show('test', { 'a line' })
+    t.eq(1, #vim.fn.win_findbuf(other))
+    vim.cmd('%bwipeout!')
+  end)
+
   it('shows other lines in place, for as long as it is seen', function()
     local buffer = scratch.show('test', { 'one', 'two', 'three' })
     vim.api.nvim_win_set_cursor(0, { 2, 1 })

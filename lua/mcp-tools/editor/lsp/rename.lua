@@ -247,8 +247,9 @@ function M.run(ctx, args)
   end
   answer.files = workspace_edit.summary(plan, files)
   answer.rejected, answer.edited_by_person = files.rejected, files.edited
-  if files.rejected then
-    answer.checked = 'no: the person has rejected a part of it'
+  if workspace_edit.is_changed(files) then
+    answer.places = nil -- those that were proposed
+    answer.checked = ('no: the person has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
     return answer
   end
   if not before then

@@ -227,14 +227,26 @@ function M.take_back(plan, files, cb)
   end)
 end
 
---- Files and places, for answers.
+--- Has the person made something else of it in a review?
+---@param files mcp-tools.FilesEdited
+---@return boolean
+function M.is_changed(files)
+  return files.rejected ~= nil or files.edited == true
+end
+
+--- Files and places, for answers; hunks, where the person has made something else of it.
 ---@param plan mcp-tools.lsp.Plan
----@param files? mcp-tools.FileEdited[]
+---@param files? mcp-tools.FilesEdited
 ---@return table[]
 function M.summary(plan, files)
   local list = {}
   for i, file in ipairs(plan.files) do
-    list[i] = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
+    local one = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
+    if files and M.is_changed(files) then
+      one.places, one.hunks = nil, #files[i].hunks
+      one.unsaved = one.hunks > 0 and one.unsaved or nil
+    end
+    list[i] = one
   end
   return list
 end
@@ -257,7 +269,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
       'apply: it changes something else by now than its diff has shown; list the actions again'
     )
   end
-  answer.places = answer.places + plan.count
+  answer.places = (answer.places or 0) + plan.count
   if dry_run then
     answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
     vim.list_extend(answer.files, M.summary(plan))
@@ -268,6 +280,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   if files then
     vim.list_extend(answer.files, M.summary(plan, files))
     answer.rejected, answer.edited_by_person = files.rejected, files.edited
+    answer.places = not M.is_changed(files) and answer.places or nil
   end
   return err
 end

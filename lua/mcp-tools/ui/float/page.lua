@@ -6,7 +6,9 @@
 
 local M = {}
 
+--- Begins a row in which the line before it goes on.
 local CONTINUED = '↪ '
+M.CONTINUED = CONTINUED
 local CONTINUED_CELLS = 2
 
 ---@class mcp-tools.Span bytes of a line, from 1, the last one included
@@ -40,7 +42,7 @@ end
 ---@param from integer
 ---@param cells integer
 ---@return integer last the last byte that fits
-local function last_that_fits(text, from, cells)
+function M.last_that_fits(text, from, cells)
   local piece = text:sub(from, from + cells - 1)
   if not piece:find('[^\32-\126]') then
     return from + #piece - 1
@@ -66,7 +68,7 @@ function M.clip(text, cells)
   if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
     return text, false
   end
-  return text:sub(1, last_that_fits(text, 1, cells - 1)) .. '…', true
+  return text:sub(1, M.last_that_fits(text, 1, cells - 1)) .. '…', true
 end
 
 --- Cuts a path so that it fits, in its middle: the last part tells most.
@@ -78,7 +80,7 @@ function M.clip_middle(text, cells)
   if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
     return text, false
   end
-  local head = text:sub(1, last_that_fits(text, 1, math.floor(cells / 4)))
+  local head = text:sub(1, M.last_that_fits(text, 1, math.floor(cells / 4)))
   local from = math.max(#head + 1, #text - 4 * cells) -- four bytes a character at most
   from = from + vim.str_utf_start(text, from)
   while vim.api.nvim_strwidth(head .. '…' .. text:sub(from)) > cells do
@@ -94,7 +96,7 @@ function Page:add(text, spans)
   local from, lead = 1, ''
   repeat
     local room = self.width - (lead == '' and 0 or CONTINUED_CELLS)
-    local last = self.wrap and last_that_fits(text, from, room) or #text
+    local last = self.wrap and M.last_that_fits(text, from, room) or #text
     table.insert(self.rows, lead .. text:sub(from, last))
     for _, span in ipairs(spans or {}) do
       local first, final = math.max(span[1], from), math.min(span[2], last)

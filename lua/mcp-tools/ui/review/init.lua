@@ -14,6 +14,7 @@ local new_file = require('mcp-tools.ui.review.new_file')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
+local walk = require('mcp-tools.ui.review.walk')
 
 local api, uv = vim.api, vim.uv
 
@@ -32,15 +33,28 @@ local hidden_at, shown_at = -math.huge, 0
 
 -- What is on the screen ----------------------------------------------------------------------------------------------
 
+local function draw_marks()
+  for i, file in ipairs(view and view.review.files or {}) do
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
+  end
+end
+
 local function draw()
   if not view then
     return
   end
-  for i, file in ipairs(view.review.files) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
-  end
-  view.inside, view.open = inside ~= nil, queue.count()
+  draw_marks()
+  local here = inside and inside:here()
+  view.inside, view.typing, view.open = inside ~= nil, here and here.typed == true or false, queue.count()
   legend.show(view)
+end
+
+--- Long lines go on in a next row, which depends on the windows that show them.
+local function follow_windows()
+  api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
+    group = api.nvim_create_augroup('mcp-tools.review.windows', {}),
+    callback = vim.schedule_wrap(draw_marks),
+  })
 end
 
 --- What the person is told of what they did.
@@ -77,30 +91,6 @@ local function take_typed()
   end
 end
 
---- The hunk after a place, or before it, round and round the files; one to decide on if there is any.
----@param step 1|-1
----@param from? { [1]: integer, [2]: integer } file and hunk; default: where the person is
----@return integer? file
----@return integer? hunk
-local function neighbour(step, from)
-  local files, places, at = view.review.files, {}, 0
-  local file_now, hunk_now = unpack(from or { view.file, view.hunk })
-  local open_only = view.review:undecided() > 0
-  for i, file in ipairs(files) do
-    for j, hunk in ipairs(file.gone and {} or file.hunks) do
-      local is_before = i < file_now or i == file_now and (j < hunk_now or step > 0 and j == hunk_now)
-      if not open_only or not hunk.verdict then
-        table.insert(places, { i, j })
-        at = is_before and #places or at
-      end
-    end
-  end
-  if #places > 0 then
-    local found = places[(step > 0 and at or at - 1) % #places + 1]
-    return found[1], found[2]
-  end
-end
-
 --- Is there a person who could review something?
 ---@return boolean
 function M.is_attended()
@@ -110,10 +100,11 @@ end
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
-  view = { review = review, file = 1, hunk = 0, inside = false, open = queue.count(), entered = true }
-  local file, hunk = neighbour(1)
+  view = { review = review, file = 1, hunk = 0, said = {}, inside = false, typing = false, open = 0, entered = true }
+  local file, hunk = walk.neighbour(view, 1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
+  follow_windows()
   if review.asked then
     review.asked = false
     M.enter()
@@ -126,7 +117,7 @@ function M.update(review)
     layout().update(review.files)
     local file = review.files[view.file]
     if file.gone or not file.hunks[view.hunk] then
-      local next_file, next_hunk = neighbour(1, { 1, 0 })
+      local next_file, next_hunk = walk.neighbour(view, 1, { 1, 0 })
       view.file, view.hunk = next_file or view.file, next_hunk or 1
     end
     draw()
@@ -137,6 +128,7 @@ end
 function M.hide(review)
   leave()
   hidden_at, view = uv.hrtime(), nil
+  api.nvim_create_augroup('mcp-tools.review.windows', {})
   for _, file in ipairs(review.files) do
     if file.bufnr then
       marks.clear(file.bufnr)
@@ -173,9 +165,9 @@ end
 ---@param hunk integer
 function go(file, hunk)
   local proposal = view.review.files[file]
-  if not inside or not inside:is_here() or shown_file ~= proposal then
+  if not inside or not inside:here() or shown_file ~= proposal then
     leave()
-    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), leave), proposal
+    inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), draw, leave), proposal
   end
   view.file, view.hunk = file, hunk
   layout().jump(proposal, hunk)
@@ -192,7 +184,7 @@ function M.enter()
   local file, hunk = view.file, view.hunk
   local proposal = view.review.files[file]
   if proposal.gone or not proposal.hunks[hunk] or proposal.hunks[hunk].verdict then
-    file, hunk = neighbour(1, { 1, 0 })
+    file, hunk = walk.neighbour(view, 1, { 1, 0 })
   end
   go(file or 1, hunk or 1)
   return true
@@ -206,7 +198,7 @@ local function go_on(review)
   if not view or view.review ~= review then
     return -- that was the last one
   end
-  local file, hunk = neighbour(1)
+  local file, hunk = walk.neighbour(view, 1)
   if inside and file then
     go(file, hunk --[[@as integer]])
   elseif file then
@@ -249,7 +241,11 @@ local function verdict(wanted, reason)
     -- Nobody says yes to what they have not seen.
     if wanted and not layout().is_seen(review.files[file], hunk) then
       return false, 'it is not on the screen: :McpTools review shows it'
-    elseif wanted ~= review.applied then
+    end
+    if view and view.review == review then
+      table.insert(view.said, review.files[file].hunks[hunk])
+    end
+    if wanted ~= review.applied then
       return review:accept(file, hunk)
     end
     return review:reject(file, hunk, reason)
@@ -317,11 +313,30 @@ function M.edit()
   end, true)
 end
 
---- Takes back what was said of a hunk.
+--- Takes back what was said of the hunk at the cursor, or what was typed over it; else what was said last.
 function M.undo()
-  with_hunk(function(review, file, hunk)
-    review:reopen(file, hunk)
-  end, true)
+  if not view then
+    return notify.info('nothing waits for review')
+  end
+  take_typed()
+  local file, hunk = layout().at_cursor(view.review.files)
+  local one = hunk and view.review.files[file].hunks[hunk]
+  if one and one.changed and not one.verdict then -- so that it can be accepted again
+    vim.cmd('silent! undo')
+    view.review.files[file]:sync()
+    return say(nil)
+  elseif not one or not one.verdict then
+    file, hunk = walk.latest(view)
+  end
+  if not file or not hunk then
+    return say('nothing was said yet that could be taken back')
+  end
+  view.review:reopen(file, hunk)
+  if inside then
+    return go(file, hunk)
+  end
+  view.file, view.hunk = file, hunk
+  say(nil)
 end
 
 ---@param wanted boolean
@@ -363,7 +378,7 @@ local function move(step)
   end
   local file, hunk, before = layout().at_cursor(view.review.files)
   local from = file and { file, hunk or (step > 0 and before or before + 1) } or nil
-  local next_file, next_hunk = neighbour(step, from)
+  local next_file, next_hunk = walk.neighbour(view, step, from)
   if next_file then
     go(next_file, next_hunk)
   end

@@ -35,7 +35,7 @@ function M.open(file)
       vim.cmd(('sbuffer %d'):format(bufnr))
     end
   end
-  return { { window = api.nvim_get_current_win(), bufnr = bufnr } }
+  return { { window = api.nvim_get_current_win(), bufnr = bufnr, typed = not file.bufnr and file.editable } }
 end
 
 --- Leads the cursor to a hunk of the file that was opened last.
@@ -49,9 +49,10 @@ function M.jump(file, i)
   local count = api.nvim_buf_line_count(0)
   local row, above = marks.place_of(hunk, count)
   api.nvim_win_set_cursor(0, { math.min(hunk.count > 0 and hunk.start or row + 1, count), 0 })
-  vim.cmd('normal! zvzz')
+  local height = api.nvim_win_get_height(0)
+  vim.cmd('normal! ' .. (hunk.count + #hunk.new > height / 2 and 'zvzt' or 'zvzz'))
   if above then -- what stands above the first line is seen only so
-    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, api.nvim_win_get_height(0) - 1) })
+    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, height - 1) })
   end
 end
 
@@ -91,7 +92,10 @@ function M.is_seen(file, i)
   for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
     local last = math.max(hunk.start + hunk.count - 1, 1)
     local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
-    if is_here and last >= vim.fn.line('w0', window) and math.min(hunk.start, last) <= vim.fn.line('w$', window) then
+    local info = vim.fn.getwininfo(window)[1]
+    -- Without a screen 0.10 has no last line.
+    local bottom = info.botline < info.topline and info.topline + info.height or info.botline
+    if is_here and last >= info.topline and math.min(hunk.start, last) <= bottom then
       return true
     end
   end

@@ -8,9 +8,13 @@ local api = vim.api
 
 local M = {}
 
+--- Keys that a person who writes needs.
+local EDITING = { e = true, u = true, A = true, D = true }
+
 ---@class mcp-tools.ReviewWindow
 ---@field window integer
 ---@field bufnr integer
+---@field typed boolean? its text is what is proposed: keys that change a text do that there
 
 ---@class mcp-tools.ReviewKeys
 ---@field windows mcp-tools.ReviewWindow[]
@@ -28,11 +32,11 @@ local function own_of(bufnr, key)
   end)
 end
 
---- Is the cursor in one of the windows?
----@return boolean
-function Keys:is_here()
+--- In which of the windows is the cursor?
+---@return mcp-tools.ReviewWindow?
+function Keys:here()
   local window = api.nvim_get_current_win()
-  return vim.iter(self.windows):any(function(each)
+  return vim.iter(self.windows):find(function(each)
     return each.window == window and api.nvim_win_get_buf(window) == each.bufnr
   end)
 end
@@ -40,21 +44,26 @@ end
 --- Sets the keys.
 ---@param windows mcp-tools.ReviewWindow[]
 ---@param actions table<string, { [1]: fun(), [2]: string }> key → what it does, description
+---@param moved fun() the person is in another of the windows
 ---@param left fun() the person is in none of the windows any more
 ---@return mcp-tools.ReviewKeys
-function M.set(windows, actions, left)
+function M.set(windows, actions, moved, left)
   local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
   local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
   for _, each in ipairs(windows) do
     for key, action in pairs(actions) do
-      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
-      vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+      if not (each.typed and EDITING[key]) then
+        table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
+        vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+      end
     end
   end
   api.nvim_create_autocmd({ 'WinEnter', 'BufEnter' }, {
     group = group,
     callback = function()
-      if not self:is_here() then
+      if self:here() then
+        moved()
+      else
         left()
       end
     end,

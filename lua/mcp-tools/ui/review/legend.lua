@@ -25,6 +25,8 @@ local MAX_FILES = 5
 ---@field file integer the one the person is at
 ---@field hunk integer
 ---@field inside boolean the keys work
+---@field typing boolean the person is where text can be typed
+---@field said mcp-tools.Hunk[] those that a verdict was given on, the latest last
 ---@field note string? what the person is told
 ---@field open integer reviews that are open
 ---@field entered boolean
@@ -46,6 +48,44 @@ local function file_text(file)
   return text .. (file.is_new and ', a new file' or '')
 end
 
+--- Keys of a review, by row: those that there is no room for in the frame stand in the last row.
+---@param view mcp-tools.ReviewView
+---@return { [1]: string, [2]: string }[] row
+---@return { [1]: string, [2]: string }[] frame
+local function keys(view)
+  local applied, typing = view.review.applied, view.typing
+  local row, frame = { { ']c', 'next' }, { '[c', 'previous' } }, { { 'y', applied and 'keep' or 'accept' } }
+  table.insert(frame, { 'n', applied and 'revert' or 'reject' })
+  if typing then
+    table.insert(row, { '', 'what you type counts' })
+  else
+    table.insert(row, { 'A', applied and 'keep all' or 'accept all' })
+    table.insert(row, { 'D', applied and 'revert all' or 'reject all' })
+  end
+  if not applied then -- the agent has its answer
+    table.insert(frame, { 'N', 'reject, why' })
+  end
+  if not applied and not typing then
+    table.insert(frame, { 'e', 'edit' })
+  end
+  table.insert(frame, not typing and { 'u', 'undo' } or nil)
+  table.insert(frame, { 'q', 'later' })
+  return row, frame
+end
+
+---@param list { [1]: string, [2]: string }[]
+---@return string text
+---@return mcp-tools.Span[] spans
+local function key_row(list)
+  local text, spans = '', {}
+  for _, key in ipairs(list) do
+    text = text .. (text == '' and '' or '  ')
+    table.insert(spans, { #text + 1, #text + #key[1], 'Key' })
+    text = text .. vim.trim(key[1] .. ' ' .. key[2])
+  end
+  return text, spans
+end
+
 ---@param view mcp-tools.ReviewView
 ---@param width integer
 ---@return mcp-tools.Page
@@ -60,6 +100,9 @@ local function page_of(view, width)
   end
   if #files > MAX_FILES then
     page:add(('  %d files in all'):format(#files))
+  end
+  if view.inside then
+    page:add(key_row((keys(view))))
   end
   return page
 end
@@ -82,23 +125,10 @@ end
 ---@param now integer?
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
+  if self.view.inside then
+    opened = nil -- that is a window of the review; the cursor tells what is looked at there
+  end
   return { placement.find(self.rows, opened, now) }
-end
-
----@param applied boolean what is proposed is there already
----@return { [1]: string, [2]: string }[]
-local function keys(applied)
-  return {
-    { 'y', applied and 'keep' or 'accept' },
-    { 'n', applied and 'revert' or 'reject' },
-    { ']c', 'next' },
-    { 'A', 'all' },
-    { 'D', 'none' },
-    { 'q', 'later' },
-    { 'N', 'reject, why' },
-    { 'e', 'edit' },
-    { 'u', 'undo' },
-  }
 end
 
 ---@return table[]
@@ -106,7 +136,7 @@ function Window:frames()
   local view = self.view
   local title = view.open > 1 and (' review 1 of %d '):format(view.open) or ' review '
   local chunks = { style:chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Note' or 'Heading') }
-  local list = keys(view.review.applied)
+  local _, list = keys(view)
   if not view.inside then
     local lead, mode = keys_to.lead()
     local lhs = keys_to.mapped(mode, 'review')

@@ -12,6 +12,8 @@ local M = {}
 
 local SPACE = api.nvim_create_namespace('mcp-tools.review')
 M.SPACE = SPACE
+--- Cells; in a window that is narrower rows are cut.
+local MIN_WIDTH = 10
 
 ---@class mcp-tools.Mark.Drawn
 ---@field id integer[]
@@ -28,7 +30,7 @@ local by_buffer = {}
 ---@return string group
 local function state_of(hunk, applied)
   if hunk.verdict == 'accepted' then
-    return applied and ' reverted' or ' accepted', 'DiagnosticOk'
+    return applied and ' to be reverted' or ' accepted', 'DiagnosticOk'
   elseif hunk.verdict == 'rejected' then
     local word = applied and ' kept' or ' rejected'
     return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'DiagnosticWarn'
@@ -49,13 +51,26 @@ local function place_of(hunk, count)
 end
 M.place_of = place_of
 
+--- Cells of a row of text where the buffer is shown; of several windows, of the narrowest.
 ---@param bufnr integer
+---@return integer
+local function width_of(bufnr)
+  local width = vim.o.columns
+  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
+    local info = vim.fn.getwininfo(window)[1]
+    width = math.min(width, info.width - info.textoff)
+  end
+  return math.max(width, MIN_WIDTH)
+end
+
+---@param bufnr integer
+---@param width integer
 ---@param hunk mcp-tools.Hunk
 ---@param here boolean
 ---@param applied boolean what is proposed is there already
 ---@param beside boolean it is shown side by side: only what was said of it
 ---@return integer[] ids
-local function draw(bufnr, hunk, here, applied, beside)
+local function draw(bufnr, width, hunk, here, applied, beside)
   local ids, count = {}, api.nvim_buf_line_count(bufnr)
   local function mark(row, opts)
     table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
@@ -68,7 +83,7 @@ local function draw(bufnr, hunk, here, applied, beside)
       mark(at, { line_hl_group = going, priority = 50 })
     end
     if #hunk.new > 0 then
-      mark(row, { virt_lines = syntax.lines(hunk.new, bufnr, coming), virt_lines_above = above })
+      mark(row, { virt_lines = syntax.lines(hunk.new, bufnr, coming, width), virt_lines_above = above })
     end
   end
   local text, group = state_of(hunk, applied)
@@ -107,17 +122,17 @@ function M.show(file, here, applied, beside)
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
   end
-  local before = by_buffer[bufnr]
+  local before, width = by_buffer[bufnr], width_of(bufnr)
   by_buffer[bufnr] = { drawn = {} }
   before = before or by_buffer[bufnr]
   for i, hunk in ipairs(file.hunks) do
     local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
-    local how = ('%s %s %s'):format(hunk.reason or '', tostring(i == here), tostring(beside))
+    local how = ('%s %s %s %d'):format(hunk.reason or '', tostring(i == here), tostring(beside), width)
     local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
     local drawn = before.drawn[i]
     if not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk) then
       erase(bufnr, drawn)
-      local ids = draw(bufnr, hunk, i == here, applied, beside)
+      local ids = draw(bufnr, width, hunk, i == here, applied, beside)
       local row = ids[1] and api.nvim_buf_get_extmark_by_id(bufnr, SPACE, ids[1], {})[1]
       drawn = { said = said, id = ids, start = hunk.start, row = row }
     end

@@ -110,7 +110,7 @@ function M.open(file, typed)
     proposed = proposed,
     shown = file:proposed(),
   }
-  return { { window = left, bufnr = file.bufnr }, { window = right, bufnr = proposed } }
+  return { { window = left, bufnr = file.bufnr }, { window = right, bufnr = proposed, typed = file.editable } }
 end
 
 --- Leads the cursor to a hunk of the file that was opened last.

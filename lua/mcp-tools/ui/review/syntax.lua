@@ -1,8 +1,11 @@
 --- Lines that no buffer has, coloured as a buffer of their language would be.
 ---
---- Receives: lines and a file type.
---- Sends: each as chunks of text with groups, for virtual lines; one chunk where there is no parser.
+--- Receives: lines, a file type, the width that there is.
+--- Sends: rows as chunks of text with groups, for virtual lines, which Neovim cuts where the window ends: a line that
+--- is longer goes on in the next row. Plain where there is no parser.
 --- Does not know about: where they are shown.
+
+local page = require('mcp-tools.ui.float.page')
 
 local api = vim.api
 
@@ -10,6 +13,8 @@ local M = {}
 
 --- More lines of one hunk are not parsed while the person waits.
 local MAX_LINES = 400
+--- Rows of one line; of what no person reads, such as packed data, the rest is counted.
+local MAX_ROWS = 50
 
 ---@alias mcp-tools.Chunk { [1]: string, [2]: string|string[] }
 
@@ -80,12 +85,43 @@ local function without_tabs(line, width)
   return table.concat(out)
 end
 
---- The lines as chunks, each as wide as the screen, so that its background reaches the edge.
+--- One line in as many rows as it needs.
+---@param chunks mcp-tools.Chunk[]
+---@param width integer cells of a row
+---@param below string
+---@return mcp-tools.Chunk[][]
+local function rows_of(chunks, width, below)
+  local rows, row, room, left = {}, {}, width, 0
+  for _, chunk in ipairs(chunks) do
+    local text, from = chunk[1], 1
+    while from <= #text and #rows < MAX_ROWS do
+      if room < 2 then -- a character may be as wide
+        table.insert(rows, row)
+        row, room = { { page.CONTINUED, { below, 'NonText' } } }, width - api.nvim_strwidth(page.CONTINUED)
+      end
+      if #rows < MAX_ROWS then
+        local last = page.last_that_fits(text, from, room)
+        local piece = text:sub(from, last)
+        table.insert(row, { piece, chunk[2] })
+        room, from = room - api.nvim_strwidth(piece), last + 1
+      end
+    end
+    left = left + math.max(0, #text - from + 1)
+  end
+  if left > 0 then
+    table.insert(row, { ('… %d more bytes'):format(left), { below, 'WarningMsg' } })
+  end
+  table.insert(rows, row)
+  return rows
+end
+
+--- The lines as rows, each as wide as the screen, so that its background reaches the edge.
 ---@param lines string[]
 ---@param bufnr integer whose file type and tabs count
 ---@param below string group of all of it
+---@param width integer cells that a row of text may have
 ---@return mcp-tools.Chunk[][]
-function M.lines(lines, bufnr, below)
+function M.lines(lines, bufnr, below, width)
   local shown = vim.tbl_map(function(line)
     return without_tabs(line, vim.bo[bufnr].tabstop)
   end, lines)
@@ -96,8 +132,15 @@ function M.lines(lines, bufnr, below)
   end
   local out = {}
   for i, line in ipairs(shown) do
-    out[i] = chunks_of(line, ok and groups and groups[i - 1] or nil, below)
-    table.insert(out[i], { (' '):rep(math.max(1, vim.o.columns - api.nvim_strwidth(line))), below })
+    local chunks = chunks_of(line, ok and groups and groups[i - 1] or nil, below)
+    for _, row in ipairs(rows_of(chunks, width, below)) do
+      local cells = 0
+      for _, chunk in ipairs(row) do
+        cells = cells + api.nvim_strwidth(chunk[1])
+      end
+      table.insert(row, { (' '):rep(math.max(1, vim.o.columns - cells)), below })
+      table.insert(out, row)
+    end
   end
   return out
 end

@@ -69,6 +69,24 @@ local function legend()
   end, 2000, 'the legend')
 end
 
+--- Waits until it says something.
+local function says(text)
+  t.wait(function()
+    return legend():find(text, 1, true)
+  end, 2000, 'the legend with ' .. text)
+end
+
+--- The keys in the frame of the legend.
+local function footer()
+  for _, window in ipairs(api.nvim_list_wins()) do
+    if vim.b[api.nvim_win_get_buf(window)].mcp_tools_review then
+      return table.concat(vim.tbl_map(function(chunk)
+        return chunk[1]
+      end, api.nvim_win_get_config(window).footer))
+    end
+  end
+end
+
 before_each(function()
   -- As in an editor that has shown none before: what comes right after another one is guarded.
   package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
@@ -119,6 +137,35 @@ describe('a review on the screen', function()
     press('y')
     t.eq('xa', api.nvim_get_current_line())
     t.eq(1, #api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('takes back what was said last, step by step, with u', function()
+    local path = edit('a.txt', 'a\nb\nc\nd\ne\n')
+    local one = open({ { path = path, text = 'A\nb\nC\nd\nE\n' } })
+    run('')
+    press('y')
+    press('n')
+    t.eq({ 1, 5 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq({ 2, 3 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq({ 3, 1 }, { one:undecided(), api.nvim_win_get_cursor(0)[1] })
+    press('u')
+    t.eq(3, one:undecided())
+  end)
+
+  it('tells all its keys on a screen of 80 columns, and those that do something', function()
+    vim.o.columns = 80
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'A\n' } })
+    run('')
+    says(']c next  [c previous  A accept all  D reject all')
+    t.eq(' y accept  n reject  N reject, why  e edit  u undo  q later ', footer())
+    press('n')
+    open({ { path = path, text = 'A\n' } }, { applied = true })
+    run('')
+    says('A keep all  D revert all')
+    t.eq(' y keep  n revert  u undo  q later ', footer())
   end)
 
   it('takes its keys back when its window is left, and when it is left for later', function()
@@ -204,6 +251,34 @@ describe('a review on the screen', function()
     t.wait(function()
       return vim.deep_equal({ '3 DiffDelete', '4 DiffDelete', '4+B', '4+C' }, drawn())
     end)
+  end)
+
+  it('shows a line that is wider than the window in as many rows as it takes', function()
+    local path = edit('a.txt', 'a\n')
+    vim.cmd('vsplit')
+    api.nvim_win_set_width(0, 30)
+    vim.wo.number, vim.wo.numberwidth = true, 4
+    open({ { path = path, text = ('x'):rep(40) .. ('ü漢'):rep(4) .. '\n' } })
+    local first, rest = ('x'):rep(26), ('x'):rep(14) .. 'ü漢ü漢ü漢ü'
+    t.eq({ '1 DiffDelete', '1+' .. first, '1+↪ ' .. rest, '1+↪ 漢' }, drawn())
+    vim.cmd('only')
+    api.nvim_exec_autocmds('WinResized', {}) -- as the main loop does where there is a screen
+    t.wait(function()
+      return #drawn() == 2
+    end)
+  end)
+
+  it('says how much of a line it leaves out', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = ('x'):rep(100000) .. '\n' } })
+    local rows, seen = drawn(), 0
+    for _, row in ipairs(rows) do
+      seen = seen + select(2, row:gsub('x', ''))
+    end
+    local left = vim.iter(rows):find(function(row)
+      return row:find('more bytes', 1, true)
+    end)
+    t.eq(100000, seen + tonumber(left:match('(%d+) more bytes')))
   end)
 
   it('of something that is there already keeps with y and takes back with n', function()

@@ -27,6 +27,16 @@ local function lines(bufnr)
   return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
 end
 
+--- Waits until the legend says something.
+local function says(text)
+  t.wait(function()
+    return vim.iter(api.nvim_list_bufs()):any(function(bufnr)
+      local shown = vim.b[bufnr].mcp_tools_review and table.concat(lines(bufnr), '\n') or ''
+      return shown:find(text, 1, true) ~= nil
+    end)
+  end, 2000, 'the legend with ' .. text)
+end
+
 local path
 
 before_each(function()
@@ -74,7 +84,7 @@ describe('a review side by side', function()
       return vim.deep_equal({ 'left', 'a', 'my', 'b', 'c', 'd', 'E' }, lines(right))
     end)
     t.eq(2, one:undecided())
-    press('A')
+    command.run({ args = 'review all' })
     t.eq({ [path] = 'left\na\nmy\nb\nc\nd\nE\n' }, ends[1].files)
     t.ok(ends[1].edited)
   end)
@@ -87,8 +97,22 @@ describe('a review side by side', function()
       return one:undecided() == 0
     end)
     t.eq(nil, one.ended)
-    press('A')
+    command.run({ args = 'review all' })
     t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, ends[1].files)
+  end)
+
+  it('leaves the keys that change a text to who types on the right', function()
+    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
+    command.run({ args = 'review' })
+    press('A and more<Esc>')
+    t.eq('B and more', api.nvim_get_current_line())
+    press('u')
+    t.eq({ 'B', 1, nil }, { api.nvim_get_current_line(), one:undecided(), one.ended })
+    says('what you type counts')
+    press('<C-w>h')
+    says('A accept all')
+    press('A')
+    t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, ends[1].files)
   end)
 
   it('cannot be typed into where the agent takes only yes or no', function()

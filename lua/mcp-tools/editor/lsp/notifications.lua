@@ -45,6 +45,7 @@ local REMEMBERED = 30e9
 ---@field kind string? extension of the first file that it was told of
 ---@field changed_at integer ns, when it was last told of a changed text of that kind
 ---@field opened_at integer ns, when it was last told of another file, or of one of another kind
+---@field answered_at integer ns, when the last question of ours that it has answered was asked
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
@@ -142,6 +143,7 @@ function M.of(client, late)
     progress = progress.pending(client, now),
     announced = {},
     ended_at = 0,
+    answered_at = 0,
     changed_at = 0,
     opened_at = now,
     published = {},

@@ -25,15 +25,17 @@ local FORGOTTEN = 60e9
 
 --- A server that looks at a changed text begins by then, ns.
 local LOOKS = 2e9
---- A file that was opened may have made the server read a project that it belongs to, for so long, ns.
-local READS = 5e9
+--- A server that reads the project of a file that was opened begins by then, or when it has answered a question that
+--- was asked later; ns.
+local READS = 1e9
 
 --- Is work that begins now about a text that was changed, and not about files of which the server has learned?
 ---@param of mcp-tools.lsp.Heard
 ---@param now integer ns
 ---@return boolean
 local function is_of_change(of, now)
-  return now - of.changed_at < LOOKS and now - of.opened_at > READS and now > (of.unsettled or 0)
+  local is_read = of.answered_at > of.opened_at and now - of.opened_at > READS and now > (of.unsettled or 0)
+  return is_read and now - of.changed_at < LOOKS
 end
 
 --- A server says something of its work.

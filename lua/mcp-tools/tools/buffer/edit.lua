@@ -67,6 +67,7 @@ return {
   recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
+  previewed = { 'edits' },
   preview = function(args)
     local found = buffers.find(args)
     local err = found and uncounted(args, found)

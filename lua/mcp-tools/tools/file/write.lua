@@ -129,6 +129,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
   reviewed = true,
+  previewed = { 'text' },
   preview = function(args)
     local found, err = buffers.find({ path = args.path })
     if found then

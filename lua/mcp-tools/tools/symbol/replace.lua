@@ -15,6 +15,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it changes text',
   reviewed = true,
+  previewed = { 'body' },
   preview = function(args)
     return change.preview(args, function(lines, at)
       return edits.replace(lines, at, args.body)

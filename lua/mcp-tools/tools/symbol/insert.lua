@@ -28,6 +28,6 @@ return {
       return ctx(nil, err)
     end
     local lines, at, filetype = change.place(found)
-    return ctx(change.apply(ctx, found, edits.insert(lines, at, args.text, args.where, filetype)))
+    return ctx(change.apply(ctx, found, edits.insert(lines, at, args.text, args.where, filetype), args))
   end,
 }

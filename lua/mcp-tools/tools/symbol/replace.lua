@@ -27,6 +27,6 @@ return {
       return ctx(nil, err)
     end
     local lines, at = change.place(found)
-    return ctx(change.apply(ctx, found, edits.replace(lines, at, args.body)))
+    return ctx(change.apply(ctx, found, edits.replace(lines, at, args.body), args))
   end,
 }

@@ -46,8 +46,8 @@ end
 ---@param text string?
 ---@return boolean
 function M.is_whole(text)
-  if not text or not text:find('^%-%-%- [^\n]*\n%+%+%+ [^\n]*\n@@ ') then
-    return false
+  if not text or not text:find('^%-%-%- [^\n]*\n%+%+%+ [^\n]*\n@@ ') or text:find('\n[^ +%-@\\\n]') then
+    return false -- or it says something else besides
   end
   local _, cut = arguments.block(text, arguments.MAX_BYTES)
   return not cut

@@ -98,6 +98,20 @@ describe('a question', function()
   end)
 end)
 
+describe('diagnostics in the answer of an edit', function()
+  it('are unknown as long as the server has spoken of an older text alone', function()
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    project.call('lsp_status')
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'of before' })
+    local edits = { { search = 'one', replace = 'two' } }
+    local answer = t.ok(project.call('buffer_edit', { path = path, edits = edits, diagnostics = true }))
+    t.eq({ { 'two' }, 'unknown' }, { vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), answer.diagnostics.checked })
+    t.eq(nil, answer.diagnostics.rows)
+    t.matches('^double has not .*spoken .*; ask diagnostics_wait$', answer.diagnostics.why)
+    vim.bo[bufnr].modified = false
+  end)
+end)
+
 describe('highlights', function()
   local TOKENS = 'textDocument/semanticTokens/full'
   local capabilities = {

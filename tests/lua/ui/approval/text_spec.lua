@@ -234,7 +234,11 @@ describe('on the first screen', function()
     t.ok(rows:find('path: "lua/x.lua", changedtick: 7', 1, true) or rows:find('changedtick: 7, path', 1, true), rows)
     t.eq(nil, rows:find('edits', 1, true))
     t.eq(nil, rows:find('search', 1, true))
-    for _, preview in ipairs({ 'The difference cannot be shown', HEAD .. ('+new\n'):rep(20000) }) do
+    for _, preview in ipairs({
+      'The difference cannot be shown',
+      HEAD .. ('+new\n'):rep(20000),
+      HEAD .. '+new\nFound by text.\n',
+    }) do
       t.ok(row_of(question_of(preview), 'search: "old"'))
     end
     t.ok(row_of(question_of(HEAD .. '+new\n', 'lua'), 'search: "old"'))

@@ -5,9 +5,9 @@
 --- Does not know about: what the change is.
 
 local access = require('mcp-tools.files.access')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
-local edit_diagnostics = require('mcp-tools.editor.lsp.edit_diagnostics')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local name_path = require('mcp-tools.editor.symbol.name_path')
@@ -47,7 +47,7 @@ function M.args(more)
       description = 'Of the text that was read: refused when it has changed since',
       minimum = 0,
     },
-    diagnostics = edit_diagnostics.ARG,
+    diagnostics = after_edit.ARG,
   }, more)
 end
 
@@ -117,7 +117,7 @@ function M.apply(ctx, found, edits, args)
     return nil, err
   end
   local file = files[1]
-  return edit_diagnostics.add(ctx, args, {
+  return after_edit.add(ctx, args, {
     path = found.source.shown,
     bufnr = bufnr,
     symbol = found.path,

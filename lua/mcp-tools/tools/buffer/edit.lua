@@ -1,8 +1,8 @@
 --- Changes the text of a buffer, or of a file that is not open.
 
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
-local edit_diagnostics = require('mcp-tools.editor.lsp.edit_diagnostics')
 local errors = require('mcp-tools.errors')
 local preview = require('mcp-tools.editor.edit.preview')
 local search_edits = require('mcp-tools.editor.edit.search_replace')
@@ -63,7 +63,7 @@ return {
       description = 'Also write an open buffer; others are always written',
       default = false,
     },
-    diagnostics = edit_diagnostics.ARG,
+    diagnostics = after_edit.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   recommended = true,
@@ -106,7 +106,7 @@ return {
       target.drop(found)
       return ctx(nil, err)
     end
-    return edit_diagnostics.add(ctx, args, {
+    return after_edit.add(ctx, args, {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,

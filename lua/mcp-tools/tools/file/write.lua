@@ -1,13 +1,13 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
 local access = require('mcp-tools.files.access')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
 local create_file = require('mcp-tools.editor.file.create')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
-local edit_diagnostics = require('mcp-tools.editor.lsp.edit_diagnostics')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local gate = require('mcp-tools.editor.edit.gate')
@@ -101,7 +101,7 @@ local function replace(ctx, args, found)
     target.drop(loaded)
     return ctx(nil, err)
   end
-  return edit_diagnostics.add(ctx, args, {
+  return after_edit.add(ctx, args, {
     path = (utf8.repair(found.shown)),
     created = false,
     written = files[1].written,
@@ -126,7 +126,7 @@ return {
     text = { type = 'string', description = 'All of its text', required = true },
     expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
     changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
-    diagnostics = edit_diagnostics.ARG,
+    diagnostics = after_edit.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
@@ -178,7 +178,7 @@ return {
     end
     disk.tell_servers(found.path, CREATED)
     buffer_change.tell_new(found.path, text == '' and {} or lines_of(text), ctx)
-    return edit_diagnostics.add(ctx, args, {
+    return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,
       written = true,

@@ -3,11 +3,11 @@
 --- Receives: the answer of a tool that has edited one file.
 --- Sends: the answer with `diagnostics`: those of the text as it is now, or that they are unknown and why. Never those
 --- of an older text.
---- Does not know about: what was edited, what is new among them (diagnostics.lua, for `diagnostics_wait`).
+--- Does not know about: what was edited, what is new among them (list.lua, for `diagnostics_wait`).
 
 local attached = require('mcp-tools.editor.lsp.attached')
 local clients = require('mcp-tools.editor.lsp.clients')
-local diagnostics = require('mcp-tools.editor.lsp.diagnostics')
+local list = require('mcp-tools.editor.diagnostics.list')
 local target = require('mcp-tools.editor.buffer.target')
 
 local M = {}
@@ -30,11 +30,11 @@ end
 ---@param bufnr integer
 ---@return string?
 local function absent(bufnr)
-  local list = clients.starting(bufnr)
-  if #list == 0 then
+  local starting = clients.starting(bufnr)
+  if #starting == 0 then
     return attached.missing(bufnr).message
   end
-  for _, client in ipairs(list) do
+  for _, client in ipairs(starting) do
     if not client.initialized and not clients.is_stopped(client) then
       return client.name .. ' is still starting'
     end
@@ -52,7 +52,7 @@ local function of_file(ctx, path)
   end
   local args = { path = path, wait_ms = WAIT_MS, offset = 0, limit = MAX_ROWS }
   local answer
-  answer, err = diagnostics.list(ctx, args)
+  answer, err = list.list(ctx, args)
   if not answer then
     return unknown(err and err.message)
   elseif answer.checked ~= 'yes' then

@@ -51,8 +51,8 @@ function M.of(bufnr, method)
   end, M.starting(bufnr))
 end
 
---- Tells a server of all texts that have changed. Neovim keeps changes back for a while, and a question sends only those
---- of its own buffer. No public function does this.
+--- Tells a server of all texts that have changed. Neovim keeps changes back for a while, and a question sends those of
+--- its own buffer alone. No public function does this.
 ---@param client vim.lsp.Client
 function M.flush(client)
   local there, tracking = pcall(require, 'vim.lsp._changetracking')

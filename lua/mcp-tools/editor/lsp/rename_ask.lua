@@ -89,9 +89,8 @@ function M.begin(of, beside)
   if word ~= '' then
     asked.hits, asked.more = left_out.lines(of)
   end
-  local result, err = nil, nil
   if prepare then
-    result, err = prepare()
+    local result, err = prepare()
     if not result and word ~= '' then
       remind(of, paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr)))
       result, err = begin_prepare(of)()

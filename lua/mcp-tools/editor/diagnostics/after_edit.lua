@@ -13,7 +13,7 @@ local target = require('mcp-tools.editor.buffer.target')
 local M = {}
 
 --- An edit has been made and its answer waits, ms.
-local WAIT_MS = 3000
+local WAIT_MS = 5000
 --- Rows of an answer.
 local MAX_ROWS = 20
 

@@ -51,16 +51,6 @@ function M.of(bufnr, method)
   end, M.starting(bufnr))
 end
 
---- Tells a server of all texts that have changed. Neovim keeps changes back for a while, and a question sends those of
---- its own buffer alone. No public function does this.
----@param client vim.lsp.Client
-function M.flush(client)
-  local there, tracking = pcall(require, 'vim.lsp._changetracking')
-  if there and type(tracking.flush) == 'function' then
-    pcall(tracking.flush, client)
-  end
-end
-
 --- Asks. `cb` is called on the main loop, not at all when the server dies.
 ---@param client vim.lsp.Client
 ---@param method string

@@ -71,7 +71,6 @@ local function send(ctx, question, cb)
     return id ~= nil and asked[id] == 'cancelled'
   end
   local cancelled = { code = CANCELLED, message = 'the question was cancelled by another' }
-  clients.flush(client)
   id = clients.request(client, method, question.params, question.bufnr, function(err, result)
     if not err then
       of.answered_at = math.max(of.answered_at, asked_at)

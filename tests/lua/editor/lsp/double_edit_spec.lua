@@ -71,33 +71,6 @@ describe('work of a server', function()
   end)
 end)
 
-describe('a question', function()
-  it('is asked when the server has been told of changes in other buffers', function()
-    local s, known
-    s = server({ hoverProvider = true }, {
-      ['textDocument/hover'] = function()
-        local changed = s:heard('textDocument/didChange')
-        known = changed and vim.fs.basename(changed.textDocument.uri)
-        return { contents = 'text' }
-      end,
-    })
-    project.call('lsp_status')
-    s:publish(bufnr, 0, {})
-    local other = vim.fn.bufadd(project.write('other.txt', 'text\n'))
-    vim.fn.bufload(other)
-    vim.lsp.buf_attach_client(other, s.client.id)
-    for _, text in ipairs({ 'one', 'two' }) do -- the second is kept back
-      t.ok(project.call('lsp_hover', { path = path }))
-      known = nil
-      vim.api.nvim_buf_set_lines(other, 0, -1, false, { text })
-    end
-    t.ok(project.call('lsp_hover', { path = path }))
-    t.eq('other.txt', known)
-    t.eq('two\n', s:heard('textDocument/didChange').contentChanges[1].text)
-    vim.bo[other].modified = false
-  end)
-end)
-
 describe('diagnostics in the answer of an edit', function()
   it('are unknown as long as the server has spoken of an older text alone', function()
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })

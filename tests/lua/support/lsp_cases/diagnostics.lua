@@ -54,6 +54,7 @@ return function(kind)
 
     it('are in the answer of an edit when that is asked for, of the text that it made', function()
       local file = here.file:gsub('new%.', 'edited.')
+      ok('diagnostics_wait', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
       local answer = ok('file_write', { path = file, text = here.clean, diagnostics = true })
       t.eq({ 'yes', 0, {} }, { answer.diagnostics.checked, answer.diagnostics.total, answer.diagnostics.rows })
       local function edit(text, total)

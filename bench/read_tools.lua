@@ -129,6 +129,7 @@ function M.start(times)
   local function following()
     local case = list[#found + 1]
     if not case then
+      M.program = math.max(M.program, start_of_a_program()) -- of an editor that has grown by now
       M.found = found
       return
     end

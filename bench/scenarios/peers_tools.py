@@ -1,6 +1,7 @@
 """What can be asked about code: ours, Serena, cclsp and the language server alone, side by side.
 
-Everybody has a copy of the same project and the same language server, and is asked the same in turn. A cell
+Everybody has a copy of the same project and the same language server, and is asked the same in turn, each
+round begun by another. A cell
 is p50 / bytes that a model reads, right answers of those asked; bench/peers/sample.py knows what is right.
 """
 
@@ -81,8 +82,10 @@ async def compare(projects: list[Project], times: int) -> Table:
     table: Table = {}
     for question in QUESTIONS:
         table[question] = {project.peer.name: Answers() for project in projects}
-        for _ in range(times):
-            for project in projects:
+        for turn in range(times):
+            # Everybody has work left over from the last question, which goes on beside whoever is next.
+            first = turn % len(projects)
+            for project in projects[first:] + projects[:first]:
                 await ask(project, question, table[question][project.peer.name])
         if question == "diagnostics":
             for project in projects:

@@ -28,6 +28,8 @@ USERS = 10
 FUNCTION = "local function step_{n}(value)\n  local double = value * 2\n  return double + {n}\nend\n\n"
 PYTHON = "def step_{n}(value):\n    return value\n\n\n"
 INIT = f"""
+-- Else Neovim starts eight Pythons and waits for each when the first Python file is opened, whoever opens it.
+vim.g.loaded_python3_provider = 0
 require('mcp-tools').setup({{
   bridge = {{ autostart = false, python = [[{sys.executable}]] }},
   tools = 'all',

@@ -35,6 +35,7 @@
 ---@field state? fun(): table makes `ctx.state`, one per session
 ---@field hosts table<string, table>? extras for single hosts
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
+---@field previewed string[]? bundled tools: arguments that a diff by `preview` says in full; a question shows them once
 ---@field reviewed boolean? bundled tools: all that it changes goes through the review, where that is wanted
 ---@field explicit boolean? bundled tools: offered only when its own name stands in `tools`, not by its group or "all"
 ---@field execute? fun(ctx: mcp-tools.Ctx, args: table) answers with `ctx(result)` or `ctx(nil, err)`, now or later

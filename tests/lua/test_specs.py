@@ -22,6 +22,7 @@ SLOW = (
     "editor/lsp/busy_spec.lua",
     "editor/lsp/core_spec.lua",
     "editor/lsp/double_change_spec.lua",
+    "editor/lsp/double_edit_spec.lua",
     "editor/lsp/double_spec.lua",
     "editor/lsp/double_words_spec.lua",
     "editor/process/init_spec.lua",

@@ -160,7 +160,7 @@ function M.open(kind)
   project.open();
   ({ python = write_python, typescript = write_typescript })[kind]()
   config.setup({
-    tools = { 'lsp', 'diagnostics' },
+    tools = { 'lsp', 'diagnostics', 'buffer_edit', 'buffer_read', 'file_write', 'symbol_insert' },
     approval = {
       rule = function()
         return 'allow'

@@ -7,6 +7,7 @@
 ---
 --- Neovim's own record has no versions of diagnostics.
 
+local highlights = require('mcp-tools.editor.lsp.highlights')
 local log = require('mcp-tools.log')
 local progress = require('mcp-tools.editor.lsp.progress')
 
@@ -41,6 +42,10 @@ local REMEMBERED = 30e9
 ---@field late boolean the client was there before anybody listened
 ---@field progress table<any, mcp-tools.lsp.Progress>
 ---@field announced table<any, integer> token → ns, of progress that is to begin
+---@field kind string? extension of the first file that it was told of
+---@field changed_at integer ns, when it was last told of a changed text of that kind
+---@field opened_at integer ns, when it was last told of another file, or of one of another kind
+---@field answered_at integer ns, when the last question of ours that it has answered was asked
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
@@ -138,6 +143,9 @@ function M.of(client, late)
     progress = progress.pending(client, now),
     announced = {},
     ended_at = 0,
+    answered_at = 0,
+    changed_at = 0,
+    opened_at = now,
     published = {},
     sent = {},
     numbers = {},
@@ -181,6 +189,9 @@ function M.note_sent(of, uri, anew, version)
       end
     end
     of.numbers[uri] = numbers
+    local kind = uri:match('%.([%w_]+)$') or ''
+    of.kind = of.kind or kind
+    of[(anew or kind ~= of.kind) and 'opened_at' or 'changed_at'] = now
   end
   of.sent[uri] = { at = now, answered = false, anew = anew, version = version, again = again }
   if anew then
@@ -227,12 +238,14 @@ function M.listen()
   })
   vim.api.nvim_create_autocmd('LspRequest', {
     group = group,
-    desc = 'mcp-tools: questions to language servers that somebody cancels',
+    desc = 'mcp-tools: questions to language servers that somebody cancels, or that need not be asked',
     callback = function(args)
       local id = client_of(args)
       local of, number = id and heard[id], id and args.data.request_id
       if of and of.asked[number] and args.data.request.type == 'cancel' then
         of.asked[number] = 'cancelled'
+      elseif of then
+        highlights.spare(vim.lsp.get_client_by_id(id), number, args.data.request)
       end
     end,
   })

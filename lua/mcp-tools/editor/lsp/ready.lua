@@ -41,7 +41,7 @@ function M.state(client)
   elseif not client.initialized then
     return { state = 'starting' }
   end
-  local busy = progress.busy(notifications.of(client))
+  local busy = progress.reads(notifications.of(client))
   if busy then
     return { state = 'indexing', title = busy.title, message = busy.message, percentage = busy.percentage }
   end
@@ -149,7 +149,7 @@ end
 ---@return boolean
 local function is_quiet(client)
   local of, now = notifications.of(client), vim.uv.hrtime()
-  return progress.busy(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
+  return progress.reads(of) == nil and now - of.ended_at > QUIET and now > (of.unsettled or 0)
 end
 
 --- Waits until a server is ready.
@@ -170,7 +170,7 @@ function M.wait(ctx, client, bufnr, ms)
   end)
   local of = notifications.of(client)
   while client.initialized and not clients.is_stopped(client) do
-    if of.ready and not progress.busy(of) and vim.uv.hrtime() > (of.unsettled or 0) then
+    if of.ready and not progress.reads(of) and vim.uv.hrtime() > (of.unsettled or 0) then
       return true, { state = 'ready' }
     end
     local quiet = wait.until_(ctx, left(), function()

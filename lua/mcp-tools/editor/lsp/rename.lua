@@ -9,15 +9,14 @@
 --- Afterwards the new name must have as many references as the old one had.
 
 local clients = require('mcp-tools.editor.lsp.clients')
-local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local left_out = require('mcp-tools.editor.lsp.rename_left_out')
 local locations = require('mcp-tools.editor.lsp.locations')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
+local rename_ask = require('mcp-tools.editor.lsp.rename_ask')
 local request = require('mcp-tools.editor.lsp.request')
 local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local wait = require('mcp-tools.editor.lsp.wait')
@@ -26,63 +25,10 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local M = {}
 
-local METHOD = 'textDocument/rename'
+local METHOD = rename_ask.METHOD
 M.METHOD = METHOD
---- Asked again for so long when a place is left out, ms.
-local PATIENCE_MS = 6000
---- A server that is told of a file has looked at it by then, ms.
-local REMINDED_MS = 1200
 --- Servers look at the changed files by then, ms.
 local CHECK_MS = 6000
-
----@class mcp-tools.lsp.Renaming
----@field ctx mcp-tools.Ctx
----@field client vim.lsp.Client
----@field spot mcp-tools.lsp.Spot
----@field old string
----@field new string
-
---- Has a server look at a file again that it may have let go when it was closed.
----@param of mcp-tools.lsp.Renaming
----@param path string resolved
-local function remind(of, path)
-  disk.tell_servers(path, 1)
-  wait.pause(of.ctx, REMINDED_MS)
-end
-
---- Is the thing at a place one that can be renamed, and how is it called?
----@param of mcp-tools.lsp.Renaming
----@return string? name
----@return mcp-tools.Error? err
-local function name_of(of)
-  local word = navigation.word(of.spot)
-  local provider = of.client.server_capabilities.renameProvider
-  if type(provider) ~= 'table' or not provider.prepareProvider then
-    return word
-  end
-  local at = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column)(of.client)
-  local function prepare()
-    return request.ask(of.ctx, of.client, 'textDocument/prepareRename', at, of.spot.bufnr)
-  end
-  local result, err = prepare()
-  if not result and word ~= '' then
-    remind(of, paths.resolve(vim.api.nvim_buf_get_name(of.spot.bufnr)))
-    result, err = prepare()
-  end
-  if not result then
-    local text = 'what stands at %s cannot be renamed%s; line and column must be on a name of this project'
-    local why = err and (' (%s)'):format(err.message) or ''
-    return nil, errors.new('not_found', text:format(navigation.name(of.spot), why))
-  end
-  local range = result.range or result.start and result
-  if not range or range.start.line ~= range['end'].line then
-    return result.placeholder or word
-  end
-  local line = vim.api.nvim_buf_get_lines(of.spot.bufnr, range.start.line, range.start.line + 1, false)[1] or ''
-  local first = position.byte(line, range.start.character, of.client.offset_encoding)
-  local last = position.byte(line, range['end'].character, of.client.offset_encoding)
-  return line:sub(first + 1, last)
-end
 
 --- Asks how many places the thing at a position is used in.
 ---@param of mcp-tools.lsp.Renaming
@@ -97,50 +43,6 @@ local function begin_count(of, params)
   return function()
     local result = answer()
     return result and #locations.items({ { result = result, client = of.client } })
-  end
-end
-
----@param of mcp-tools.lsp.Renaming
----@return mcp-tools.lsp.Plan?
----@return mcp-tools.Error? err
----@return mcp-tools.Hit[]? hits
----@return boolean? more
-local function ask(of)
-  local params = lsp.place(of.spot.bufnr, of.spot.line, of.spot.column, { newName = of.new })(of.client)
-  local answer = request.begin(of.ctx, of.client, METHOD, params, of.spot.bufnr)
-  local hits, more = left_out.lines(of)
-  local change, err = answer()
-  if not change then
-    local text = ('%s does not rename what stands at %s'):format(of.client.name, navigation.name(of.spot))
-    return nil, err or errors.new('not_found', text)
-  end
-  local plan
-  plan, err = workspace_edit.plan(of.ctx, change, of.client)
-  return plan, err, hits, more
-end
-
---- A plan that leaves nothing out.
----@param of mcp-tools.lsp.Renaming
----@return mcp-tools.lsp.Plan?
----@return boolean|mcp-tools.Error sure
-local function complete(of)
-  local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
-  while true do
-    local plan, err, hits, more = ask(of)
-    if not plan then
-      return nil, err --[[@as mcp-tools.Error]]
-    elseif plan.count == 0 then
-      return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
-    end
-    local place, sure, missing = left_out.find(of, plan, hits or {}, more)
-    if not place then
-      return plan, sure
-    elseif vim.uv.hrtime() > over then
-      local text = '%s would leave out %s, which has the old name; nothing has been changed.'
-        .. ' It may still be indexing: wait with lsp_status, then try again'
-      return nil, errors.new('busy', text:format(of.client.name, place))
-    end
-    remind(of, missing.path)
   end
 end
 
@@ -212,14 +114,17 @@ function M.run(ctx, args)
       '%s, and a rename now would change a part of the project; nothing has been changed. Wait with lsp_status'
     return nil, errors.new('busy', text:format(incomplete))
   end
-  of.old, err = name_of(of)
-  if not of.old then
+  local count
+  local asked
+  asked, err = rename_ask.begin(of, function()
+    count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
+  end)
+  if not asked then
     return nil, err
   elseif of.old == of.new then
     return nil, errors.new('validation_error', ('new_name: it is called %s already'):format(of.new))
   end
-  local count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
-  local plan, sure = complete(of)
+  local plan, sure = rename_ask.complete(of, asked)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end

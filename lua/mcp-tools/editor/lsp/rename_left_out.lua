@@ -19,7 +19,7 @@ local M = {}
 --- Lines of the project that have the name; more are a word of the language.
 local MAX_LINES = 500
 --- Places that are left out by the server and asked for what they mean.
-local MAX_ASKED = 40
+local MAX_ASKED = 100
 
 --- Lines of the project's text that hold the name.
 ---@param of mcp-tools.lsp.Renaming
@@ -58,26 +58,25 @@ local function unchanged(of, plan, hits)
   return left
 end
 
-local function no()
-  return false
+--- The buffer of a file, if the server that renames knows it.
+---@param of mcp-tools.lsp.Renaming
+---@param path string
+---@return integer?
+local function served(of, path)
+  local bufnr = of.ctx:await(function(done)
+    open.load(path, done)
+  end)
+  local list = bufnr and lsp.clients(of.ctx, bufnr, 'textDocument/definition')
+  return list and vim.list_contains(list, of.client) and bufnr or nil
 end
 
 --- Asks whether a place means the thing that is renamed.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param place { path: string, line: integer, byte: integer }
+---@param bufnr integer
 ---@return fun(): boolean means_it waits for it
-local function begin_asking(of, plan, place)
-  local bufnr = of.ctx:await(function(done)
-    open.load(place.path, done)
-  end)
-  if not bufnr then
-    return no
-  end
-  local served = lsp.clients(of.ctx, bufnr, 'textDocument/definition')
-  if not served or not vim.list_contains(served, of.client) then
-    return no
-  end
+local function begin_asking(of, plan, place, bufnr)
   local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
   local params = lsp.document(bufnr, {
     position = { line = place.line - 1, character = position.units(line, place.byte, of.client.offset_encoding) },
@@ -119,11 +118,18 @@ end
 ---@return { path: string }? place of the missed one
 function M.find(of, plan, hits, more)
   local left, asked = unchanged(of, plan, hits), {}
-  local readable = access.files(of.ctx.root)
+  local readable, buffers = access.files(of.ctx.root), {}
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
-    if readable(place.path) and is_alike(of.spot.bufnr, place.path) then
-      table.insert(asked, { place = place, means_it = begin_asking(of, plan, place) })
+    if buffers[place.path] == nil then
+      local known = readable(place.path) and is_alike(of.spot.bufnr, place.path)
+      buffers[place.path] = known and served(of, place.path) or false
+    end
+  end
+  for i = 1, math.min(#left, MAX_ASKED) do
+    local bufnr = buffers[left[i].path]
+    if bufnr then
+      table.insert(asked, { place = left[i], means_it = begin_asking(of, plan, left[i], bufnr) })
     end
   end
   for _, each in ipairs(asked) do -- all are asked by now: the server answers one while another is on its way

@@ -52,7 +52,8 @@ end
 local function send(ctx, question, cb)
   local client, method = question.client, question.method
   local id, look, over
-  local asked = notifications.of(client).asked
+  local of, asked_at = notifications.of(client), vim.uv.hrtime()
+  local asked = of.asked
   local function finish(err, result, why)
     if over then
       return
@@ -71,6 +72,9 @@ local function send(ctx, question, cb)
   end
   local cancelled = { code = CANCELLED, message = 'the question was cancelled by another' }
   id = clients.request(client, method, question.params, question.bufnr, function(err, result)
+    if not err then
+      of.answered_at = math.max(of.answered_at, asked_at)
+    end
     finish(is_cancelled() and cancelled or err, result)
   end)
   if over then

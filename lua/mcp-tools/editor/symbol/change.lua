@@ -5,6 +5,7 @@
 --- Does not know about: what the change is.
 
 local access = require('mcp-tools.files.access')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -46,6 +47,7 @@ function M.args(more)
       description = 'Of the text that was read: refused when it has changed since',
       minimum = 0,
     },
+    diagnostics = after_edit.ARG,
   }, more)
 end
 
@@ -101,9 +103,10 @@ end
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param found mcp-tools.PickedSymbol
 ---@param edits mcp-tools.Edit[]
+---@param args { diagnostics: boolean? }
 ---@return table? answer
 ---@return mcp-tools.Error? err
-function M.apply(ctx, found, edits)
+function M.apply(ctx, found, edits, args)
   local bufnr = found.source.bufnr
   local tick = found.source.file.changedtick
   local items = { { bufnr = bufnr, edits = edits, changedtick = tick, write = buffers.is_unseen(bufnr) } }
@@ -114,7 +117,7 @@ function M.apply(ctx, found, edits)
     return nil, err
   end
   local file = files[1]
-  return {
+  return after_edit.add(ctx, args, {
     path = found.source.shown,
     bufnr = bufnr,
     symbol = found.path,
@@ -125,7 +128,7 @@ function M.apply(ctx, found, edits)
     rejected = files.rejected,
     edited_by_person = files.edited,
     note = #file.hunks == 0 and 'the text was like that already' or nil,
-  }
+  }, bufnr)
 end
 
 -- What the person sees beforehand --------------------------------------------------------------------------------

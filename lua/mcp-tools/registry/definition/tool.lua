@@ -31,6 +31,7 @@ local M = {}
 ---@field state? fun(): table
 ---@field hosts table<string, table>?
 ---@field recommended boolean?
+---@field previewed string[]?
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
 ---@field handler function
@@ -181,6 +182,7 @@ function M.normalise(def, closed)
     state = def.state,
     hosts = def.hosts,
     recommended = def.recommended,
+    previewed = value.copy(def.previewed),
     reviewed = def.reviewed,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,

@@ -39,6 +39,7 @@ local RULES = {
   timeout = common.milliseconds,
   needs_approval = common.of_type('boolean', 'function', 'string'),
   preview = common.of_type('function'),
+  previewed = common.of_type('table'),
   state = common.of_type('function'),
   hosts = common.of_type('table'),
   execute = common.of_type('function'),

@@ -1,5 +1,6 @@
 --- Changes the text of a buffer, or of a file that is not open.
 
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
@@ -32,7 +33,7 @@ return {
   name = 'buffer_edit',
   description = 'Edits a buffer, or a file that is not open, in one undo step: search (exact text that is there once)'
     .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
-    .. ' Answers with the changed lines and the new changedtick.',
+    .. ' Answers changed lines and the new changedtick.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
@@ -62,11 +63,13 @@ return {
       description = 'Also write an open buffer; others are always written',
       default = false,
     },
+    diagnostics = after_edit.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
+  previewed = { 'edits' },
   preview = function(args)
     local found = buffers.find(args)
     local err = found and uncounted(args, found)
@@ -103,7 +106,7 @@ return {
       target.drop(found)
       return ctx(nil, err)
     end
-    return {
+    return after_edit.add(ctx, args, {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,
@@ -112,6 +115,6 @@ return {
       rejected = files.rejected,
       edited_by_person = files.edited,
       disk = found.state == 'conflict' and 'changed by others' or nil,
-    }
+    }, found.bufnr)
   end,
 }

@@ -1,6 +1,7 @@
 --- Writes a whole file: a new one, or over one whose state is known.
 
 local access = require('mcp-tools.files.access')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
@@ -100,7 +101,7 @@ local function replace(ctx, args, found)
     target.drop(loaded)
     return ctx(nil, err)
   end
-  return {
+  return after_edit.add(ctx, args, {
     path = (utf8.repair(found.shown)),
     created = false,
     written = files[1].written,
@@ -109,7 +110,7 @@ local function replace(ctx, args, found)
     hunks = files[1].hunks,
     rejected = files.rejected,
     edited_by_person = files.edited,
-  }
+  }, loaded.bufnr)
 end
 
 return {
@@ -125,10 +126,12 @@ return {
     text = { type = 'string', description = 'All of its text', required = true },
     expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
     changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
+    diagnostics = after_edit.ARG,
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it writes a file',
   reviewed = true,
+  previewed = { 'text' },
   preview = function(args)
     local found, err = buffers.find({ path = args.path })
     if found then
@@ -175,13 +178,13 @@ return {
     end
     disk.tell_servers(found.path, CREATED)
     buffer_change.tell_new(found.path, text == '' and {} or lines_of(text), ctx)
-    return {
+    return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,
       written = true,
       bytes = #text,
       rejected = note.rejected,
       edited_by_person = note.edited,
-    }
+    }, found.path)
   end,
 }

@@ -7,7 +7,7 @@ local rename_preview = require('mcp-tools.editor.lsp.rename_preview')
 return {
   name = 'lsp_rename',
   description = 'Renames what stands at a place in the whole project, all or nothing, and checks that no reference'
-    .. ' to the old name is left. Answers files and places. Open files stay unsaved, the others are written.',
+    .. ' to the old name is left. Open files stay unsaved, the others are written.',
   args = args.place({
     new_name = { type = 'string', description = 'The new name', required = true, minLength = 1, maxLength = 200 },
     dry_run = { type = 'boolean', description = 'Only show the diff', default = false },

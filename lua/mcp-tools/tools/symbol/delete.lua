@@ -70,6 +70,6 @@ return {
       local listed = references_text.of(users, found.path, { limit = MAX_LISTED, offset = 0 })
       return ctx(nil, errors.new('tool_error', text:format(found.path, listed)))
     end
-    return ctx(change.apply(ctx, found, list))
+    return ctx(change.apply(ctx, found, list, args))
   end,
 }

@@ -16,6 +16,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it changes text',
   reviewed = true,
+  previewed = { 'text' },
   preview = function(args)
     return change.preview(args, function(lines, at, filetype)
       return edits.insert(lines, at, args.text, args.where, filetype)
@@ -27,6 +28,6 @@ return {
       return ctx(nil, err)
     end
     local lines, at, filetype = change.place(found)
-    return ctx(change.apply(ctx, found, edits.insert(lines, at, args.text, args.where, filetype)))
+    return ctx(change.apply(ctx, found, edits.insert(lines, at, args.text, args.where, filetype), args))
   end,
 }

@@ -15,6 +15,7 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it changes text',
   reviewed = true,
+  previewed = { 'body' },
   preview = function(args)
     return change.preview(args, function(lines, at)
       return edits.replace(lines, at, args.body)
@@ -26,6 +27,6 @@ return {
       return ctx(nil, err)
     end
     local lines, at = change.place(found)
-    return ctx(change.apply(ctx, found, edits.replace(lines, at, args.body)))
+    return ctx(change.apply(ctx, found, edits.replace(lines, at, args.body), args))
   end,
 }

@@ -42,6 +42,17 @@ local function headed(text, file)
   return 'changes', text
 end
 
+--- Is a text a difference that is shown to its end?
+---@param text string?
+---@return boolean
+function M.is_whole(text)
+  if not text or not text:find('^%-%-%- [^\n]*\n%+%+%+ [^\n]*\n@@ ') or text:find('\n[^ +%-@\\\n]') then
+    return false -- or it says something else besides
+  end
+  local _, cut = arguments.block(text, arguments.MAX_BYTES)
+  return not cut
+end
+
 --- Adds what would change.
 ---@param page mcp-tools.Page
 ---@param text string? what would change

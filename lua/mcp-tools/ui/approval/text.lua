@@ -260,6 +260,23 @@ local function without_defaults(question, known)
   return given
 end
 
+--- The arguments that are shown beside what would change: what a whole difference says is not said again.
+---@param question mcp-tools.Question
+---@param known table<string, any>
+---@param text string? what would change
+---@return table
+local function beside_changes(question, known, text)
+  local given = without_defaults(question, known)
+  local definition = question.call.definition
+  if definition.previewed and (definition.source or {}).origin == 'bundled' and diff.is_whole(text) then
+    given = vim.tbl_extend('force', {}, given)
+    for _, key in ipairs(definition.previewed) do
+      given[key] = nil
+    end
+  end
+  return given
+end
+
 ---@param question mcp-tools.Question
 ---@param width integer
 ---@param with_changes boolean
@@ -272,7 +289,7 @@ local function page_of(question, width, with_changes)
     text, fault = changes.of(question)
   end
   local known = known_of(question)
-  local list, heading, left = arguments.read(without_defaults(question, known), known, width)
+  local list, heading, left = arguments.read(beside_changes(question, known, text), known, width)
   local changed = text ~= nil or fault ~= nil
   if #list == 0 then
     page:add(next(question.args) == nil and 'without arguments' or 'with the default arguments')

@@ -52,6 +52,35 @@ return function(kind)
       t.eq('unknown', result.checked)
     end)
 
+    it('are in the answer of an edit when that is asked for, of the text that it made', function()
+      local file = here.file:gsub('new%.', 'edited.')
+      ok('diagnostics_wait', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
+      local answer = ok('file_write', { path = file, text = here.clean, diagnostics = true })
+      t.eq({ 'yes', 0, {} }, { answer.diagnostics.checked, answer.diagnostics.total, answer.diagnostics.rows })
+      local function edit(text, total)
+        local edits = { { start_line = 1, replace = (text:gsub('\n$', '')) } }
+        local args = { path = file, edits = edits, changedtick = ok('buffer_read', { path = file }).changedtick }
+        args.diagnostics = true
+        answer = ok('buffer_edit', args)
+        t.eq({ 'yes', total, total }, {
+          answer.diagnostics.checked,
+          answer.diagnostics.total,
+          #answer.diagnostics.rows,
+        })
+      end
+      edit(here.wrong, 1)
+      edit(here.clean, 0)
+      edit(here.wrong, 1)
+      t.matches('^1:%d+ error .*', answer.diagnostics.rows[1])
+      answer = ok('symbol_insert', { path = file, symbol = 'value', text = here.comment, diagnostics = true })
+      t.eq({ 'yes', 1 }, { answer.diagnostics.checked, answer.diagnostics.total })
+      t.eq(nil, ok('symbol_insert', { path = file, symbol = 'value', text = here.comment }).diagnostics)
+      edit(here.clean, 0)
+      answer = ok('file_write', { path = 'edited.txt', text = 'text', diagnostics = true })
+      t.eq('unknown', answer.diagnostics.checked)
+      t.matches('no language server .*diagnostics_wait', answer.diagnostics.why)
+    end)
+
     it('of a file that is not open are there when it was checked', function()
       local result = ok('diagnostics_list', { path = project.root .. '/' .. here.broken, wait_ms = 30000 })
       t.eq({ 'yes', 1 }, { result.checked, result.total })

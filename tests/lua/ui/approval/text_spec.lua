@@ -211,6 +211,39 @@ describe('on the first screen', function()
     end
   end)
 
+  it('what a whole difference says is not said again', function()
+    local args = { path = 'lua/x.lua', changedtick = 7, edits = { { search = 'old', replace = 'new' } } }
+    local function question_of(preview, origin)
+      return page_of(args, {
+        call = {
+          name = 'buffer_edit',
+          definition = {
+            name = 'buffer_edit',
+            description = 'Edits.',
+            source = { origin = origin or 'bundled' },
+            previewed = { 'edits' },
+            preview = function()
+              return preview
+            end,
+          },
+        },
+      })
+    end
+    local HEAD = '--- a/lua/x.lua\n+++ b/lua/x.lua\n@@ -1 +1 @@\n-old\n'
+    local rows = table.concat(question_of(HEAD .. '+new\n').rows, '\n')
+    t.ok(rows:find('path: "lua/x.lua", changedtick: 7', 1, true) or rows:find('changedtick: 7, path', 1, true), rows)
+    t.eq(nil, rows:find('edits', 1, true))
+    t.eq(nil, rows:find('search', 1, true))
+    for _, preview in ipairs({
+      'The difference cannot be shown',
+      HEAD .. ('+new\n'):rep(20000),
+      HEAD .. '+new\nFound by text.\n',
+    }) do
+      t.ok(row_of(question_of(preview), 'search: "old"'))
+    end
+    t.ok(row_of(question_of(HEAD .. '+new\n', 'lua'), 'search: "old"'))
+  end)
+
   it('only what is bundled says so', function()
     t.matches('^tool    "x %(bundled%)"  x$', page_of({}, { call = { name = 'x (bundled)' } }).rows[1])
     t.matches('^source  registered', page_of({}).rows[2])

@@ -62,7 +62,10 @@ _SUBSCRIBE = _WIRE.format("subscribe")
 _UNSUBSCRIBE = _WIRE.format("unsubscribe")
 _COMPANION = _WIRE.format("companion")
 _LOST = _WIRE.format("lost")
+_PROVIDE = _WIRE.format("provide")
+_WITHDRAW = _WIRE.format("withdraw")
 _CLOCK = "return vim.uv.hrtime()"
+_REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer")
 
 
 class NvimEditor:
@@ -74,6 +77,7 @@ class NvimEditor:
         self._updated: list[Callable[[str], None]] = []
         self._endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
         self._push: list[Callable[[str, str | None, str, str, bool], None]] = []
+        self._remote: list[Callable[[str, Sequence[Any]], None]] = []
         self._clock = EditorClock()
         self._peers = Peers()
         self._channel: Channel
@@ -279,6 +283,22 @@ class NvimEditor:
     def companion(self, event: str, data: dict[str, Any]) -> None:
         self._tell(_COMPANION, (event, data, self._channel_id))
 
+    # For mounts (upstream.door.MountEditor)
+
+    def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
+        self._remote.append(callback)
+
+    def provide(self, provider: str, kind: str, definitions: str) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
+        give_up = self._channel.time() + ANSWER_WITHIN
+        args = (self._channel_id, provider, definitions, kind)
+        return self._lua(_PROVIDE, args, give_up, lambda raw: [str(fault) for fault in raw["refused"]])
+
+    def withdraw(self, provider: str) -> None:
+        self._tell(_WITHDRAW, (self._channel_id, provider))
+
+    def remote(self, verb: str, *args: Any) -> None:
+        self._tell(_WIRE.format(verb), args)
+
     # Inside
 
     def _no_scopes(self) -> asyncio.Future[Any]:
@@ -320,7 +340,10 @@ class NvimEditor:
     def _event(self, name: str, args: Sequence[Any]) -> None:
         listener = self._listener
         count = len(args) if args and type(args[0]) is str else 0
-        if name == "changed" and count == 2:
+        if name in _REMOTE and count:
+            for remote in self._remote:
+                remote(name, args)
+        elif name == "changed" and count == 2:
             for callback in self._changed:
                 callback(str(args[0]), int(args[1]))
         elif name == "updated" and count == 1:

@@ -56,6 +56,8 @@ FAREWELL = 0.25
 """Seconds before that for calls that are about to end, such as the one whose tool restarts the bridge."""
 LAST_WORDS = 0.3
 """Seconds for the editor to hear that its calls were cancelled."""
+END_MOUNTS = 0.6
+"""Seconds for mounted servers to end by themselves; then they are killed."""
 REPORT_AFTER = 0.25
 """Seconds in which changes of the sessions become one report."""
 
@@ -109,10 +111,13 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             from ..http.app import App
             from ..http.listener import Runner
             from ..ide.companions import Companions
+            from ..upstream.door import Mounts
 
             editor = await ending.unless(NvimEditor.open(environment.address))
             if editor is not None:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
+                mounts = Mounts(editor, handler.hide)
+                ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
                 parts = await ending.unless(_meet(environment, editor, claim, handler))
                 if parts is not None:
                     companions = Companions(editor, parts.hello.endpoints, handler.hide)
@@ -121,7 +126,10 @@ async def run(environment: Environment, handler: LogHandler) -> int:
                     app = App(parts)
                     companions.join(app)
                     runner = Runner(app, room=parts.calls.backpressure)
-                    await _serve(environment, parts, runner, claim, ending, editor, companions)
+                    try:
+                        await _serve(environment, parts, runner, claim, ending, editor, companions)
+                    finally:
+                        await mounts.ended()
         except EditorGoneError:
             ending.now("editor")
         finally:

@@ -60,10 +60,17 @@ local function is_pending(kind)
   return core ~= nil and require('mcp-tools.discovery.bundled').is_pending(kinds.row(kind).option)
 end
 
+---@param name string
+---@return string?
+local function absence(name)
+  local mounts = package.loaded['mcp-tools.mounts']
+  return mounts and mounts.absence(name)
+end
+
 --- The registry as it is, for who adds to it: nothing bundled is loaded.
 ---@return mcp-tools.Registry
 function M.registry()
-  registry = registry or new_registry({ prefix = prefix, is_off = is_off, is_pending = is_pending })
+  registry = registry or new_registry({ prefix = prefix, is_off = is_off, is_pending = is_pending, absence = absence })
   return registry
 end
 

@@ -26,6 +26,9 @@ function M.setup(opts)
   local core = package.loaded['mcp-tools.core']
   if core and core.in_use() then
     vim.schedule(core.get) -- loads what `tools` names; before the first use nobody has to see it
+    if type(opts) == 'table' and (opts.mounts or opts.tools) then
+      require('mcp-tools.groups').refresh('mounts')
+    end
   end
   if require('mcp-tools.config').get('companions') ~= nil then
     vim.schedule(function()
@@ -74,7 +77,7 @@ end
 
 --- Looks again for tools that other plugins ship, and for those in Python; loads what is new or has changed.
 --- `:h mcp-tools-ship`
----@param source? 'ext'|'python' where; everywhere when left out
+---@param source? 'ext'|'python'|'mounts' where; everywhere when left out
 ---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source
@@ -114,6 +117,22 @@ end
 ---@param name string
 function M.unregister_prompt(name)
   require('mcp-tools.core').get().registry:remove('prompts', name)
+end
+
+--- Mounts another MCP server: what it offers is offered here as well, its tools and prompts as `<name>__<tool>`. A
+--- server of that name is replaced. Every fault of the spec comes in one error. `:h mcp-tools-mounts`
+---@param name string letters, digits, `-` and `_`
+---@param spec mcp-tools.MountSpec
+function M.mount(name, spec)
+  require('mcp-tools.core').begin()
+  require('mcp-tools.mounts').mount(name, spec)
+end
+
+--- Takes a mounted server away; calls of its tools that run end with an error.
+---@param name string
+---@return boolean was_there
+function M.unmount(name)
+  return require('mcp-tools.mounts').unmount(name)
 end
 
 --- Every registered tool: name → `{ name, description, args }`.
@@ -216,7 +235,7 @@ function M.acp_server(opts)
 end
 
 --- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the
---- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind) and `calls` in flight.
+--- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind), `calls` in flight and `mounts`.
 ---@return table
 function M.status()
   local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()
@@ -225,6 +244,8 @@ function M.status()
     local parts = core.get()
     status.offered = vim.tbl_map(vim.tbl_count, parts.registry.entries)
     status.calls = #parts.executor:pending()
+    local mounts = package.loaded['mcp-tools.mounts']
+    status.mounts = mounts and mounts.status() or nil
   end
   return status
 end

@@ -26,6 +26,7 @@ LAYERS = (
     "ide/",
     "discovery/",
     "python/",
+    "mounts/",
     "bridge/",
     "call/ trust/",
     "editor/",
@@ -50,7 +51,7 @@ DRAWERS_MAY = "init editor/ files/ content errors util/"
 
 BY_NAME = {
     "discovery/bundled_files": "",
-    "discovery/init": "discovery/ext discovery/python",
+    "discovery/init": "discovery/ext discovery/python discovery/mounts",
     "ide/companions": "",
 }
 """Files that put the name of a module together → what they reach so, besides drawers. In other files a name

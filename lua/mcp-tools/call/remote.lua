@@ -128,6 +128,16 @@ local OUTCOMES = {
       meta = outcome.meta and vim.json.decode(outcome.meta),
     }))
   end,
+  contents = function(ctx, outcome)
+    ctx(outcome.contents)
+  end,
+  messages = function(ctx, outcome)
+    local messages = {}
+    for i, message in ipairs(outcome.messages) do
+      messages[i] = { role = message.role, content = BLOCKS[message.block.type](message.block) }
+    end
+    ctx({ description = outcome.description, messages = messages })
+  end,
   error = function(ctx, outcome)
     if outcome.trace then
       log.error('call %s threw: %s', ctx.id, outcome.trace)

@@ -93,6 +93,15 @@ local function python_text()
   return ('%s%s, calls: %d'):format(status.state, status.pid and ', process ' .. status.pid or '', status.calls)
 end
 
+--- Mounted servers.
+---@param lines string[]
+local function add_mounts(lines)
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: it is loaded once one is asked for
+  for i, mount in ipairs(mounts and mounts.status() or {}) do
+    add(lines, i == 1 and 'mounts' or '', sanitize.line(mounts.describe(mount)))
+  end
+end
+
 ---@return string[]
 local function lines_now()
   local status = bridge.status()
@@ -106,6 +115,7 @@ local function lines_now()
   add(lines, 'clients', client_text(status.sessions))
   add_companions(lines)
   add(lines, 'python host', python_text())
+  add_mounts(lines)
   add_calls(lines)
   add(lines, 'last error', status.last_error)
   add(lines, 'to do', status.to_do)

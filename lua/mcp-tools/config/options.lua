@@ -462,11 +462,12 @@ return {
   },
   {
     path = 'mounts',
-    planned = true,
     type = 'map',
     default = {},
-    items = 'map',
-    description = 'Other MCP servers whose tools are offered too: name = { command = … } or { url = … }.',
+    items = { 'map', 'string' },
+    description = 'Other MCP servers, whose tools, resources and prompts are offered too (|mcp-tools-mounts|): NAME ='
+      .. ' { command = { … } } or { url = … }; and files that name servers, such as ".mcp.json" or { file ='
+      .. ' ".mcp.json", secrets = { … } }.',
   },
   {
     path = 'instructions',

@@ -133,9 +133,6 @@ local function step(registry, kind)
   elseif folder.pass == pass then
     folder.pass = nil
     folder.ours:keep(registry, pass.kept)
-    if #selection.selection(kind).mounts > 0 then
-      log.warn('setup{%s}: mounted servers are not there yet', kind)
-    end
   end
 end
 

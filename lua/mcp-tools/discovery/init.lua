@@ -38,7 +38,7 @@ local M = {}
 ---@field error string
 
 --- In the order in which they are asked; of two tools with one name the first stays.
-M.SOURCES = { 'ext', 'python' }
+M.SOURCES = { 'ext', 'python', 'mounts' }
 
 --- Seconds that what was found counts as known; the variable is there for people who write tools.
 local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'

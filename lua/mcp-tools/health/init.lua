@@ -283,6 +283,12 @@ local sections = {
       require('mcp-tools.health.python').check()
     end,
   },
+  {
+    title = 'Mounted servers',
+    run = function()
+      require('mcp-tools.health.mounts').check()
+    end,
+  },
 }
 
 function M.check()

@@ -65,7 +65,8 @@ end
 ---@return boolean
 local function fits(rule, definition, prefix)
   local on, off, name, group = rule.on, rule.off, definition.name, source.group(definition)
-  if rule.read_only and not (definition.annotations and definition.annotations.read_only == true) then
+  local says = (definition.source or {}).origin ~= 'mounted' and definition.annotations -- of those nothing is believed
+  if rule.read_only and not (says and says.read_only == true) then
     return false
   elseif off[name] or off[prefix .. name] then
     return false

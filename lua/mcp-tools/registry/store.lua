@@ -29,6 +29,7 @@ local M = {}
 ---@field prefix fun(): string of published names
 ---@field is_off fun(kind: mcp-tools.Kind, entry: table): boolean
 ---@field is_pending fun(kind: mcp-tools.Kind): boolean is something still to be added by who made it?
+---@field absence fun(name: string): string? why there is no tool of that name, if anybody knows
 ---@field private listeners (fun(kind: mcp-tools.Kind, revision: integer))[]
 ---@field private alike table<mcp-tools.Kind, table<string, string>> a form of a key → the key that has it
 local Registry = {}
@@ -36,8 +37,8 @@ Registry.__index = Registry
 
 --- Makes an empty registry.
 ---@param opts? { prefix?: (fun(): string), is_off?: (fun(kind: mcp-tools.Kind, entry: table): boolean),
----  is_pending?: fun(kind: mcp-tools.Kind): boolean } the prefix of published names; what is switched off; of what
----  there is more to come
+---  is_pending?: (fun(kind: mcp-tools.Kind): boolean), absence?: fun(name: string): string? } the prefix of published
+---  names; what is switched off; of what there is more to come; why there is no such tool
 ---@return mcp-tools.Registry
 function M.new(opts)
   local self = setmetatable({
@@ -50,6 +51,7 @@ function M.new(opts)
     is_pending = opts and opts.is_pending or function()
       return false
     end,
+    absence = opts and opts.absence or function() end,
     entries = {},
     shelf = {},
     revisions = {},

@@ -128,6 +128,10 @@ function M.lost(id)
   executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
   provided.lost(id)
+  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
+  if mounts then
+    mounts.lost(id)
+  end
   attachment.detached(id)
 end
 

@@ -72,6 +72,10 @@ function M.hello(id, info)
   else
     token = attachment.attached(id, info)
     endpoints = config.get('companions') and require('mcp-tools.ide').endpoints(id) or nil -- start-up cost
+    local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: the first look loads it, where it has to
+    if mounts then
+      mounts.sync()
+    end
   end
   return {
     protocol = M.PROTOCOL,
@@ -280,15 +284,17 @@ function M.unsubscribe(id, uri)
   return { clock = uv.hrtime(), unsubscribed = channels.subscriptions():unsubscribe(id, uri) }
 end
 
---- Offers tools that the caller runs itself, until it takes them back or its channel closes. Their calls come to it as
---- `remote_call(call_id, tool, args, info)`, `remote_cancel(call_id, reason)` and `remote_answer(call_id, ask, …)`.
+--- Offers what the caller runs itself, until it takes it back or its channel closes. Calls come to it as
+--- `remote_call(call_id, { provider, kind, name }, args, info)`, `remote_cancel(call_id, reason)` and
+--- `remote_answer(call_id, ask, …)`.
 ---@param id integer
 ---@param provider string
 ---@param definitions table[]|string a list, or JSON text of one
+---@param kind? mcp-tools.Kind tools when left out
 ---@return { clock: integer, refused: string[] }
-function M.provide(id, provider, definitions)
+function M.provide(id, provider, definitions, kind)
   channel_of(id)
-  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]])
+  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]], kind)
   channels.keep_watch()
   reply.clock = uv.hrtime()
   return reply
@@ -308,10 +314,13 @@ for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remot
 end
 
 --- News from the bridge, for people.
----@param kind 'listening'|'sessions'|'blocked'
+---@param kind 'listening'|'sessions'|'blocked'|'doors'|'mount'
 ---@param data table
 ---@param id integer its channel
 function M.report(kind, data, id)
+  if kind == 'mount' then
+    return require('mcp-tools.mounts').reported(id, data) -- start-up cost
+  end
   attachment.reported(kind, data, id)
 end
 

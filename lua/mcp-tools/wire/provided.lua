@@ -1,4 +1,4 @@
---- Tools that a process behind a channel provides, such as the bridge for mounted servers: here as long as it is.
+--- What a process behind a channel provides, such as the bridge for mounted servers: here as long as it is.
 ---
 --- Receives: definitions by `provide`, and word that a channel is gone.
 --- Sends: them to the registry, with handlers that pass calls to the channel; `remote_call`, `remote_cancel` and
@@ -8,6 +8,7 @@
 local core = require('mcp-tools.core')
 local Registrations = require('mcp-tools.registry.registrations')
 local errors = require('mcp-tools.errors')
+local kinds = require('mcp-tools.registry.kinds')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 local remote = require('mcp-tools.call.remote')
@@ -16,7 +17,7 @@ local M = {}
 
 ---@class mcp-tools.Provider
 ---@field target mcp-tools.RemoteTarget
----@field tools mcp-tools.Registrations
+---@field held table<mcp-tools.Kind, mcp-tools.Registrations>
 
 ---@type table<integer, table<string, mcp-tools.Provider>> channel → name
 local providers = {}
@@ -34,39 +35,94 @@ local function target_of(channel)
   })
 end
 
---- A definition whose handler passes calls to the channel.
+--- A function that completes an argument in the process.
 ---@param provider mcp-tools.Provider
 ---@param name string of the provider
----@param def table
----@return table
-local function with_handler(provider, name, def)
-  return vim.tbl_extend('force', def, {
-    execute = function(ctx, args)
-      remote.call(provider.target, ctx, { provider = name, name = def.name }, args, ctx.call.max_result)
-    end,
-  })
+---@param kind string
+---@param key string of the definition
+---@param argument string
+---@return fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table)
+local function completion(provider, name, kind, key, argument)
+  local place = { provider = name, kind = kind, name = key }
+  return function(ctx, prefix, arguments)
+    local context = next(arguments) and arguments or nil
+    remote.call(provider.target, ctx, place, { argument = { name = argument, value = prefix }, context = context })
+  end
 end
 
---- Offers tools, in place of those that the provider had before.
+---@param provider mcp-tools.Provider
+---@param name string of the provider
+---@return fun(ctx: mcp-tools.Ctx)
+local function reading(provider, name)
+  return function(ctx)
+    local place = { provider = name, kind = 'resource', name = ctx.call.name }
+    remote.call(provider.target, ctx, place, vim.empty_dict(), ctx.call.max_result)
+  end
+end
+
+--- What of a definition is functions, by kind: its handler, which passes calls to the channel, and completions.
+---@type table<mcp-tools.Kind, fun(provider: mcp-tools.Provider, name: string, def: table): table>
+local functions = {
+  tools = function(provider, name, def)
+    local place = { provider = name, kind = 'tool', name = def.name }
+    return {
+      execute = function(ctx, args)
+        -- An empty table says by the schema which of the two it is.
+        remote.call(provider.target, ctx, place, ctx.call.definition.check:shape(args), ctx.call.max_result)
+      end,
+    }
+  end,
+  resources = function(provider, name)
+    return { read = reading(provider, name) }
+  end,
+  templates = function(provider, name, def)
+    local complete = {}
+    for _, variable in ipairs(def.complete or {}) do
+      complete[variable] = completion(provider, name, 'completion of a template', def.uri_template, variable)
+    end
+    return { read = reading(provider, name), complete = complete }
+  end,
+  prompts = function(provider, name, def)
+    local place = { provider = name, kind = 'prompt', name = def.name }
+    local args = {}
+    for i, arg in ipairs(def.args or {}) do
+      args[i] = vim.tbl_extend('force', arg, {
+        complete = arg.complete and completion(provider, name, 'completion of a prompt', def.name, arg.name) or nil,
+      })
+    end
+    return {
+      args = args,
+      get = function(ctx, given)
+        local arguments = next(given) and given or vim.empty_dict()
+        remote.call(provider.target, ctx, place, arguments, ctx.call.max_result)
+      end,
+    }
+  end,
+}
+
+--- Offers definitions of one kind, in place of those that the provider had before.
 ---@param channel integer
 ---@param name string of the provider
----@param definitions table[] as `register` takes them, without a handler
+---@param definitions table[] as `register` takes them, without functions: `complete` lists the variables of a template
+---  that can be completed, and is true in an argument of a prompt
+---@param kind? mcp-tools.Kind tools when left out
 ---@return { refused: string[] } faults of the definitions that were not taken in
-function M.provide(channel, name, definitions)
+function M.provide(channel, name, definitions, kind)
+  kind = kinds.row(kind or 'tools').kind
   providers[channel] = providers[channel] or {}
-  local provider = providers[channel][name]
-    or { target = target_of(channel), tools = Registrations.new('tools', project.root) }
+  local provider = providers[channel][name] or { target = target_of(channel), held = {} }
   providers[channel][name] = provider
-  local list = vim.tbl_map(function(def)
-    return type(def) == 'table' and with_handler(provider, name, def) or def -- what is none is refused as such
+  provider.held[kind] = provider.held[kind] or Registrations.new(kind, project.root)
+  local list = vim.tbl_map(function(def) -- what is none is refused as such
+    return type(def) == 'table' and vim.tbl_extend('force', def, functions[kind](provider, name, def)) or def
   end, definitions)
-  local refused = provider.tools:replace(core.registry(), list, function()
+  local refused = provider.held[kind]:replace(core.registry(), list, function()
     return { origin = 'mounted', name = name }
   end)
   return { refused = refused }
 end
 
---- Takes a provider's tools out; its calls end.
+--- Takes out what a provider offers; its calls end.
 ---@param channel integer
 ---@param name string
 function M.withdraw(channel, name)
@@ -78,11 +134,13 @@ function M.withdraw(channel, name)
   if next(providers[channel]) == nil then
     providers[channel] = nil
   end
-  provider.tools:keep(core.registry())
+  for _, holder in pairs(provider.held) do
+    holder:keep(core.registry())
+  end
   remote.lost(provider.target, errors.new('execution_error', ('%s has ended while the tool ran'):format(name)))
 end
 
---- The channel is gone, and its tools with it.
+--- The channel is gone, and with it what it provided.
 ---@param channel integer
 function M.lost(channel)
   for name in pairs(providers[channel] or {}) do

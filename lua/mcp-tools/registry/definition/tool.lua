@@ -12,6 +12,7 @@ local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
+local source = require('mcp-tools.registry.source')
 local schema_faults = require('mcp-tools.schema.faults')
 local value = require('mcp-tools.schema.value')
 
@@ -212,7 +213,7 @@ end
 function M.published(def, prefix)
   local icons, meta = common.extras(def)
   return {
-    name = prefix .. def.name,
+    name = source.published_name(def, prefix),
     title = def.title,
     description = def.description,
     inputSchema = def.input_schema,

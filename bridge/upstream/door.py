@@ -1,0 +1,109 @@
+"""What the process knows of mounts before there is one: the rest is imported with the first.
+
+Receives: the events `mounts`, `remote_call`, `remote_cancel`, `remote_answer` of the editor.
+Sends: them to the manager. Does not know about: the SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import spec
+
+if TYPE_CHECKING:
+    from .manager import Manager
+
+logger = logging.getLogger(__name__)
+
+
+class MountEditor(Protocol):
+    """What mounts need of the editor; `NvimEditor` is it."""
+
+    def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
+        """Adds one that hears `(event, args)` of mounts and of calls that run here."""
+
+    def provide(self, provider: str, kind: str, definitions: str) -> Awaitable[list[str]]:
+        """Offers definitions (JSON text of a list) in place of those before; gives what was refused."""
+
+    def withdraw(self, provider: str) -> None:
+        """Takes back all that a provider offers."""
+
+    def remote(self, verb: str, *args: Any) -> None:
+        """Tells something of a call that runs here (`remote_result`, `remote_progress`, …)."""
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        """Tells the editor something about the bridge."""
+
+
+class Mounts:
+    """See the head of this file.
+
+    Args:
+        editor: says what is to be mounted.
+        hide: is told of each secret, which is to be in no log.
+    """
+
+    def __init__(self, editor: MountEditor, hide: Callable[[str], None]) -> None:
+        self._editor = editor
+        self._hide = hide
+        self._wanted: tuple[spec.Mount, ...] = ()
+        self._manager: Manager | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._closed = False
+        editor.on_remote(self._hear)
+
+    def end(self, within: float) -> None:
+        """Begins to end what is mounted; it has `within` seconds."""
+        self._closed = True
+        if self._manager is not None and self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._manager.close(within))
+
+    async def ended(self) -> None:
+        """Waits until it has ended."""
+        if self._ending is not None:
+            await self._ending
+
+    def _hear(self, event: str, args: Sequence[Any]) -> None:
+        if event == "mounts":
+            self._want(spec.read(args[0]))
+        elif self._manager is not None:
+            self._manager.hear(event, args)
+
+    def _want(self, mounts: tuple[spec.Mount, ...]) -> None:
+        for mount in mounts:
+            for secret in mount.secrets:
+                self._hide(secret)
+        self._wanted = mounts
+        if self._manager is not None:
+            self._manager.want(mounts)
+        elif mounts and self._loading is None:
+            self._loading = asyncio.get_running_loop().create_task(self._load())
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(_import)
+        except Exception as fault:
+            logger.exception("mounts cannot be loaded")
+            for mount in self._wanted:
+                self._editor.report("mount", {"name": mount.name, "state": "waiting", "error": str(fault)})
+            return
+        finally:
+            self._loading = None
+        from .manager import Manager
+
+        if not self._closed:
+            self._manager = Manager(self._editor)
+            self._manager.want(self._wanted)
+
+
+def _import() -> None:
+    from . import manager  # noqa: F401 - it is the import that takes long
+
+    # As in protocol/loader: what the SDK is made of is never garbage.
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,107 @@
+"""A server that listens at a URL: the connection to it.
+
+Receives: a mount with a URL and headers. Sends: the two streams of a session of the SDK; why it ended.
+Does not know about: what messages say.
+
+The headers go to that origin alone: the SDK follows no redirect to another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from urllib.parse import urlsplit
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from .spec import Mount
+from .stdio import ENVELOPE, ESCAPED, Read, Write
+
+logger = logging.getLogger(__name__)
+
+CONNECT = 10.0
+"""Seconds to reach it, and to send it something."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Remote:
+    """One connection to a server.
+
+    Attributes:
+        pid: None; it is no child of ours.
+        reason: why it is no more, as far as HTTP says so.
+    """
+
+    def __init__(self, mount: Mount, lost: Callable[[], None]) -> None:
+        self._mount = mount
+        self._lost = lost
+        self._limit = mount.limit * ESCAPED + ENVELOPE
+        self.pid: int | None = None
+        self.reason = ""
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[tuple[Read, Write]]:
+        """Opens it, and takes leave with the context."""
+        host = urlsplit(self._mount.url).hostname or ""
+        client = httpx2.AsyncClient(
+            headers=self._mount.headers,
+            timeout=httpx2.Timeout(CONNECT, read=None),  # deadlines are those of the calls
+            trust_env=host not in _LOOPBACK,
+            event_hooks={"response": [self._heard]},
+        )
+        async with (
+            client,
+            streamable_http_client(
+                self._mount.url, http_client=client, max_sse_event_size=self._limit
+            ) as streams,
+        ):
+            yield streams  # type: ignore[misc]
+
+    def terminate(self) -> None:
+        """Nothing is ours."""
+
+    def kill(self) -> None:
+        """Nothing is ours."""
+
+    async def _heard(self, response: httpx2.Response) -> None:
+        """Notes what a refusal says, and refuses what would never end."""
+        status = response.status_code
+        if status == 404 and "mcp-session-id" in response.request.headers:
+            self.reason = "it has forgotten our session"
+            self._lost()
+        elif status >= 400 and response.request.method == "POST":
+            self.reason = f"HTTP {status} {response.reason_phrase}".rstrip()
+            if status in (401, 403):
+                self.reason += ": it wants other credentials (headers of the mount)"
+        elif status < 400 and response.request.method == "POST":
+            self.reason = ""
+        if response.headers.get("content-type", "").startswith("application/json"):
+            stream = response.stream
+            assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is an async one)
+            response.stream = _Bounded(stream, self._limit, self._too_much)
+
+    def _too_much(self) -> None:
+        self.reason = f"an answer of more than {self._limit} bytes (option limits.tool_result)"
+        raise httpx2.DecodingError(self.reason)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends with an error when there is too much of it."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, limit: int, refuse: Callable[[], None]) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._refuse = refuse
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._limit:
+                self._refuse()
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

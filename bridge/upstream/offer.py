@@ -1,0 +1,82 @@
+"""What one server offers: looked at, handed to the editor when it is another, and what was wrong with it.
+
+Receives: a session; which lists have changed. Sends: definitions to the editor.
+Does not know about: calls, how long a session lasts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection
+from typing import Any
+
+from mcp import MCPError
+from mcp_types import METHOD_NOT_FOUND
+
+from . import definitions
+from .door import MountEditor
+from .session import LISTS, Session
+from .spec import Mount
+
+logger = logging.getLogger(__name__)
+
+Make = Callable[[Mount, dict[str, Any], bool], definitions.Definition]
+_KINDS: dict[str, tuple[str, Make]] = {
+    "tools/list": ("tools", definitions.tool),
+    "resources/list": ("resources", definitions.resource),
+    "resources/templates/list": ("templates", definitions.template),
+    "prompts/list": ("prompts", definitions.prompt),
+}
+
+
+class Offer:
+    """See the head of this file."""
+
+    def __init__(self, mount: Mount, editor: MountEditor) -> None:
+        self._mount = mount
+        self._editor = editor
+        self._given: dict[str, str] = {}
+        self._faults: dict[str, list[str]] = {}
+        self._refused: dict[str, list[str]] = {}
+        self.closed = False
+        """Nothing is offered any more."""
+
+    @property
+    def faults(self) -> list[str]:
+        """What is left out, and why."""
+        both = [*self._faults.values(), *self._refused.values()]
+        return [self._mount.clean(fault) for faults in both for fault in faults]
+
+    async def look(self, session: Session, lists: Collection[str] = tuple(LISTS)) -> None:
+        """Takes in these lists as they are now.
+
+        Raises:
+            MCPError: the server refuses one.
+        """
+        for method, (kind, make) in _KINDS.items():
+            if method not in lists or not session.offers(method):
+                continue
+            try:
+                items, faults = await session.list(method)
+            except MCPError as fault:
+                if fault.error.code != METHOD_NOT_FOUND:
+                    raise
+                continue
+            made: dict[str, definitions.Definition] = {}
+            for item in items:
+                definition = make(self._mount, item, session.completes)
+                key = definition.get("uri") or definition.get("uri_template") or definition["name"]
+                if made.setdefault(key, definition) is not definition:
+                    faults.append(f"{method}: {key[:80]}: is there twice; the first counts")
+            self._faults[method] = faults
+            await self._give(kind, list(made.values()))
+
+    async def _give(self, kind: str, made: list[definitions.Definition]) -> None:
+        text = json.dumps(made, ensure_ascii=False)
+        if self.closed or self._given.get(kind) == text:
+            return
+        self._refused[kind] = await self._editor.provide(self._mount.name, kind, text)
+        self._given[kind] = text
+        for fault in self.faults:
+            logger.warning("mount %s: left out: %s", self._mount.name, fault)

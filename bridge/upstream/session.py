@@ -1,0 +1,264 @@
+"""The session with a server: the SDK's, with a deadline for all but calls, and with lists whose bad items are
+left out.
+
+Receives: the streams of a transport; what the server asks and tells. Sends: requests, raw results, lists.
+Does not know about: how the server is reached, the editor.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.client.session import ClientRequestContext, ClientSession
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import methods
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from .. import __version__
+
+logger = logging.getLogger(__name__)
+
+MAX_PAGES = 100
+MAX_ITEMS = 5000
+"""Of one list; a server that never ends it must not fill the editor."""
+MAX_ROUNDS = 10
+"""Questions that one call may come back with, one after the other."""
+UNTIMED = ("tools/call", "resources/read", "prompts/get", "completion/complete", "subscriptions/listen")
+"""Their deadlines are those of the calls here."""
+LISTS = {
+    "tools/list": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+    "prompts/list": "prompts",
+}
+"""Method → the field of its items."""
+
+_REQUESTS: dict[str, Any] = {
+    "tools/list": types.ListToolsRequest,
+    "resources/list": types.ListResourcesRequest,
+    "resources/templates/list": types.ListResourceTemplatesRequest,
+    "prompts/list": types.ListPromptsRequest,
+}
+_RAW: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
+
+Item = dict[str, Any]
+Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+def is_closed(fault: MCPError) -> bool:
+    """Is it the SDK's word that the connection is gone? Servers use that code for errors of their own."""
+    return fault.error.code == types.CONNECTION_CLOSED and fault.error.message == "Connection closed"
+
+
+class Dispatcher(JSONRPCDispatcher[Any]):
+    """Requests with deadlines; lists without the items that are none.
+
+    Args:
+        streams: of the transport.
+        patience: seconds for all but what a call waits for.
+    """
+
+    def __init__(self, streams: tuple[Any, Any], patience: float) -> None:
+        super().__init__(*streams)
+        self._patience = patience
+        self.version = "2025-11-25"
+        self.items: list[Item] = []
+        self.faults: list[str] = []
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """As the SDK's."""
+        opts = opts or {}
+        if method not in UNTIMED:
+            opts.setdefault("timeout", self._patience)
+        raw = await super().send_raw_request(method, params, opts, **more)
+        if method in LISTS and isinstance(raw.get(LISTS[method]), list):
+            raw = raw | {LISTS[method]: self._sift(method, raw)}
+        return raw
+
+    def _sift(self, method: str, raw: dict[str, Any]) -> list[Item]:
+        good = []
+        for item in raw[LISTS[method]]:
+            try:
+                methods.validate_server_result(method, self.version, raw | {LISTS[method]: [item]})
+            except ValidationError as fault:
+                first = fault.errors()[0]
+                field = ".".join(str(part) for part in first["loc"][2:]) or "it"
+                name = item.get("name") if isinstance(item, dict) else None
+                self.faults.append(f"{method}: {str(name)[:80]}: {field}: {first['msg']}")
+            else:
+                good.append(item)
+        self.items += good
+        return good
+
+
+class Session:
+    """A session that has shaken hands.
+
+    Args:
+        streams: of the transport.
+        patience: seconds for all but what a call waits for.
+        allow: what the server may ask: `sampling`, `elicitation`, `roots`.
+        ask: passes a question on; gives its answer, or raises `MCPError`.
+        told: hears of notifications.
+    """
+
+    def __init__(
+        self,
+        streams: tuple[Any, Any],
+        patience: float,
+        allow: frozenset[str],
+        ask: Ask,
+        told: Callable[[Any], None],
+    ) -> None:
+        self._ask = ask
+        self._told = told
+        self._dispatcher = Dispatcher(streams, patience)
+        callbacks: list[tuple[str, str, Any]] = [
+            ("elicitation", "elicitation_callback", self._elicit),
+            ("sampling", "sampling_callback", self._sample),
+            ("roots", "list_roots_callback", self._roots),
+        ]
+        self._session = ClientSession(
+            dispatcher=self._dispatcher,
+            **{name: callback for right, name, callback in callbacks if right in allow},
+            message_handler=self._hear,
+            client_info=types.Implementation(name="mcp-tools.nvim", version=__version__),
+        )
+
+    async def __aenter__(self) -> Session:
+        await self._session.__aenter__()
+        try:
+            await self._shake_hands()
+        except BaseException as fault:
+            await self._session.__aexit__(type(fault), fault, fault.__traceback__)
+            raise
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self._session.__aexit__(*exc)
+
+    async def _shake_hands(self) -> None:
+        """The handshake that every server knows; those that know only the newer way refuse it."""
+        try:
+            await self._session.initialize()
+        except MCPError as refusal:
+            if is_closed(refusal) or refusal.error.code == types.REQUEST_TIMEOUT:
+                raise
+            try:
+                await self._session.discover()
+            except MCPError:
+                raise refusal from None
+        self._dispatcher.version = self.protocol
+
+    @property
+    def protocol(self) -> str:
+        """The revision that both speak."""
+        return self._session.protocol_version or ""
+
+    @property
+    def is_modern(self) -> bool:
+        """No session on the wire; changes are told to who listens."""
+        return self.protocol in MODERN_PROTOCOL_VERSIONS
+
+    @property
+    def inner(self) -> ClientSession:
+        """The SDK's."""
+        return self._session
+
+    def offers(self, method: str) -> bool:
+        """Does the server have such lists?"""
+        capabilities = self._session.server_capabilities
+        return getattr(capabilities, method.partition("/")[0], None) is not None
+
+    @property
+    def completes(self) -> bool:
+        """Does it complete arguments?"""
+        capabilities = self._session.server_capabilities
+        return capabilities is not None and capabilities.completions is not None
+
+    @property
+    def server(self) -> str:
+        """What it calls itself."""
+        info = self._session.server_info
+        return f"{info.name} {info.version}" if info else ""
+
+    async def list(self, method: str) -> tuple[list[Item], list[str]]:
+        """All items of a list, and what was wrong with others."""
+        self._dispatcher.items, self._dispatcher.faults = [], []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
+            if method == "tools/list":  # it remembers what a call needs
+                cursor = (await self._session.list_tools(params=params)).next_cursor
+            else:
+                raw = await self._session.send_request(_REQUESTS[method](params=params), _RAW)
+                cursor = raw.get("nextCursor")
+            if cursor is None or len(self._dispatcher.items) >= MAX_ITEMS:
+                break
+        items, faults = self._dispatcher.items, self._dispatcher.faults
+        if cursor is not None:
+            faults.append(f"{method}: there are more than {min(len(items), MAX_ITEMS)}; the rest is left out")
+        return items[:MAX_ITEMS], faults
+
+    async def request(
+        self, request: Callable[..., Any], progress: Any = None, **params: Any
+    ) -> dict[str, Any]:
+        """Asks something, and goes through the questions that come back with it.
+
+        Args:
+            request: makes it of `params` and of answers.
+            progress: hears of it.
+            params: of the request.
+        """
+        raw: dict[str, Any] = {}
+        more: dict[str, Any] = {}
+        for _ in range(MAX_ROUNDS):
+            raw = await self._session.send_request(
+                request(**params, **more), _RAW, progress_callback=progress
+            )
+            if raw.get("resultType") != "input_required":
+                return raw
+            needed = types.InputRequiredResult.model_validate(raw, by_name=False)
+            answers = {}
+            for key, question in (needed.input_requests or {}).items():
+                meta = question.params.meta if question.params else None
+                context = ClientRequestContext(session=self._session, request_id=key, meta=meta)
+                answer = await self._session.dispatch_input_request(context, question)
+                if isinstance(answer, types.ErrorData):
+                    raise MCPError.from_error_data(answer)
+                answers[key] = answer
+            more = {"input_responses": answers or None, "request_state": needed.request_state}
+        raise MCPError(types.INTERNAL_ERROR, f"it asks more than {MAX_ROUNDS} times")
+
+    async def _elicit(self, _: Any, params: Any) -> Any:
+        return await self._passed_on("elicitation/create", params, types.ElicitResult)
+
+    async def _sample(self, _: Any, params: Any) -> Any:
+        return await self._passed_on("sampling/createMessage", params, types.CreateMessageResult)
+
+    async def _roots(self, _: Any) -> Any:
+        return await self._passed_on("roots/list", None, types.ListRootsResult)
+
+    async def _passed_on(self, method: str, params: Any, result: Any) -> Any:
+        given = params.model_dump(by_alias=True, mode="json", exclude_none=True) if params else {}
+        given.pop("_meta", None)
+        try:
+            return result.model_validate(await self._ask(method, given), by_name=False)
+        except MCPError as refusal:
+            return refusal.error
+        except ValidationError as fault:
+            return types.ErrorData(
+                code=types.INTERNAL_ERROR, message=f"an answer that is none: {fault.errors()[0]}"
+            )
+
+    async def _hear(self, message: Any) -> None:
+        if not isinstance(message, Exception):
+            self._told(message)

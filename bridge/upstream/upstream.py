@@ -1,0 +1,247 @@
+"""One mounted server: connected, kept, connected again.
+
+Receives: a mount. Sends: how it is to the editor; a session to its calls and to what it offers.
+Does not know about: other mounts, what a call or a definition is.
+
+What the server offered stays offered while it is gone: a call says why, and when it is tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, ClassVar
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.client.subscriptions import SubscriptionLost, listen
+from pydantic import ValidationError
+
+from .calls import Calls
+from .door import MountEditor
+from .http import Remote
+from .offer import Offer
+from .session import LISTS, Session
+from .spec import Mount
+from .stdio import Child
+
+logger = logging.getLogger(__name__)
+
+BACKOFF = (0.25, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 60.0)
+"""Seconds until it is tried again, after so many failures in a row."""
+STEADY = 30.0
+"""Seconds after which an end is no sign that the next run ends, too."""
+SETTLE = 0.05
+"""Seconds in which changes of a list become one look at it."""
+SOON = 1.5
+"""Seconds until the next try that a call waits for."""
+AGAIN = 2.0
+"""Seconds until a stream of changes that was lost is opened again."""
+
+_TOOLS, _PROMPTS = ("tools/list",), ("prompts/list",)
+_RESOURCES = ("resources/list", "resources/templates/list")
+_CHANGES: dict[str, tuple[str, ...]] = {
+    "ToolListChangedNotification": _TOOLS,
+    "ResourceListChangedNotification": _RESOURCES,
+    "PromptListChangedNotification": _PROMPTS,
+    "ToolsListChanged": _TOOLS,
+    "ResourcesListChanged": _RESOURCES,
+    "PromptsListChanged": _PROMPTS,
+}
+"""What tells of a change, in either era → the lists that it is one of."""
+
+
+class Upstream:
+    """See the head of this file."""
+
+    alive: ClassVar[set[Upstream]] = set()
+    """Those that have not ended."""
+
+    def __init__(self, mount: Mount, editor: MountEditor) -> None:
+        self.mount = mount
+        self.calls = Calls(mount, editor, self)
+        self._editor = editor
+        self._offer = Offer(mount, editor)
+        self._loop = asyncio.get_running_loop()
+        self._session: Session | None = None
+        self._arrived: asyncio.Future[None] = self._loop.create_future()
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+        self._transport: Child | Remote | None = None
+        self._state = "connecting"
+        self._error = ""
+        self._runs = 0
+        self._next = 0.0
+        self._dirty: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self.alive.add(self)
+        self._task = self._loop.create_task(self._run())
+
+    async def session(self) -> Session | None:
+        """For its calls."""
+        wait = self._next - self._loop.time()
+        if self._state == "waiting" and wait < SOON:
+            await asyncio.sleep(wait + SETTLE)
+        if self._state == "connecting":
+            await asyncio.wait({self._arrived})
+        return self._session
+
+    def absence(self) -> str:
+        """For its calls."""
+        wait = max(0.0, self._next - self._loop.time())
+        return (
+            f"mount '{self.mount.name}' is not connected ({self._error}); it is tried again in {wait:.0f} s. "
+            "The person sees more with :McpTools mounts, and tries at once with :McpTools mounts retry"
+        )
+
+    def end(self) -> asyncio.Task[None]:
+        """Ends its calls now, and itself soon; gives what ends then."""
+        self._offer.closed = True
+        self.calls.settle_all(f"mount '{self.mount.name}' was taken away while the tool ran")
+        self._task.cancel()
+        self._task.add_done_callback(lambda _: self.alive.discard(self))
+        return self._task
+
+    def terminate(self) -> None:
+        """Tells its process to end, without waiting until it does so by itself."""
+        if self._transport is not None:
+            self._transport.terminate()
+
+    def kill(self) -> None:
+        """Ends its process at once."""
+        if self._transport is not None:
+            self._transport.kill()
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            began, self._runs = self._loop.time(), self._runs + 1
+            self._lost = self._loop.create_future()
+            make = Child if self.mount.command else Remote
+            transport = self._transport = make(self.mount, self._lose)
+            self._become("connecting")
+            fault: Exception | None = None
+            try:
+                await self._live(transport)
+            except Exception as why:  # noqa: BLE001 - boundary: whatever a server does, the next try follows
+                fault = why
+            lived = self._state == "ready" and self._loop.time() - began > STEADY
+            failures = 1 if lived else failures + 1
+            self._error = self.mount.clean(transport.reason or _why(fault))
+            delay = BACKOFF[min(failures, len(BACKOFF)) - 1]
+            self._next = self._loop.time() + delay
+            logger.warning("mount %s: %s; tried again in %g s", self.mount.name, self._error, delay)
+            self.calls.settle_all(f"mount '{self.mount.name}' was lost while the tool ran: {self._error}")
+            self._become("waiting")
+            await asyncio.sleep(delay)
+
+    async def _live(self, transport: Child | Remote) -> None:
+        """One connection, from its beginning to its end."""
+        patience = self.mount.start_timeout
+        deadline = self._loop.call_later(patience, self._too_slow, transport)
+        try:
+            async with (
+                transport.run() as streams,
+                Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
+            ):
+                await self._offer.look(session)
+                deadline.cancel()
+                self._session, self._error = session, ""
+                self._become("ready")
+                logger.info("mount %s: connected to %s", self.mount.name, session.server or "it")
+                watch = self._loop.create_task(self._watch(session)) if session.is_modern else None
+                try:
+                    await asyncio.wait({self._lost})
+                finally:
+                    self._session = None
+                    for task in (watch, self._looking):
+                        if task is not None:
+                            task.cancel()
+        finally:
+            deadline.cancel()
+
+    def _too_slow(self, transport: Child | Remote) -> None:
+        transport.reason = f"it did not say what it offers within {self.mount.start_timeout:g} s"
+        transport.kill()
+
+    def _lose(self) -> None:
+        """The connection is at its end."""
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    def _become(self, state: str) -> None:
+        self._state = state
+        if state == "connecting" and self._arrived.done():
+            self._arrived = self._loop.create_future()
+        elif state != "connecting" and not self._arrived.done():
+            self._arrived.set_result(None)
+        self._report()
+
+    def _report(self) -> None:
+        session, transport = self._session, self._transport
+        left = round((self._next - self._loop.time()) * 1000) if self._state == "waiting" else None
+        self._editor.report(
+            "mount",
+            {
+                "name": self.mount.name,
+                "state": self._state,
+                "error": self._error,
+                "restarts": self._runs - 1,
+                "pid": transport.pid if transport is not None and session is not None else None,
+                "next_ms": left,
+                "server": session.server if session is not None else None,
+                "faults": self._offer.faults,
+            },
+        )
+
+    # Changes of what it offers
+
+    def _told(self, notification: Any) -> None:
+        if isinstance(notification, types.LoggingMessageNotification):
+            self.calls.log(notification.params.level, notification.params.data)
+        else:
+            self._changed(_CHANGES.get(type(notification).__name__, ()))
+
+    def _changed(self, lists: tuple[str, ...]) -> None:
+        self._dirty.update(lists)
+        idle = self._looking is None or self._looking.done()
+        if self._dirty and idle and self._session is not None:
+            self._looking = self._loop.create_task(self._look_again(self._session))
+
+    async def _look_again(self, session: Session) -> None:
+        while self._dirty:
+            await asyncio.sleep(SETTLE)
+            lists, self._dirty = self._dirty, set()
+            try:
+                await self._offer.look(session, lists)
+            except (MCPError, ValidationError) as fault:
+                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), fault)
+            self._report()
+
+    async def _watch(self, session: Session) -> None:
+        """Hears of changes where servers tell only those who listen."""
+        wanted = {f"{kind}_list_changed": True for kind in ("tools", "resources", "prompts")}
+        while True:
+            try:
+                async with listen(session.inner, **wanted) as events:  # type: ignore[arg-type]
+                    async for event in events:
+                        self._changed(_CHANGES.get(type(event).__name__, ()))
+            except MCPError as refusal:
+                if refusal.error.code == types.METHOD_NOT_FOUND:
+                    return
+            except (SubscriptionLost, TimeoutError, RuntimeError):
+                pass  # it is opened again
+            await asyncio.sleep(AGAIN)
+            self._changed(tuple(LISTS))
+
+
+def _why(fault: BaseException | None) -> str:
+    """The first cause, in words."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    if fault is None:
+        return "the connection ended"
+    if isinstance(fault, FileNotFoundError):
+        return f"there is no program or folder {fault.filename}"
+    if isinstance(fault, MCPError):
+        return fault.error.message
+    return str(fault) or type(fault).__name__

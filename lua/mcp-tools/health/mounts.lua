@@ -1,0 +1,42 @@
+--- Health of mounted servers.
+---
+--- Receives: the part of `:checkhealth mcp-tools` on mounted servers.
+--- Sends: the state of each, its last error, what of it is left out.
+--- Does not know about: how a server is mounted.
+
+local mounts = require('mcp-tools.mounts')
+
+local health = vim.health
+
+local M = {}
+
+---@type table<string, fun(text: string, status: mcp-tools.MountStatus)>
+local STATES = {
+  ready = health.ok,
+  connecting = health.info,
+  off = health.info,
+  stopped = function(text)
+    health.info(text .. ': the bridge does not run')
+  end,
+  waiting = function(text, status)
+    health.error(text, ('See :McpTools log; `:McpTools mounts retry %s` tries at once'):format(status.name))
+  end,
+  wrong = function(text)
+    health.error(text, 'Correct it, then run `:McpTools mounts retry`')
+  end,
+}
+
+function M.check()
+  local list = mounts.status()
+  if #list == 0 then
+    health.info('none (:h mcp-tools-mounts)')
+  end
+  for _, status in ipairs(list) do
+    STATES[status.state](mounts.describe(status), status)
+    for _, fault in ipairs(status.faults) do
+      health.warn(('%s: left out: %s'):format(status.name, fault), 'Tell whoever makes the server')
+    end
+  end
+end
+
+return M

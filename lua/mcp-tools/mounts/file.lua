@@ -1,0 +1,89 @@
+--- Files of mounts: `.mcp.json` and its like, which other programs read as well.
+---
+--- Receives: a path, and what the person adds to every server in it. Sends: a spec for each server, or why there is
+--- none.
+--- Does not know about: what becomes of a spec.
+---
+--- One that lies in the project was written by whoever made the project: it counts once the person trusts it.
+
+local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
+local source = require('mcp-tools.registry.source')
+local spec = require('mcp-tools.mounts.spec')
+local trusted = require('mcp-tools.files.trusted')
+
+local M = {}
+
+--- What of an entry is ours; the rest is for other programs.
+local FIELDS = { 'command', 'args', 'env', 'cwd', 'url', 'headers' }
+local MAX_BYTES = 1024 * 1024
+
+--- The path of a file as it was named.
+---@param file string relative to the project's root, or `~/…`
+---@return string
+function M.path(file)
+  local path = vim.fs.normalize(file)
+  return path:sub(1, 1) == '/' and path or vim.fs.joinpath(project.root(), path)
+end
+
+---@class mcp-tools.FileMount
+---@field name string
+---@field mount mcp-tools.Mount?
+---@field fault string?
+
+---@param entry any
+---@param more table
+---@return any
+local function spec_of(entry, more)
+  if type(entry) ~= 'table' then
+    return entry
+  end
+  local out = vim.deepcopy(more)
+  for _, field in ipairs(FIELDS) do
+    local value = entry[field]
+    if value ~= nil and value ~= vim.NIL then
+      out[field] = value
+    end
+  end
+  return out
+end
+
+--- Every server of a file.
+---@param path string
+---@param more table `secrets`, `allow`, `timeout`, `start_timeout` for each of them
+---@return mcp-tools.FileMount[] mounts
+---@return string? fault of the file
+function M.read(path, more)
+  local text, fault
+  if source.lies_in(path, project.root()) then
+    text, fault = trusted.read(path)
+  else
+    text, fault = read_now(path, MAX_BYTES)
+  end
+  if not text then
+    return {}, fault
+  end
+  local ok, value = pcall(vim.json.decode, text)
+  local servers = ok and type(value) == 'table' and value.mcpServers
+  if type(servers) ~= 'table' then
+    return {}, ok and 'it has no mcpServers' or 'it is no JSON: ' .. tostring(value)
+  end
+  local list = {}
+  for name, entry in vim.spairs(servers) do
+    if not (type(entry) == 'table' and entry.disabled == true) then
+      local mount, wrong
+      if type(entry) == 'table' and entry.type == 'sse' then
+        wrong = ("mount '%s': servers of the old transport (type sse) cannot be mounted"):format(name)
+      else
+        mount, wrong = spec.check(name, spec_of(entry, more))
+      end
+      if mount then
+        mount.foreign = true
+      end
+      table.insert(list, { name = name, mount = mount, fault = wrong })
+    end
+  end
+  return list
+end
+
+return M

@@ -1,0 +1,142 @@
+--- Secrets of mounts: `${env:NAME}` becomes a value at the last moment, on the way to the bridge.
+---
+--- Receives: a checked mount. Sends: what the bridge is told of it; its secrets to the log, which keeps them out.
+--- Does not know about: who wrote it.
+---
+--- Only variables that the mount lists have a value: a file of the project must not read what it likes. None stands on
+--- a command line, which other users can read.
+
+local config = require('mcp-tools.config')
+local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
+
+local M = {}
+
+--- Bytes from which on a value can be kept out of texts without hiding half of them.
+local LEAST = 8
+--- Names of variables and headers whose value is nobody's business.
+local PRIVATE = { 'key', 'token', 'secret', 'pass', 'auth', 'credential', 'cookie' }
+
+---@param name string
+---@return boolean
+local function is_private(name)
+  name = name:lower()
+  return vim.iter(PRIVATE):any(function(part)
+    return name:find(part, 1, true) ~= nil
+  end)
+end
+
+--- A text with values in place of variables.
+---@param text string
+---@param mount mcp-tools.Mount
+---@return string text
+---@return string[] values those that were put in
+---@return string? fault
+local function expand(text, mount)
+  local fault, values = nil, {}
+  local function value_of(name, default)
+    local value = vim.env[name]
+    if not vim.list_contains(mount.secrets, name) then
+      if default then
+        return default
+      end
+      fault = fault or ("stands for the variable %s, which is not listed: secrets = { '%s' }"):format(name, name)
+      return ''
+    elseif not value or value == '' then
+      if not default then
+        fault = fault or ('stands for the variable %s, which Neovim does not have'):format(name)
+      end
+      return default or ''
+    end
+    table.insert(values, value)
+    return value
+  end
+  text = text:gsub('%${env:([%w_]+)}', value_of)
+  if mount.foreign then
+    text = text:gsub('%${([%a_][%w_]*)}', value_of):gsub('%${([%a_][%w_]*):%-([^}]*)}', value_of)
+  end
+  return text, values, fault
+end
+
+---@param text string
+---@param foreign boolean?
+local function has_variable(text, foreign)
+  return text:find('%${env:') ~= nil or foreign and text:find('%${[%a_]') ~= nil
+end
+
+--- What the bridge is told of a mount.
+---@param name string
+---@param mount mcp-tools.Mount
+---@param generation integer
+---@return table? told
+---@return string? fault
+function M.resolve(name, mount, generation)
+  local hidden, faults = {}, {}
+  local function hide(value)
+    if #value >= LEAST and not vim.list_contains(hidden, value) then
+      table.insert(hidden, value)
+    end
+  end
+  local function filled(field)
+    local out = vim.empty_dict()
+    for key, text in vim.spairs(mount[field]) do
+      local value, values, fault = expand(text, mount)
+      if fault then
+        table.insert(faults, ("mount '%s': %s.%s %s"):format(name, field, key, fault))
+      end
+      vim.iter(values):each(hide)
+      if is_private(key) or (field == 'headers' and #values > 0) then
+        hide(value)
+        hide(value:match('^%a+ +(.+)$') or '') -- "Bearer …"
+      end
+      out[key] = value
+    end
+    return out
+  end
+  local env, headers = filled('env'), filled('headers')
+  for _, part in ipairs(mount.command or {}) do
+    if has_variable(part, mount.foreign) then
+      local text = "mount '%s': %s stands on the command line, which others can read: hand it over in env"
+      table.insert(faults, text:format(name, part))
+    end
+  end
+  local url, values, fault = mount.url, nil, nil
+  if url then
+    url, values, fault = expand(url, mount)
+    if fault then
+      table.insert(faults, ("mount '%s': url %s"):format(name, fault))
+    end
+    vim.iter(values):each(hide)
+    hide(url:match('^%a+://([^/@]*)@') or '')
+    hide(url:match('%?(.*)$') or '')
+  end
+  if #faults > 0 then
+    return nil, table.concat(faults, '\n')
+  end
+  vim.iter(hidden):each(log.hide)
+  -- Longest first: one may hold another.
+  table.sort(hidden, function(a, b)
+    return #a > #b
+  end)
+  local cwd = mount.cwd and vim.fs.normalize(mount.cwd)
+  if cwd and cwd:sub(1, 1) ~= '/' then
+    cwd = vim.fs.joinpath(project.root(), cwd)
+  end
+  return {
+    name = name,
+    command = mount.command,
+    env = env,
+    cwd = mount.command and (cwd or project.root()) or nil,
+    url = url,
+    headers = headers,
+    allow = mount.allow,
+    timeout = mount.timeout,
+    start_timeout = mount.start_timeout,
+    root = project.root(),
+    limit = config.get().limits.tool_result,
+    secrets = hidden,
+    generation = generation,
+  }
+end
+
+return M

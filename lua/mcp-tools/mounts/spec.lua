@@ -1,0 +1,183 @@
+--- Specs of mounts: what a person may say of a server, checked.
+---
+--- Receives: a name and a spec as somebody wrote it. Sends: a spec in one form, or every fault of it.
+--- Does not know about: variables of the environment, files, the bridge.
+
+local suggest = require('mcp-tools.util.suggest')
+
+local M = {}
+
+--- A server whose tools, resources and prompts are offered as well: a program that is started, or a URL.
+---@class mcp-tools.MountSpec
+---@field command? string|string[] program, or program and arguments; never a shell's line
+---@field args? string[] arguments, after those of `command`
+---@field env? table<string, string> variables of the program, beside the few that every program gets (PATH, HOME and
+---  the like); `${env:NAME}` stands for a variable of Neovim that `secrets` lists
+---@field cwd? string folder that it runs in; the project's root when left out
+---@field url? string where a server listens (streamable HTTP), in place of `command`
+---@field headers? table<string, string> of every request to it; `${env:NAME}` as in `env`
+---@field secrets? string[] names of variables of Neovim's environment that `${env:NAME}` may stand for; their values
+---  are kept out of logs and error messages
+---@field allow? ('sampling'|'elicitation'|'roots')[] what it may ask: the client's model, the person at the client, the
+---  root of the project; nothing when left out
+---@field timeout? integer ms for each of its tools; that of all tools (`bridge.tool_timeout`) when left out
+---@field start_timeout? integer ms until it must have said what it offers; 60000 when left out
+
+--- One that was checked.
+---@class mcp-tools.Mount
+---@field command? string[]
+---@field env table<string, string>
+---@field cwd? string
+---@field url? string
+---@field headers table<string, string>
+---@field secrets string[]
+---@field allow string[]
+---@field timeout? integer ms
+---@field start_timeout integer ms
+---@field foreign? boolean it was written for other programs: `${NAME}` is a variable, too
+
+local START_TIMEOUT = 60000
+local ALLOW = { 'sampling', 'elicitation', 'roots' }
+--- The separator of published names is none of a mount's; a scheme begins with a letter.
+local NAME, MAX_NAME = '^%a[%w_-]*$', 24
+
+---@param v any
+---@return string?
+local function text(v)
+  return (type(v) ~= 'string' or not v:find('%S')) and 'must be a string with something in it'
+    or v:find('%z') and 'has a NUL byte'
+    or nil
+end
+
+---@param v any
+---@return string?
+local function texts(v)
+  if type(v) ~= 'table' or not vim.islist(v) then
+    return 'must be a list of strings'
+  end
+  for i, item in ipairs(v) do
+    if type(item) ~= 'string' or item:find('%z') then
+      return ('[%d] must be a string'):format(i)
+    end
+  end
+end
+
+---@param v any
+---@return string?
+local function map(v)
+  if type(v) ~= 'table' then
+    return 'must map names to strings'
+  end
+  for key, value in pairs(v) do
+    if type(key) ~= 'string' or key == '' then
+      return 'must map names to strings'
+    elseif type(value) ~= 'string' or value:find('[%z\r\n]') then
+      return ('.%s must be a string of one line'):format(key)
+    end
+  end
+end
+
+---@param v any
+---@return string?
+local function milliseconds(v)
+  return (type(v) ~= 'number' or v % 1 ~= 0 or v < 1) and 'must be a number of milliseconds, 1 or more' or nil
+end
+
+---@type table<string, fun(v: any): string?>
+local RULES = {
+  command = function(v)
+    if type(v) == 'string' then
+      return text(v) or v:find('%s') and not vim.uv.fs_stat(v) and 'has spaces: write program and arguments as a list'
+    end
+    return texts(v) or (v[1] == nil or v[1] == '') and 'must begin with a program' or nil
+  end,
+  args = texts,
+  env = map,
+  cwd = text,
+  url = function(v)
+    return text(v) or not v:find('^https?://[^%s/]') and 'must begin with http:// or https://' or nil
+  end,
+  headers = map,
+  secrets = texts,
+  allow = function(v)
+    local fault = texts(v)
+    for _, right in ipairs(fault and {} or v) do
+      if not vim.list_contains(ALLOW, right) then
+        local near = suggest(right, ALLOW)
+        fault = ("'%s' is none of %s"):format(right, table.concat(ALLOW, ', '))
+          .. (near and (', did you mean %s?'):format(near) or '')
+      end
+    end
+    return fault
+  end,
+  timeout = milliseconds,
+  start_timeout = milliseconds,
+}
+
+--- What is wrong with the name of a mount.
+---@param name any
+---@return string?
+function M.name_fault(name)
+  if type(name) ~= 'string' or not name:find(NAME) or #name > MAX_NAME or name:find('__', 1, true) then
+    local rule = 'must begin with a letter and hold letters, digits, - and single _, %d at most'
+    return ("mount '%s': its name %s"):format(tostring(name), rule:format(MAX_NAME))
+  end
+end
+
+--- The form in which two names must not be the same: URIs of resources and names of tools are made of them.
+---@param name string
+---@return string
+function M.folded(name)
+  return (name:lower():gsub('_', '-'))
+end
+
+--- Checks a spec.
+---@param name any
+---@param spec any
+---@return mcp-tools.Mount? mount
+---@return string? faults a line each: `mount 'x': env.A must be …`
+function M.check(name, spec)
+  local faults = { M.name_fault(name) }
+  local function add(format, ...)
+    table.insert(faults, ("mount '%s': %s"):format(tostring(name), format:format(...)))
+  end
+  if type(spec) ~= 'table' then
+    add('must be a table such as { command = { "program" } } or { url = "https://…" }')
+    return nil, table.concat(faults, '\n')
+  end
+  for field, value in vim.spairs(spec) do
+    local rule = RULES[field]
+    local fault = rule and rule(value)
+    if not rule then
+      local near = suggest(tostring(field), vim.tbl_keys(RULES))
+      add('there is no field %s%s', tostring(field), near and (', did you mean %s?'):format(near) or '')
+    elseif fault then
+      add('%s%s%s', field, fault:find('^[%[.]') and '' or ' ', fault)
+    end
+  end
+  if (spec.command == nil) == (spec.url == nil) then
+    add('give either command or url')
+  end
+  for _, field in ipairs(spec.url and { 'args', 'env', 'cwd' } or { 'headers' }) do
+    if spec[field] ~= nil then
+      add('%s is of no use beside %s', field, spec.url and 'url' or 'command')
+    end
+  end
+  if #faults > 0 then
+    return nil, table.concat(faults, '\n')
+  end
+  local command = type(spec.command) == 'string' and { spec.command } or spec.command
+  return {
+    command = command and vim.list_extend(vim.list_slice(command), spec.args or {}),
+    env = vim.deepcopy(spec.env or {}),
+    cwd = spec.cwd,
+    url = spec.url,
+    headers = vim.deepcopy(spec.headers or {}),
+    secrets = vim.list_slice(spec.secrets or {}),
+    allow = vim.list_slice(spec.allow or {}),
+    timeout = spec.timeout,
+    start_timeout = spec.start_timeout or START_TIMEOUT,
+  }
+end
+
+return M

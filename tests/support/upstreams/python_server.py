@@ -1,0 +1,176 @@
+"""An MCP server on the official Python SDK, over stdio, with one of everything that a client of it may meet.
+
+    python python_server.py JOURNAL
+
+Receives: a file into which it writes what happens to it, a JSON value a line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import mcp_types as t
+from mcp import MCPError
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.stdio import stdio_server
+
+PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
+NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
+TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+TOOLS: dict[str, dict[str, Any]] = {
+    "echo": {"inputSchema": TEXT, "description": "Echoes.", "annotations": {"readOnlyHint": True}},
+    "add": {
+        "inputSchema": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}},
+            "required": ["a"],
+        },
+        "outputSchema": {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]},
+    },
+    "picture": {"inputSchema": NO_ARGUMENTS},
+    "fail": {"inputSchema": NO_ARGUMENTS},
+    "refuse": {"inputSchema": NO_ARGUMENTS},
+    "count": {"inputSchema": NO_ARGUMENTS},
+    "hold": {"inputSchema": NO_ARGUMENTS},
+    "die": {"inputSchema": NO_ARGUMENTS},
+    "grow": {"inputSchema": NO_ARGUMENTS},
+    "large": {"inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
+    "environment": {"inputSchema": NO_ARGUMENTS},
+    "ask": {"inputSchema": NO_ARGUMENTS},
+    "sample": {"inputSchema": NO_ARGUMENTS},
+    "whisper": {"inputSchema": NO_ARGUMENTS},
+}
+
+
+def note(*what: Any) -> None:
+    """Writes into the journal."""
+    with open(sys.argv[1], "a") as journal:
+        journal.write(json.dumps(what) + "\n")
+
+
+def text(value: str) -> dict[str, Any]:
+    """A result of one text."""
+    return {"content": [{"type": "text", "text": value}], "resultType": "complete"}
+
+
+async def list_tools(_: Any, __: Any) -> Any:
+    tools = [{"name": name, **definition} for name, definition in TOOLS.items()]
+    return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+async def call_tool(ctx: Any, params: Any) -> Any:
+    arguments = params.arguments or {}
+    note("call", params.name, arguments)
+    session = ctx.session
+    match params.name:
+        case "echo":
+            return text(arguments["text"])
+        case "add":
+            total = arguments["a"] + arguments["b"]
+            return {**text(str(total)), "structuredContent": {"sum": total}}
+        case "picture":
+            image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+            link = {"type": "resource_link", "uri": "test://static", "name": "static"}
+            return {"content": [image, link], "resultType": "complete"}
+        case "fail":
+            return {**text("on purpose"), "isError": True}
+        case "refuse":
+            raise MCPError(-32000, "not today")
+        case "count":
+            for step in range(1, 4):
+                await session.report_progress(step, 3, f"step {step}")
+            return text("counted")
+        case "hold":
+            try:
+                await asyncio.sleep(600)
+            except asyncio.CancelledError:
+                note("cancelled")
+                raise
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "grow":
+            TOOLS["grown"] = {"inputSchema": NO_ARGUMENTS}
+            await session._connection.notify("notifications/tools/list_changed", None)
+            return text("grown")
+        case "large":
+            return text("x" * arguments["bytes"])
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "ask":
+            schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            answer = await session.elicit_form("Who are you?", schema, related_request_id=ctx.request_id)
+            return text(f"{answer.action} {json.dumps(answer.content)}")
+        case "sample":
+            messages = [t.SamplingMessage(role="user", content=t.TextContent(type="text", text="hi"))]
+            answer = await session.create_message(messages, max_tokens=5, related_request_id=ctx.request_id)
+            return text(answer.content.text)
+        case "whisper":
+            print(f"the secret is {os.environ.get('SECRET_TOKEN')}", file=sys.stderr, flush=True)
+            raise MCPError(-32000, f"wrong token {os.environ.get('SECRET_TOKEN')}")
+    return text("?")
+
+
+async def list_resources(_: Any, __: Any) -> Any:
+    listed = [{"uri": "test://static", "name": "static", "mimeType": "text/plain"}]
+    return {"resources": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+async def list_templates(_: Any, __: Any) -> Any:
+    listed = [{"uriTemplate": "test://item/{id}", "name": "item"}]
+    return {"resourceTemplates": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+async def read_resource(_: Any, params: Any) -> Any:
+    if params.uri == "test://missing" or params.uri == "test://item/missing":
+        raise MCPError(-32002, "Resource not found")
+    contents = [
+        {"uri": params.uri, "mimeType": "text/plain", "text": f"read {params.uri}"},
+        {"uri": params.uri, "mimeType": "image/png", "blob": PIXEL},
+    ]
+    return {"contents": contents, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+async def list_prompts(_: Any, __: Any) -> Any:
+    arguments = [{"name": "topic", "required": True}]
+    listed = [{"name": "greet", "description": "Greets.", "arguments": arguments}]
+    return {"prompts": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+
+async def get_prompt(_: Any, params: Any) -> Any:
+    content = {"type": "text", "text": f"Hello, {params.arguments['topic']}"}
+    return {"messages": [{"role": "user", "content": content}], "resultType": "complete"}
+
+
+async def complete(_: Any, params: Any) -> Any:
+    values = [v for v in ("apple", "apricot", "banana") if v.startswith(params.argument.value)]
+    return {"completion": {"values": values, "total": len(values)}, "resultType": "complete"}
+
+
+async def main() -> None:
+    """Serves until its input ends."""
+    server: Any = Server(
+        "python-upstream",
+        version="1.0",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_completion=complete,
+    )
+    note("started", os.getpid())
+    options = server.create_initialization_options(NotificationOptions(True, True, True))
+    async with stdio_server() as (read, write):
+        await server.run(read, write, options)
+
+
+asyncio.run(main())

@@ -180,6 +180,10 @@ class Calls:
         kind, limit = target.get("kind") or "tool", info.get("limit") or self._mount.limit
         try:
             raw = await self._request(session, call, kind, str(target["name"]), arguments)
+            if kind == "tool" and not target.get("structured"):
+                text = outcomes.plain_text(raw, limit)
+                if text is not None:
+                    return {"kind": "text", "text": text}
             return outcomes.OF[kind](self._mount, raw, limit)
         except MCPError as fault:
             if is_closed(fault):

@@ -26,6 +26,17 @@ def too_large(size: int, limit: int, option: str) -> Outcome:
     return failed("too_large", f"the result has {size} bytes, the limit is {limit} (option limits.{option})")
 
 
+def plain_text(raw: dict[str, Any], limit: int) -> str | None:
+    """What of `tools/call` is nothing but one text, as most results are."""
+    content: list[dict[str, Any]] = raw.get("content") or []
+    if len(content) == 1 and not raw.keys() & {"structuredContent", "_meta"} and not raw.get("isError"):
+        block = content[0]
+        if block.keys() == {"type", "text"} and block["type"] == "text" and len(block["text"]) <= limit:
+            text: str = block["text"]
+            return text
+    return None
+
+
 def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     """Of `tools/call`."""
     blocks, size = _blocks(mount, raw.get("content") or [])

@@ -87,15 +87,21 @@ class Child:
         Raises:
             OSError: there is no such program, or it cannot be run.
         """
-        process = self._process = await asyncio.create_subprocess_exec(
-            *self._mount.command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment(self._mount),
-            cwd=self._mount.cwd or None,
-            start_new_session=sys.platform != "win32",
-        )
+        try:
+            process = self._process = await asyncio.create_subprocess_exec(
+                *self._mount.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment(self._mount),
+                cwd=self._mount.cwd or None,
+                start_new_session=sys.platform != "win32",
+            )
+        except FileNotFoundError:
+            folder, program = self._mount.cwd, self._mount.command[0]
+            missing = f"folder {folder}" if folder and not os.path.isdir(folder) else f"program {program}"
+            self.reason = f"there is no {missing}"
+            raise
         self.pid = process.pid
         inward, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outward = anyio.create_memory_object_stream[SessionMessage](0)
@@ -188,7 +194,8 @@ class Child:
                     if message is not None:
                         await to.send(message)
             with contextlib.suppress(TimeoutError):
-                self.reason = self._why(await asyncio.wait_for(process.wait(), 0.2))
+                code = await asyncio.wait_for(process.wait(), 0.2)
+                self.reason = self.reason or self._why(code)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             pass  # the session is gone, or the pipe
         finally:

@@ -240,8 +240,6 @@ def _why(fault: BaseException | None) -> str:
         fault = fault.exceptions[0]
     if fault is None:
         return "the connection ended"
-    if isinstance(fault, FileNotFoundError):
-        return f"there is no program or folder {fault.filename}"
     if isinstance(fault, MCPError):
         return fault.error.message
     return str(fault) or type(fault).__name__

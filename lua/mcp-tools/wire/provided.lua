@@ -64,7 +64,7 @@ end
 ---@type table<mcp-tools.Kind, fun(provider: mcp-tools.Provider, name: string, def: table): table>
 local functions = {
   tools = function(provider, name, def)
-    local place = { provider = name, kind = 'tool', name = def.name }
+    local place = { provider = name, kind = 'tool', name = def.name, structured = def.output_schema ~= nil or nil }
     return {
       execute = function(ctx, args)
         -- An empty table says by the schema which of the two it is.

@@ -1,0 +1,228 @@
+"""Mounted servers that end, hang, lie and litter: each costs its own tools, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.support import mounts
+from tests.support.bridge import Bridge, connect
+from tests.support.mounts import Journal
+from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
+
+from .test_mounts import CALL, call, until
+
+# The bridge does all of it; the editor's part is that of every Neovim.
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+
+SHOWN = """
+vim.cmd(...)
+local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+vim.cmd.bwipe()
+return table.concat(lines, '\\n')
+"""
+SECRET = "s3cr3t-value-of-the-token"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bridge(nvim_version: str, keep: Keep) -> AsyncIterator[Bridge]:
+    """A bridge where everything may run, without mounts."""
+    bridge = await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
+    yield bridge
+    await bridge.nvim.lua("mcp_tools.setup({ mounts = {} })")
+
+
+async def shown(bridge: Bridge, command: str) -> str:
+    """The window that a command opens."""
+    text: str = await bridge.nvim.lua(SHOWN, command)
+    return text
+
+
+async def test_one_that_is_killed_comes_back(bridge: Bridge, tmp_path: Path) -> None:
+    """The call that ran ends with why; the next one waits for the new process; others never notice."""
+    journal = Journal(tmp_path / "journal")
+    async with mounts.mounted(bridge, "py", mounts.python(journal.path)) as first:
+        async with connect(bridge, "sessions") as client:
+            lost = error_of(await client.call_tool("py__die"))
+            assert text_of(await client.call_tool("py__echo", {"text": "again"})) == "again"
+            assert "nvim_hold" in {tool.name for tool in (await client.list_tools()).tools}
+        second = await mounts.status(bridge, "py", "ready")
+    assert (lost["code"], "it ended by signal 9" in lost["message"]) == ("execution_error", True)
+    assert (second["restarts"], second.get("error")) == (1, None)
+    assert second["pid"] != first["pid"]
+    assert [entry[0] for entry in journal.of("started")] == [first["pid"], second["pid"]]
+
+
+async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
+    """It is tried again, later each time; status, health and a call of it name what it said last."""
+    async with mounts.mounted(bridge, "bad", mounts.raw("broken"), "waiting"):
+        await bridge.nvim.wait_for("return mcp_tools.status().mounts[1].restarts >= 2")
+        waiting = await mounts.status(bridge, "bad", "waiting")
+        assert waiting["error"] == "it ended with code 3: no license was found"
+        unknown = (await call(bridge, "bad__tool"))["err"]
+        assert "mount 'bad' has never been connected (it ended with code 3" in unknown["message"]
+        health = await shown(bridge, "checkhealth mcp-tools")
+        assert "no license was found" in health
+        assert "bad  waiting, restarted" in await shown(bridge, "McpTools status")
+
+
+async def test_no_such_program(bridge: Bridge) -> None:
+    """The name of it is told."""
+    async with mounts.mounted(bridge, "none", {"command": ["/no/such/program"]}, "waiting") as status:
+        assert status["error"] == "there is no program /no/such/program"
+
+
+async def test_one_that_says_nothing(bridge: Bridge) -> None:
+    """It is given up in time, and ended."""
+    spec = mounts.raw("silent", start_timeout=300)
+    async with mounts.mounted(bridge, "silent", spec, "waiting") as status:
+        assert status["error"] == "it did not say what it offers within 0.3 s"
+
+
+async def test_definitions_that_are_none(bridge: Bridge) -> None:
+    """They are left out and told, those that are sound are offered; what it answers is checked, too."""
+    async with mounts.mounted(bridge, "raw", mounts.raw("malformed")) as status:
+        async with connect(bridge, "sessions") as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("raw__")}
+            resources = {each.uri for each in (await client.list_resources()).resources}
+            wrong = error_of(await client.call_tool("raw__good"))
+        status = await mounts.status(bridge, "raw", "ready")
+    assert tools == {"raw__good"}
+    assert "raw+ok://x" in resources
+    faults = "\n".join(status["faults"])
+    for part in (
+        "no_schema: inputSchema",
+        "7: name",
+        "raw__remote",
+        "raw__good: is there twice",
+        "Not A URI",
+    ):
+        assert part in faults, faults
+    assert wrong["code"] == "invalid_output"
+
+
+async def test_a_stubborn_one_is_ended_with_all_it_has_started(bridge: Bridge) -> None:
+    """TERM and the end of its input do not impress it; nothing of its group is left."""
+    async with mounts.mounted(bridge, "stubborn", mounts.raw("stubborn")) as status:
+        assert len(mounts.group(status["pid"])) == 2
+    await until(lambda: not mounts.group(status["pid"]), 8)
+
+
+async def test_secrets_stay_where_they_belong(bridge: Bridge, tmp_path: Path) -> None:
+    """In the server's environment, and not in the log, an error, a command line or another's environment."""
+    await bridge.nvim.lua("vim.env.MCPT_SECRET = ...", SECRET)
+    spec = mounts.python(
+        tmp_path / "journal", env={"SECRET_TOKEN": "${env:MCPT_SECRET}"}, secrets=["MCPT_SECRET"]
+    )
+    async with (
+        mounts.mounted(bridge, "safe", spec) as status,
+        mounts.mounted(bridge, "other", mounts.python(tmp_path / "other")),
+        connect(bridge, "sessions") as client,
+    ):
+        whispered = error_of(await client.call_tool("safe__whisper"))
+        own = json.loads(text_of(await client.call_tool("safe__environment")))
+        others = json.loads(text_of(await client.call_tool("other__environment")))
+        assert SECRET not in Path(f"/proc/{status['pid']}/cmdline").read_text()
+        bridge_pid = await bridge.pid()
+        assert SECRET not in Path(f"/proc/{bridge_pid}/environ").read_text()
+        assert SECRET not in Path(f"/proc/{bridge_pid}/cmdline").read_text()
+        told = json.dumps(await bridge.nvim.lua("return mcp_tools.status()"))
+    log = await bridge.nvim.lua("return table.concat(require('mcp-tools.log').lines(), '\\n')")
+    file = await bridge.nvim.lua("return require('mcp-tools.log').path()")
+    assert own["SECRET_TOKEN"] == SECRET
+    assert SECRET not in json.dumps(others)
+    assert {"NVIM", "MCP_AUTH_TOKEN", "MCPT_SECRET"}.isdisjoint(own)
+    assert whispered["message"] == "wrong token …"
+    assert SECRET not in told + log + Path(file).read_text()
+    await until(lambda: "the secret is …" in Path(file).read_text())
+
+
+async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_path: Path) -> None:
+    """Nor one on a command line; the mount says so and is not started."""
+    await bridge.nvim.lua("vim.env.MCPT_SECRET = ...", SECRET)
+    for spec, why in (
+        (
+            mounts.python(tmp_path / "j", env={"A": "${env:MCPT_SECRET}"}),
+            "which is not listed: secrets = { 'MCPT_SECRET' }",
+        ),
+        (
+            {"command": ["echo", "${env:MCPT_SECRET}"], "secrets": ["MCPT_SECRET"]},
+            "stands on the command line, which others can read: hand it over in env",
+        ),
+        (
+            mounts.python(tmp_path / "j", env={"A": "${env:MCPT_NONE}"}, secrets=["MCPT_NONE"]),
+            "which Neovim does not have",
+        ),
+    ):
+        async with mounts.mounted(bridge, "wrong", spec, "wrong") as status:
+            assert why in status["error"]
+            assert SECRET not in status["error"]
+
+
+async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, tmp_path: Path) -> None:
+    """`.mcp.json` is mounted whole; one server in it that is none takes no other with it."""
+    file, journal = tmp_path / ".mcp.json", tmp_path / "journal"
+    servers: dict[str, Any] = {
+        "good": {
+            "command": sys.executable,
+            "args": [mounts.PYTHON, str(journal)],
+            "env": {"A": "${MCPT_SECRET}"},
+        },
+        "bad": {"command": 7},
+        "off": {"command": "x", "disabled": True},
+    }
+    file.write_text(json.dumps({"mcpServers": servers}))
+    lua = bridge.nvim.lua
+    root = "require('mcp-tools.files.project').fix(...)"
+    before = await lua("return require('mcp-tools.files.project').root()")
+    await lua("vim.env.MCPT_SECRET = ...", SECRET)
+    await lua(root, str(tmp_path))
+    try:
+        await lua("mcp_tools.setup({ mounts = { { file = '.mcp.json', secrets = { 'MCPT_SECRET' } } } })")
+        refused = await mounts.status(bridge, ".mcp.json", "wrong")
+        assert "is not trusted" in refused["error"]
+        assert not journal.exists()
+        await lua(
+            "vim.cmd.edit(...) vim.secure.trust({ action = 'allow', bufnr = 0 }) vim.cmd.bwipe()"
+            " vim.cmd('McpTools mounts retry')",
+            str(file),
+        )
+        await mounts.status(bridge, "good", "ready")
+        wrong = await mounts.status(bridge, "bad", "wrong")
+        environment = json.loads((await call(bridge, "good__environment"))["result"])
+        names = [each["name"] for each in await lua("return mcp_tools.status().mounts")]
+    finally:
+        await lua(root, before)
+        await lua("mcp_tools.unmount('good')")
+        await lua("require('mcp-tools.config').get().mounts[1] = nil require('mcp-tools.mounts').sync()")
+    assert "command must" in wrong["error"]
+    assert environment["A"] == SECRET
+    assert sorted(names) == ["bad", "good"]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_nothing_outlives_the_bridge(start_bridge: Any, tmp_path: Path) -> None:
+    """Neither when it is killed, nor when it ends; the next bridge mounts all of it again."""
+    setup = "{ approval = { default = 'allow' } }"
+    own = await start_bridge(setup=setup)
+    first = await mounts.mount(own, "py", mounts.python(tmp_path / "journal"))
+    stubborn = await mounts.mount(own, "stubborn", mounts.raw("stubborn"))
+    await own.nvim.lua(CALL, "py__hold", {})
+    os.kill(await own.pid(), signal.SIGKILL)
+    outcome = await own.nvim.wait_for("return _G.Outcome")
+    assert outcome["err"]["code"] == "execution_error"
+    await until(lambda: not mounts.group(first["pid"]) and not mounts.group(stubborn["pid"]), 8)
+    again = await mounts.status(own, "py", "ready", 15_000)
+    assert again["pid"] != first["pid"]
+    last = await mounts.status(own, "stubborn", "ready", 15_000)
+    await own.nvim.lua("mcp_tools.stop()")
+    await until(lambda: not mounts.group(again["pid"]) and not mounts.group(last["pid"]), 4)

@@ -1,0 +1,80 @@
+"""An MCP server without an SDK, that does what no server should: `python raw_server.py HOW`.
+
+- `malformed`: lists things that are none beside one that is, and prints lines that are no messages.
+- `stubborn`: ignores the end of its input and TERM, and has a child that does as well.
+- `silent`: never answers.
+- `broken`: says why on stderr, and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+SCHEMA = {"type": "object", "properties": {}}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def listed(method: str) -> dict[str, Any]:
+    if method == "tools/list":
+        return {
+            "tools": [
+                {"name": "good", "inputSchema": SCHEMA},
+                {"name": "no_schema"},
+                {"name": 7, "inputSchema": SCHEMA},
+                "not a tool",
+                {"name": "remote", "inputSchema": {**SCHEMA, "$ref": "https://example.com/schema.json"}},
+                {"name": "good", "inputSchema": SCHEMA, "description": "again"},
+            ]
+        }
+    if method == "resources/list":
+        return {"resources": [{"uri": "Not A URI", "name": "bad"}, {"uri": "ok://x", "name": "ok"}]}
+    return {"prompts": [{"name": "fine"}, {"description": "nameless"}]}
+
+
+def answer(message: dict[str, Any]) -> None:
+    method, number = message.get("method", ""), message.get("id")
+    if number is None:
+        return
+    if method == "initialize":
+        about = {"name": "raw", "version": "0"}
+        capabilities: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+        result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about}
+        send({"id": number, "result": result})
+    elif method == "resources/templates/list":
+        send({"id": number, "error": {"code": -32601, "message": "no"}})
+    elif method.endswith("/list"):
+        send({"id": number, "result": listed(method)})
+    elif method == "tools/call":
+        print("this is no message\n{}\n[1]", flush=True)
+        send({"id": 12345, "result": {}})
+        send({"id": number, "result": {"content": [{"type": "text"}]}})
+    else:
+        send({"id": number, "error": {"code": -32601, "message": "no"}})
+
+
+def main(how: str) -> None:
+    if how == "broken":
+        print("no license was found", file=sys.stderr)
+        sys.exit(3)
+    if how == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
+    for line in sys.stdin:
+        if how != "silent":
+            answer(json.loads(line))
+    if how == "stubborn":
+        os.close(1)
+        time.sleep(600)
+
+
+main(sys.argv[1])

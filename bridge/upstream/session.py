@@ -51,9 +51,13 @@ Item = dict[str, Any]
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
+GONE = ((types.CONNECTION_CLOSED, "Connection closed"), (types.INVALID_REQUEST, "Session terminated"))
+"""The SDK's words for a connection that is gone; servers use these codes for errors of their own."""
+
+
 def is_closed(fault: MCPError) -> bool:
-    """Is it the SDK's word that the connection is gone? Servers use that code for errors of their own."""
-    return fault.error.code == types.CONNECTION_CLOSED and fault.error.message == "Connection closed"
+    """Is the connection gone?"""
+    return (fault.error.code, fault.error.message) in GONE
 
 
 class Dispatcher(JSONRPCDispatcher[Any]):

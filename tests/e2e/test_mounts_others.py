@@ -1,0 +1,133 @@
+"""Mounted servers of others: one on the TypeScript SDK at a URL, one from npm, and a bridge like ours."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from mcp import MCPError, types
+
+from tests.support import mounts, node
+from tests.support.bridge import Bridge, connect
+from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
+
+from .test_mounts import CALL, call
+
+# The bridge does all of it; the editor's part is that of every Neovim.
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.nvim("0.11")]
+
+TYPESCRIPT = mounts.SERVERS / "typescript_server.mjs"
+EVERYTHING = node.MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+TOKEN = "a-token-for-the-typescript-server"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bridge(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge where everything may run, without mounts."""
+    bridge = await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
+    await bridge.nvim.lua("vim.env.MCPT_TOKEN = ...", TOKEN)
+    return bridge
+
+
+@contextlib.asynccontextmanager
+async def typescript(home: Path) -> AsyncIterator[tuple[node.Script, dict[str, Any]]]:
+    """The server, and what mounts it."""
+    async with node.running(TYPESCRIPT, home=home, env={"TOKEN": TOKEN}) as server:
+        port = (await server.line())["port"]
+        yield (
+            server,
+            {
+                "url": f"http://127.0.0.1:{port}/mcp",
+                "headers": {"Authorization": "Bearer ${env:MCPT_TOKEN}", "X-Team": "tools"},
+                "secrets": ["MCPT_TOKEN"],
+                "allow": ["elicitation"],
+            },
+        )
+
+
+async def test_a_server_at_a_url(bridge: Bridge, tmp_path: Path) -> None:
+    """With headers: progress, cancel, a question, new tools; a session that it forgets is made anew."""
+
+    async def elicit(_: Any, __: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"name": "Ada"})
+
+    steps: list[float] = []
+
+    async def progress(done: float, _: float | None, __: str | None) -> None:
+        steps.append(done)
+
+    async with (
+        typescript(tmp_path) as (server, spec),
+        mounts.mounted(bridge, "ts", spec) as status,
+        connect(bridge, "sessions", elicitation_callback=elicit) as client,
+    ):
+        assert status["server"] == "typescript-upstream 2.0"
+        assert await server.line() == ["session", "tools"]
+        assert text_of(await client.call_tool("ts__echo", {"text": "ü"})) == "ü"
+        assert text_of(await client.call_tool("ts__count", progress_callback=progress)) == "counted"
+        assert steps == [1, 2, 3]
+        assert text_of(await client.call_tool("ts__ask")) == "accept Ada"
+        with pytest.raises(MCPError):
+            await client.call_tool("ts__hold", read_timeout_seconds=0.3)
+        assert [await server.line(), await server.line()] == [["holding"], ["cancelled"]]
+        await client.call_tool("ts__grow")
+        await bridge.nvim.wait_for("return mcp_tools.list_tools().ts__grown ~= nil")
+        server.tell("forget")
+        forgotten = error_of(await client.call_tool("ts__echo", {"text": "x"}))
+        assert "it has forgotten our session" in forgotten["message"]
+        assert await server.line() == ["session", "tools"]
+        assert text_of(await client.call_tool("ts__echo", {"text": "again"})) == "again"
+
+
+async def test_a_server_that_wants_another_token(bridge: Bridge, tmp_path: Path) -> None:
+    """It says so, and so does the mount; one that is not there is told as well."""
+    async with typescript(tmp_path) as (_, spec):
+        spec["headers"] = {"Authorization": "Bearer of another token"}
+        async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
+            assert (
+                status["error"] == "HTTP 401 Unauthorized: it wants other credentials (headers of the mount)"
+            )
+    async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
+        assert "connect" in status["error"].lower()
+
+
+async def test_a_real_server_from_npm(bridge: Bridge) -> None:
+    """The reference server with everything: tools, structure, images, resources, prompts."""
+    async with (
+        mounts.mounted(bridge, "all", {"command": [str(node.NODE), str(EVERYTHING), "stdio"]}) as status,
+        connect(bridge, "sessions") as client,
+    ):
+        assert status["server"].startswith("mcp-servers/everything"), status
+        assert status["faults"] == []
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"all__echo", "all__get-sum", "all__get-structured-content"} <= tools, tools
+        assert text_of(await client.call_tool("all__echo", {"message": "hi"})) == "Echo: hi"
+        weather = await client.call_tool("all__get-structured-content", {"location": "Chicago"})
+        assert set(weather.structured_content or {}) == {"temperature", "conditions", "humidity"}
+        image = (await client.call_tool("all__get-tiny-image")).content
+        assert any(isinstance(block, types.ImageContent) for block in image)
+        uris = [resource.uri for resource in (await client.list_resources()).resources]
+        own = next(uri for uri in uris if uri.startswith("all+"))
+        assert (await client.read_resource(own)).contents
+        prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
+        assert "all__simple-prompt" in prompts, prompts
+        assert (await client.get_prompt("all__simple-prompt")).messages
+
+
+async def test_a_bridge_like_ours(bridge: Bridge, tmp_path: Path) -> None:
+    """One editor's tools in another: here the same one, which sees itself no further than the URL says."""
+    spec = {"url": f"{bridge.url}/mcp?tools=hold,count", "headers": bridge.headers}
+    async with mounts.mounted(bridge, "me", spec):
+        names = await bridge.nvim.lua("return vim.tbl_keys(mcp_tools.list_tools())")
+        assert "me__nvim_hold" in names
+        assert not any(name.startswith("me__me__") for name in names)
+        await bridge.nvim.lua(CALL, "me__nvim_hold", {})
+        await bridge.nvim.wait_for("return Seen.running == 1")
+        await bridge.nvim.lua("_G.Handle:cancel()")
+        await bridge.nvim.wait_for("return Seen.running == 0")
+        assert "unknown" in (await call(bridge, "me__nvim_no_such"))["err"]["message"].lower()

@@ -25,10 +25,12 @@ function M.setup(opts)
   require('mcp-tools.config').setup(opts)
   local core = package.loaded['mcp-tools.core']
   if core and core.in_use() then
-    vim.schedule(core.get) -- loads what `tools` names; before the first use nobody has to see it
-    if type(opts) == 'table' and (opts.mounts or opts.tools) then
-      require('mcp-tools.groups').refresh('mounts')
-    end
+    vim.schedule(function()
+      core.get() -- loads what `tools` names; before the first use nobody has to see it
+      if opts and (opts.mounts or opts.tools) then
+        require('mcp-tools.groups').refresh('mounts')
+      end
+    end)
   end
   if require('mcp-tools.config').get('companions') ~= nil then
     vim.schedule(function()

@@ -158,7 +158,7 @@ local function line_of(definition, prefix)
   if vim.fn.strchars(text) > MAX_LINE then
     text = vim.fn.strcharpart(text, 0, MAX_LINE - 1) .. '…'
   end
-  return ('%s: %s'):format(source.published_name(definition, prefix), text)
+  return ('%s: %s'):format(tool.published_name(definition, prefix), text)
 end
 
 ---@param list mcp-tools.Definition[]

@@ -162,15 +162,6 @@ function M.group(definition)
   return source.group or source.name or source.origin or 'registered'
 end
 
---- The name under which clients see a tool; that of a mounted one has a prefix of its own.
----@param definition mcp-tools.Definition
----@param prefix string of the options
----@return string
-function M.published_name(definition, prefix)
-  local source = definition.source
-  return (source and source.origin == 'mounted' and '' or prefix) .. definition.name
-end
-
 --- The source for people.
 ---@param definition mcp-tools.Definition
 ---@param root string

@@ -9,7 +9,7 @@ local results = require('mcp-tools.call.result')
 local catalogue = require('mcp-tools.registry.catalogue')
 local companions = require('mcp-tools.registry.companions')
 local errors = require('mcp-tools.errors')
-local source = require('mcp-tools.registry.source')
+local tool = require('mcp-tools.registry.definition.tool')
 local suggest = require('mcp-tools.util.suggest')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -31,7 +31,7 @@ local function unknown(registry, name, view)
     end
     local near, edits = suggest(name:sub(#prefix + 1), names)
     if near and edits <= math.max(1, math.floor(#near / 3)) then -- else a model would take another tool for it
-      text = ('%s; did you mean %s?'):format(text, source.published_name(registry.entries.tools[near], prefix))
+      text = ('%s; did you mean %s?'):format(text, tool.published_name(registry.entries.tools[near], prefix))
     end
     local why = registry.absence(name)
     text = why and ('%s: %s'):format(text, why) or text

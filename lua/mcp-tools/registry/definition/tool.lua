@@ -12,7 +12,6 @@ local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
 local keywords = require('mcp-tools.schema.keywords')
 local schema = require('mcp-tools.schema')
-local source = require('mcp-tools.registry.source')
 local schema_faults = require('mcp-tools.schema.faults')
 local value = require('mcp-tools.schema.value')
 
@@ -205,6 +204,14 @@ local function published_annotations(annotations)
   return next(out) and out or nil
 end
 
+--- The name under which clients see a tool; that of a mounted one begins with its mount's.
+---@param def mcp-tools.Definition
+---@param prefix string of the options
+---@return string
+function M.published_name(def, prefix)
+  return (def.source and def.source.origin == 'mounted' and '' or prefix) .. def.name
+end
+
 --- A definition as clients get it in `tools/list`: nothing null, nothing empty that need not be there, and empty
 --- tables in the form that JSON needs.
 ---@param def mcp-tools.Definition
@@ -213,7 +220,7 @@ end
 function M.published(def, prefix)
   local icons, meta = common.extras(def)
   return {
-    name = source.published_name(def, prefix),
+    name = M.published_name(def, prefix),
     title = def.title,
     description = def.description,
     inputSchema = def.input_schema,

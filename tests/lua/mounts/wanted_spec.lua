@@ -1,0 +1,142 @@
+local t = require('helpers')
+local config = require('mcp-tools.config')
+local resolve = require('mcp-tools.mounts.resolve').resolve
+local spec = require('mcp-tools.mounts.spec')
+local wanted = require('mcp-tools.mounts.wanted')
+
+---@return string[] lines `name from` or the fault
+local function collected(made)
+  return vim.tbl_map(function(each)
+    return each.fault or ('%s by %s'):format(each.name, each.from)
+  end, (wanted.collect(made or {})))
+end
+
+describe('wanted mounts', function()
+  after_each(config.reset)
+
+  it('come from the options, the list of tools and mount()', function()
+    config.setup({
+      tools = { 'buffer', { command = { '/opt/git-server' } }, { url = 'http://localhost:1/mcp', name = 'web' } },
+      mounts = { fs = { command = { 'fs' } } },
+    })
+    t.eq(
+      { 'made by mount()', 'fs by setup{mounts}', 'git-server by setup{tools}', 'web by setup{tools}' },
+      collected({ made = { command = { 'x' } } })
+    )
+  end)
+
+  it('are none by default', function()
+    t.eq(false, wanted.any({}))
+    config.setup({ tools = { 'buffer', { name = 'x', description = 'x', execute = print } } })
+    t.eq(false, wanted.any({}))
+  end)
+
+  it('have names that are told apart in URIs', function()
+    config.setup({
+      mounts = { ['a-b'] = { command = { 'x' } }, a_b = { command = { 'y' } }, A_B = { command = { 'z' } } },
+    })
+    local lines = collected()
+    t.eq("mount 'a-b' of setup{mounts}: setup{mounts} has one of that name", lines[2])
+    t.eq("mount 'a_b' of setup{mounts}: setup{mounts} has one of that name", lines[3])
+  end)
+
+  it('that have a fault take no other with them', function()
+    config.setup({ mounts = { bad = { comand = {} }, good = { command = { 'x' } } } })
+    local lines = collected()
+    t.matches("mount 'bad': there is no field comand", lines[1])
+    t.eq('good by setup{mounts}', lines[2])
+  end)
+
+  it('come from files, which may be missing', function()
+    local file = vim.fn.tempname() .. '.json'
+    config.setup({ mounts = { file, '.no-such-file.json', { file = file, secrets = { 'X' } } } })
+    t.eq({}, collected())
+    vim.fn.writefile({ '{"mcpServers": {"a": {"command": "x", "type": "stdio", "autoApprove": []}, "b": 7,' }, file)
+    vim.fn.writefile(
+      { '"c": {"url": "http://x", "type": "sse"}, "d": {"command": "y", "disabled": true}}}' },
+      file,
+      'a'
+    )
+    local lines = collected()
+    t.eq(3, #lines)
+    t.eq('a by ' .. vim.fs.normalize(file), lines[1])
+    t.matches("mount 'b': must be a table", lines[2])
+    t.matches("mount 'c': servers of the old transport", lines[3])
+    vim.fn.writefile({ '{' }, file)
+    t.matches('it is no JSON', collected()[1])
+  end)
+
+  it('have fields of their own beside a file', function()
+    local file = vim.fn.tempname() .. '.json'
+    vim.fn.writefile({ '{"mcpServers": {}}' }, file)
+    config.setup({ mounts = { { file = file, secret = { 'X' } } } })
+    t.matches('beside file there is no field secret, only secrets', collected()[1])
+  end)
+end)
+
+describe('what the bridge is told of a mount', function()
+  ---@return table? told, string? fault
+  local function told(given, foreign)
+    local mount = assert(spec.check('m', given))
+    mount.foreign = foreign
+    return resolve('m', mount, 3)
+  end
+
+  before_each(function()
+    vim.env.MCPT_A, vim.env.MCPT_EMPTY = 'secret-value-a', ''
+  end)
+
+  it('has values in place of variables, which the log keeps out', function()
+    local out =
+      assert(told({ command = { 'x' }, env = { T = 'a ${env:MCPT_A} b', U = 'plain' }, secrets = { 'MCPT_A' } }))
+    t.eq({ T = 'a secret-value-a b', U = 'plain' }, { T = out.env.T, U = out.env.U })
+    t.eq({ 'secret-value-a' }, out.secrets)
+    t.eq({ 3, require('mcp-tools.files.project').root() }, { out.generation, out.cwd })
+    t.eq('of <hidden>', require('mcp-tools.log').strip('of secret-value-a'))
+  end)
+
+  it('hides what looks like a secret although it stands there', function()
+    local out =
+      assert(told({ url = 'http://u:pass-word@x/?k=12345678', headers = { Authorization = 'Bearer 123456789' } }))
+    for _, secret in ipairs({ 'Bearer 123456789', '123456789', 'u:pass-word', 'k=12345678' }) do
+      t.ok(vim.list_contains(out.secrets, secret), secret)
+    end
+    local lengths = vim.tbl_map(string.len, out.secrets)
+    local sorted = vim.deepcopy(lengths)
+    table.sort(sorted, function(a, b)
+      return a > b
+    end)
+    t.eq(sorted, lengths)
+  end)
+
+  for name, case in pairs({
+    ['a variable that is not listed'] = {
+      { url = 'http://x', headers = { A = '${env:MCPT_A}' } },
+      'headers.A stands for',
+    },
+    ['one that is empty'] = {
+      { url = 'http://x', headers = { A = '${env:MCPT_EMPTY}' }, secrets = { 'MCPT_EMPTY' } },
+      'which Neovim does not have',
+    },
+    ['one on the command line'] = {
+      { command = { 'x', '${env:MCPT_A}' }, secrets = { 'MCPT_A' } },
+      'hand it over in env',
+    },
+    ['one in the URL that is not listed'] = { { url = 'http://x/${env:MCPT_A}' }, "mount 'm': url stands for" },
+  }) do
+    it('is nothing for ' .. name, function()
+      local out, fault = told(case[1])
+      t.eq(nil, out)
+      t.ok(fault:find(case[2], 1, true), fault)
+      t.eq(nil, fault:find('secret-value-a', 1, true))
+    end)
+  end
+
+  it('knows the variables of other programs in their files alone', function()
+    local env = { A = '${MCPT_A}', B = '${MCPT_NONE:-default}' }
+    local given = { command = { 'x' }, env = env, secrets = { 'MCPT_A' } }
+    local own, foreign = assert(told(given)), assert(told(given, true))
+    t.eq({ '${MCPT_A}', '${MCPT_NONE:-default}' }, { own.env.A, own.env.B })
+    t.eq({ 'secret-value-a', 'default' }, { foreign.env.A, foreign.env.B })
+  end)
+end)

@@ -78,3 +78,19 @@
 ---@field description string?
 ---@field required boolean?
 ---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>) answers with strings
+
+--- A server whose tools, resources and prompts are offered as well: a program that is started, or a URL.
+---@class mcp-tools.MountSpec
+---@field command? string|string[] program, or program and arguments; never a shell's line
+---@field args? string[] arguments, after those of `command`
+---@field env? table<string, string> variables of the program, beside the few that every program gets (PATH, HOME and
+---  the like); `${env:NAME}` stands for a variable of Neovim that `secrets` lists
+---@field cwd? string folder that it runs in; the project's root when left out
+---@field url? string where a server listens (streamable HTTP), in place of `command`
+---@field headers? table<string, string> of every request to it; `${env:NAME}` as in `env`
+---@field secrets? string[] names of variables of Neovim's environment that `${env:NAME}` may stand for; their values
+---  are kept out of logs and error messages
+---@field allow? ('sampling'|'elicitation'|'roots')[] what it may ask: the client's model, the person at the client, the
+---  root of the project; nothing when left out
+---@field timeout? integer ms for each of its tools; that of all tools (`bridge.tool_timeout`) when left out
+---@field start_timeout? integer ms until it must have said what it offers; 60000 when left out

@@ -98,9 +98,7 @@ class Child:
                 start_new_session=sys.platform != "win32",
             )
         except FileNotFoundError:
-            folder, program = self._mount.cwd, self._mount.command[0]
-            missing = f"folder {folder}" if folder and not os.path.isdir(folder) else f"program {program}"
-            self.reason = f"there is no {missing}"
+            self.reason = self._missing()
             raise
         self.pid = process.pid
         inward, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -145,6 +143,12 @@ class Child:
         except (ProcessLookupError, PermissionError):
             return False
         return True
+
+    def _missing(self) -> str:
+        folder, program = self._mount.cwd, self._mount.command[0]
+        if folder and not os.path.isdir(folder):
+            return f"there is no folder {folder}"
+        return f"there is no program {program}"
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         by_itself = process.returncode is not None

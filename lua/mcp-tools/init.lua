@@ -79,7 +79,7 @@ end
 
 --- Looks again for tools that other plugins ship, and for those in Python; loads what is new or has changed.
 --- `:h mcp-tools-ship`
----@param source? 'ext'|'python'|'mounts' where; everywhere when left out
+---@param source? string where: `ext`, `python` or `mounts`; everywhere when left out
 ---@param cb? fun(failures: mcp-tools.Failure[]) gets everything that cannot be loaded, when it is done
 ---@return true? ok
 ---@return mcp-tools.Error? err when there is no such source

@@ -90,7 +90,7 @@
 ---@field headers? table<string, string> of every request to it; `${env:NAME}` as in `env`
 ---@field secrets? string[] names of variables of Neovim's environment that `${env:NAME}` may stand for; their values
 ---  are kept out of logs and error messages
----@field allow? ('sampling'|'elicitation'|'roots')[] what it may ask: the client's model, the person at the client, the
----  root of the project; nothing when left out
+---@field allow? string[] what it may ask: `sampling` (the client's model), `elicitation` (the person at the client),
+---  `roots` (the root of the project); nothing when left out
 ---@field timeout? integer ms for each of its tools; that of all tools (`bridge.tool_timeout`) when left out
 ---@field start_timeout? integer ms until it must have said what it offers; 60000 when left out

@@ -29,7 +29,7 @@ end
 
 ---@type mcp-tools.Subcommand
 return {
-  usage = '[retry [{name}]]',
+  usage = '[retry [NAME]]',
   description = 'show the mounted servers; with `retry`, connect them anew, or one of them',
   arguments = 2,
   run = function(rest)

@@ -129,9 +129,13 @@ function M.check(name, spec)
     add('must be a table such as { command = { "program" } } or { url = "https://…" }')
     return nil, table.concat(faults, '\n')
   end
-  for field, value in vim.spairs(spec) do
+  local fields = vim.tbl_keys(spec)
+  table.sort(fields, function(a, b)
+    return tostring(a) < tostring(b)
+  end)
+  for _, field in ipairs(fields) do
     local rule = RULES[field]
-    local fault = rule and rule(value)
+    local fault = rule and rule(spec[field])
     if not rule then
       local near = suggest(tostring(field), vim.tbl_keys(RULES))
       add('there is no field %s%s', tostring(field), near and (', did you mean %s?'):format(near) or '')

@@ -108,10 +108,12 @@ function M.collect(made)
     add(out, name, given, 'mount()')
   end
   local mounts, tools = config.get().mounts, config.get().tools
-  for name, given in vim.spairs(mounts) do
-    if type(name) == 'string' then
-      add(out, name, given, 'setup{mounts}')
-    end
+  local names = vim.tbl_filter(function(key)
+    return type(key) == 'string'
+  end, vim.tbl_keys(mounts))
+  table.sort(names)
+  for _, name in ipairs(names) do
+    add(out, name, mounts[name], 'setup{mounts}')
   end
   for _, item in ipairs(type(tools) == 'table' and tools or {}) do
     if M.is_mount(item) then

@@ -22,6 +22,7 @@ describe('a spec of a mount', function()
 
   for name, case in pairs({
     ['misspelt field'] = { { comand = { 'x' }, url = 'http://x' }, 'there is no field comand, did you mean command?' },
+    ['a list'] = { { 'server', url = 'http://x' }, 'there is no field 1' },
     ['neither'] = { {}, 'give either command or url' },
     ['both'] = { { command = { 'x' }, url = 'http://x' }, 'give either command or url' },
     ["a shell's line"] = { { command = 'npx -y server' }, 'command has spaces: write program and arguments as a list' },

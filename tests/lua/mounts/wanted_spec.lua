@@ -17,7 +17,7 @@ describe('wanted mounts', function()
   it('come from the options, the list of tools and mount()', function()
     config.setup({
       tools = { 'buffer', { command = { '/opt/git-server' } }, { url = 'http://localhost:1/mcp', name = 'web' } },
-      mounts = { fs = { command = { 'fs' } } },
+      mounts = { fs = { command = { 'fs' } }, '.no-such-file.json' },
     })
     t.eq(
       { 'made by mount()', 'fs by setup{mounts}', 'git-server by setup{tools}', 'web by setup{tools}' },

@@ -23,10 +23,10 @@ from pydantic import ValidationError
 
 from . import outcomes
 from .door import MountEditor
+from .lines import TOO_LARGE
 from .outcomes import Outcome, failed
 from .session import Session, is_closed
 from .spec import Mount
-from .stdio import TOO_LARGE
 
 NOT_FOUND = -32002
 LAST_WORDS = 5.0
@@ -205,7 +205,7 @@ class Calls:
         own = self._mount.own(name)
         match kind:
             case "tool":
-                return await session.request(tool_request, progress, name=own, arguments=arguments)
+                return await session.call(own, arguments, progress)
             case "resource":
                 return await session.request(read_request, progress, uri=self._mount.own_uri(name))
             case "prompt":
@@ -226,11 +226,6 @@ class Calls:
         if kind == "resource" and error.code in (NOT_FOUND, types.INVALID_PARAMS):
             return failed("not_found", text)
         return failed("tool_error", text)
-
-
-def tool_request(**params: Any) -> types.CallToolRequest:
-    """`tools/call`."""
-    return types.CallToolRequest(params=types.CallToolRequestParams(**params))
 
 
 def read_request(**params: Any) -> types.ReadResourceRequest:

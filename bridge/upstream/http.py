@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from .spec import Mount
-from .stdio import ENVELOPE, ESCAPED, Read, Write
+from .stdio import ENVELOPE, ESCAPED
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Remote:
         self.reason = ""
 
     @contextlib.asynccontextmanager
-    async def run(self) -> AsyncIterator[tuple[Read, Write]]:
+    async def run(self) -> AsyncIterator[tuple[Any, Any]]:
         """Opens it, and takes leave with the context."""
         host = urlsplit(self._mount.url).hostname or ""
         client = httpx2.AsyncClient(
@@ -57,7 +58,7 @@ class Remote:
                 self._mount.url, http_client=client, max_sse_event_size=self._limit
             ) as streams,
         ):
-            yield streams  # type: ignore[misc]
+            yield streams
 
     def terminate(self) -> None:
         """Nothing is ours."""

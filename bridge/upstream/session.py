@@ -60,6 +60,27 @@ def is_closed(fault: MCPError) -> bool:
     return (fault.error.code, fault.error.message) in GONE
 
 
+def _is_text(raw: dict[str, Any]) -> bool:
+    """Is it a result of nothing but text, in which nothing can be wrong?"""
+    content = raw.get("content")
+    return (
+        type(content) is list
+        and raw.keys() <= {"content", "isError"}
+        and type(raw.get("isError", False)) is bool
+        and all(
+            type(block) is dict
+            and block.keys() == {"type", "text"}
+            and block["type"] == "text"
+            and type(block["text"]) is str
+            for block in content
+        )
+    )
+
+
+def _call_request(**params: Any) -> types.CallToolRequest:
+    return types.CallToolRequest(params=types.CallToolRequestParams(**params))
+
+
 class Dispatcher(JSONRPCDispatcher[Any]):
     """Requests with deadlines; lists without the items that are none.
 
@@ -211,6 +232,16 @@ class Session:
         if cursor is not None:
             faults.append(f"{method}: there are more than {min(len(items), MAX_ITEMS)}; the rest is left out")
         return items[:MAX_ITEMS], faults
+
+    async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
+        """`tools/call`: in a session, and answered by text, without the SDK's models, which cost a third of it."""
+        if self.is_modern:
+            return await self.request(_call_request, progress, name=name, arguments=arguments)
+        params = {"name": name, "arguments": arguments}
+        raw = await self._dispatcher.send_raw_request("tools/call", params, {"on_progress": progress})
+        if not _is_text(raw):
+            methods.validate_server_result("tools/call", self.protocol, raw)
+        return raw
 
     async def request(
         self, request: Callable[..., Any], progress: Any = None, **params: Any

@@ -14,17 +14,17 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from typing import Self
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import jsonrpc_message_adapter
 
+from .lines import Lines, Overlong
 from .spec import Mount
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,6 @@ ESCAPED = 2
 """A message may be so many times as long as the result in it: escapes of JSON."""
 ENVELOPE = 1024 * 1024
 """Bytes around a result."""
-TOO_LARGE = -32005
 END_BY_ITSELF = 0.5
 """Seconds to end after stdin was closed."""
 END_BY_TERM = 2.0
@@ -52,10 +51,6 @@ MAX_LINE = 2048
 MAX_LINES = 50
 """Lines of stderr per second that go to the log."""
 CHUNK = 64 * 1024
-_ID = re.compile(rb'"id"\s*:\s*(\d+)')
-
-Read = MemoryObjectReceiveStream[SessionMessage | Exception]
-Write = MemoryObjectSendStream[SessionMessage]
 
 
 def environment(mount: Mount) -> dict[str, str]:
@@ -74,7 +69,7 @@ class Child:
     def __init__(self, mount: Mount, lost: Callable[[], None]) -> None:
         self._mount = mount
         self._lost = lost
-        self._limit = mount.limit * ESCAPED + ENVELOPE
+        self.limit = mount.limit * ESCAPED + ENVELOPE
         self._process: asyncio.subprocess.Process | None = None
         self._last: deque[str] = deque(maxlen=5)
         self.pid: int | None = None
@@ -101,27 +96,21 @@ class Child:
             self.reason = self._missing()
             raise
         self.pid = process.pid
-        inward, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        write, outward = anyio.create_memory_object_stream[SessionMessage](0)
-        tasks = [
-            asyncio.create_task(self._read(process, inward)),
-            asyncio.create_task(self._write(process, outward)),
-            asyncio.create_task(self._listen(process)),
-        ]
+        assert process.stdin is not None  # noqa: S101 (it has pipes)
+        assert process.stdout is not None  # noqa: S101
+        tasks = [asyncio.create_task(self._listen(process))]
         try:
-            yield read, write
+            yield Read(process.stdout, self), Write(process.stdin)
         finally:
-            tasks[0].cancel()
-            tasks[1].cancel()
+            tasks.append(asyncio.create_task(_drain(process.stdout)))
             try:
                 await self._end(process)
             finally:
                 self.kill()
+                self.pid = None  # the number may be another's from now on
                 for task in tasks:
                     task.cancel()
                 await asyncio.wait(tasks)
-                for stream in (inward, read, write, outward):
-                    stream.close()
 
     def terminate(self) -> None:
         """Tells the group to end."""
@@ -179,34 +168,20 @@ class Child:
             how = f"it ended with code {code}"
         return f"{how}: {self._last[-1]}" if self._last else how
 
-    async def _read(
-        self, process: asyncio.subprocess.Process, to: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
-        """Deals out the messages; at the end of them the session ends, and so does the process."""
-        assert process.stdout is not None  # noqa: S101 (it has pipes)
-        lines = Lines(self._limit)
-        try:
-            while chunk := await process.stdout.read(CHUNK):
-                for line in lines.feed(chunk):
-                    if isinstance(line, Overlong):
-                        message = line.answer(self._limit)
-                        logger.warning(
-                            "mount %s: a message of %d bytes was dropped", self._mount.name, line.size
-                        )
-                    else:
-                        message = self._parse(line)
-                    if message is not None:
-                        await to.send(message)
-            with contextlib.suppress(TimeoutError):
+    async def over(self) -> None:
+        """Its output has ended, and so does the session."""
+        process = self._process
+        with contextlib.suppress(TimeoutError):
+            if process is not None:
                 code = await asyncio.wait_for(process.wait(), 0.2)
                 self.reason = self.reason or self._why(code)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            pass  # the session is gone, or the pipe
-        finally:
-            to.close()
-            self._lost()
+        self._lost()
 
-    def _parse(self, line: bytes) -> SessionMessage | None:
+    def message(self, line: bytes) -> SessionMessage | None:
+        """What a line of its output says, if anything."""
+        if isinstance(line, Overlong):
+            logger.warning("mount %s: a message of %d bytes was dropped", self._mount.name, line.size)
+            return line.answer(self.limit)
         if not line.strip():
             return None
         try:
@@ -215,20 +190,6 @@ class Child:
             shown = self._mount.clean(line[:80].decode("utf-8", "replace"))
             logger.info("mount %s: a line of its output is no message: %r", self._mount.name, shown)
             return None
-
-    async def _write(
-        self, process: asyncio.subprocess.Process, source: MemoryObjectReceiveStream[SessionMessage]
-    ) -> None:
-        assert process.stdin is not None  # noqa: S101 (it has pipes)
-        try:
-            async for message in source:
-                data = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                process.stdin.write(data.encode() + b"\n")
-                await process.stdin.drain()
-        except (OSError, anyio.ClosedResourceError):
-            pass  # it reads no more; the end of its output tells the rest
-        finally:
-            source.close()
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         """Puts what it says into the log, without secrets, a bounded part of it."""
@@ -248,60 +209,81 @@ class Child:
                     logger.info("mount %s: %s", self._mount.name, text)
 
 
-class Overlong(bytes):
-    """What is kept of a line that was too long: its beginning and its end."""
+class Read:
+    """The messages of a child, as the SDK reads them: straight from the pipe, with no task in between."""
 
-    size = 0
+    def __init__(self, stream: asyncio.StreamReader, child: Child) -> None:
+        self._stream = stream
+        self._child = child
+        self._lines = Lines(child.limit)
+        self._waiting: deque[SessionMessage] = deque()
 
-    def answer(self, limit: int) -> SessionMessage | None:
-        """The error for whoever waits for this message, when it says so."""
-        found = _ID.search(self)
-        if found is None:
-            return None
-        error = ErrorData(code=TOO_LARGE, message=f"the answer has {self.size} bytes, the limit is {limit}")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+    async def receive(self) -> SessionMessage | Exception:
+        """The next one.
+
+        Raises:
+            EndOfStream: there is none any more.
+        """
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    async def aclose(self) -> None:
+        """The pipe is closed with the process."""
+
+    def __aiter__(self) -> Read:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        while not self._waiting:
+            chunk = await self._stream.read(CHUNK)
+            if not chunk:
+                await self._child.over()
+                raise StopAsyncIteration
+            for line in self._lines.feed(chunk):
+                message = self._child.message(line)
+                if message is not None:
+                    self._waiting.append(message)
+        return self._waiting.popleft()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
 
 
-class Lines:
-    """Cuts bytes into lines, of which each has at most `limit`.
+class Write:
+    """The way to a child, as the SDK writes to it."""
 
-    Args:
-        limit: bytes.
-        cut: the beginning of a longer one is given, else an `Overlong`.
-    """
+    def __init__(self, stream: asyncio.StreamWriter) -> None:
+        self._stream = stream
 
-    EDGE = 512
+    async def send(self, item: SessionMessage, /) -> None:
+        """Writes a message, and waits while the child does not read.
 
-    def __init__(self, limit: int, *, cut: bool = False) -> None:
-        self._limit = limit
-        self._cut = cut
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._tail = b""
+        Raises:
+            BrokenResourceError: it never will.
+        """
+        data = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            self._stream.write(data.encode() + b"\n")
+            await self._stream.drain()
+        except (OSError, RuntimeError):
+            raise anyio.BrokenResourceError from None
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now."""
-        *whole, rest = data.split(b"\n")
-        lines = []
-        for part in whole:
-            self._add(part)
-            lines.append(self._take())
-        self._add(rest)
-        return lines
+    async def aclose(self) -> None:
+        """The pipe is closed with the process."""
 
-    def _add(self, part: bytes) -> None:
-        if self._size <= self._limit:
-            self._parts.append(part)
-        self._size += len(part)
-        if self._size > self._limit:
-            kept = b"".join(self._parts)[: self._limit if self._cut else self.EDGE]
-            self._parts = [kept]
-            self._tail = (self._tail + part)[-self.EDGE :]
+    async def __aenter__(self) -> Self:
+        return self
 
-    def _take(self) -> bytes:
-        line = b"".join(self._parts)
-        if self._size > self._limit and not self._cut:
-            line = Overlong(line + b"\n" + self._tail)
-            line.size = self._size
-        self._parts, self._size, self._tail = [], 0, b""
-        return line
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    """Lets a child that still writes come to its end."""
+    while await stream.read(CHUNK):
+        pass

@@ -237,7 +237,8 @@ function M.acp_server(opts)
 end
 
 --- What the bridge and the calls are doing, for status lines and the like: `state`, `port`, `sessions` and more of the
---- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind), `calls` in flight and `mounts`.
+--- bridge, the plugin's `version`; once anything was used, `offered` (how many of each kind), `calls` in flight and
+--- `mounts`.
 ---@return table
 function M.status()
   local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()

@@ -29,6 +29,7 @@ FIGURES = [
     "Python host, start",
     "main thread, end and start of a Python host",
     "hosts that run once",
+    "mounted tool, sync call",
     "Neovim start-up: plugin/",
     "Neovim start-up: setup",
     "Neovim start-up: the first register()",

@@ -100,8 +100,9 @@ function M.resolve(name, mount, generation)
       table.insert(faults, text:format(name, part))
     end
   end
-  local url, values, fault = mount.url, nil, nil
+  local url = mount.url
   if url then
+    local values, fault
     url, values, fault = expand(url, mount)
     if fault then
       table.insert(faults, ("mount '%s': url %s"):format(name, fault))

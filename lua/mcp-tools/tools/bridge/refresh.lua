@@ -5,9 +5,9 @@ local mcp_tools = require('mcp-tools')
 return {
   name = 'bridge_refresh',
   title = 'Look for tools again',
-  description = 'Looks again for tools that plugins ship and for mounted servers, and loads what is new or has changed. Answers with the files'
-    .. ' that were found, the tools of each, and what could not be loaded and why. The list of tools may be another'
-    .. ' afterwards.',
+  description = 'Looks again for tools that plugins ship and for mounted servers, and loads what is new or has changed.'
+    .. ' Answers with the files that were found, the tools of each, and what could not be loaded and why. The list of'
+    .. ' tools may be another afterwards.',
   args = {
     source = {
       type = 'string',

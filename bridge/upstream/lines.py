@@ -1,0 +1,74 @@
+"""Lines of what a server prints, of which none takes more memory than it may.
+
+Receives: bytes as they come. Sends: lines; of one that is too long its edges.
+Does not know about: processes.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError
+
+TOO_LARGE = -32005
+_ID = re.compile(rb'"id"\s*:\s*(\d+)')
+
+
+class Overlong(bytes):
+    """What is kept of a line that was too long: its beginning and its end."""
+
+    size = 0
+
+    def answer(self, limit: int) -> SessionMessage | None:
+        """The error for whoever waits for this message, when it says so."""
+        found = _ID.search(self)
+        if found is None:
+            return None
+        error = ErrorData(code=TOO_LARGE, message=f"the answer has {self.size} bytes, the limit is {limit}")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+class Lines:
+    """Cuts bytes into lines, of which each has at most `limit`.
+
+    Args:
+        limit: bytes.
+        cut: the beginning of a longer one is given, else an `Overlong`.
+    """
+
+    EDGE = 512
+
+    def __init__(self, limit: int, *, cut: bool = False) -> None:
+        self._limit = limit
+        self._cut = cut
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._tail = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now."""
+        *whole, rest = data.split(b"\n")
+        lines = []
+        for part in whole:
+            self._add(part)
+            lines.append(self._take())
+        self._add(rest)
+        return lines
+
+    def _add(self, part: bytes) -> None:
+        if self._size <= self._limit:
+            self._parts.append(part)
+        self._size += len(part)
+        if self._size > self._limit:
+            kept = b"".join(self._parts)[: self._limit if self._cut else self.EDGE]
+            self._parts = [kept]
+            self._tail = (self._tail + part)[-self.EDGE :]
+
+    def _take(self) -> bytes:
+        line = b"".join(self._parts)
+        if self._size > self._limit and not self._cut:
+            line = Overlong(line + b"\n" + self._tail)
+            line.size = self._size
+        self._parts, self._size, self._tail = [], 0, b""
+        return line

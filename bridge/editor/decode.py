@@ -187,3 +187,8 @@ def _table(raw: Any) -> dict[str, Any]:
 
 
 _CODES = {str(code) for code in Code}
+
+
+def refused(raw: Any) -> list[str]:
+    """Faults of definitions that were not taken in, a line each."""
+    return [line for fault in raw["refused"] for line in str(fault).splitlines()]

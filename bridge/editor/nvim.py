@@ -291,7 +291,7 @@ class NvimEditor:
     def provide(self, provider: str, kind: str, definitions: str) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind)
-        return self._lua(_PROVIDE, args, give_up, lambda raw: [str(fault) for fault in raw["refused"]])
+        return self._lua(_PROVIDE, args, give_up, decode.refused)
 
     def withdraw(self, provider: str) -> None:
         self._tell(_WITHDRAW, (self._channel_id, provider))

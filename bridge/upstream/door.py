@@ -50,6 +50,7 @@ class Mounts:
     def __init__(self, editor: MountEditor, hide: Callable[[str], None]) -> None:
         self._editor = editor
         self._hide = hide
+        self._hidden: set[str] = set()
         self._wanted: tuple[spec.Mount, ...] = ()
         self._manager: Manager | None = None
         self._loading: asyncio.Task[None] | None = None
@@ -76,7 +77,8 @@ class Mounts:
 
     def _want(self, mounts: tuple[spec.Mount, ...]) -> None:
         for mount in mounts:
-            for secret in mount.secrets:
+            for secret in {*mount.secrets} - self._hidden:
+                self._hidden.add(secret)
                 self._hide(secret)
         self._wanted = mounts
         if self._manager is not None:

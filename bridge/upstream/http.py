@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,9 @@ logger = logging.getLogger(__name__)
 
 CONNECT = 10.0
 """Seconds to reach it, and to send it something."""
+LAST_WORD = 5.0
+"""Seconds for an answer of no interest."""
+_NOTIFICATION = re.compile(rb'"method"\s*:\s*"notifications/')
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -50,7 +54,7 @@ class Remote:
             headers=self._mount.headers,
             timeout=httpx2.Timeout(CONNECT, read=None),  # deadlines are those of the calls
             trust_env=host not in _LOOPBACK,
-            event_hooks={"response": [self._heard]},
+            event_hooks={"request": [_bound], "response": [self._heard]},
         )
         async with (
             client,
@@ -86,6 +90,12 @@ class Remote:
     def _too_much(self) -> None:
         self.reason = f"an answer of more than {self._limit} bytes (option limits.tool_result)"
         raise httpx2.DecodingError(self.reason)
+
+
+async def _bound(request: httpx2.Request) -> None:
+    """Nobody waits for the answer to a notification or to the last word: a server that gives none holds up all."""
+    if request.method == "DELETE" or (request.method == "POST" and _NOTIFICATION.search(request.content)):
+        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LAST_WORD}
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -12,7 +12,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError
 
 TOO_LARGE = -32005
-_ID = re.compile(rb'"id"\s*:\s*(\d+)')
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)')
+_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+"""Where the id of a message stands, and none that is part of a result."""
 
 
 class Overlong(bytes):
@@ -22,7 +24,7 @@ class Overlong(bytes):
 
     def answer(self, limit: int) -> SessionMessage | None:
         """The error for whoever waits for this message, when it says so."""
-        found = _ID.search(self)
+        found = _FIRST.match(self) or _LAST.search(self)
         if found is None:
             return None
         error = ErrorData(code=TOO_LARGE, message=f"the answer has {self.size} bytes, the limit is {limit}")
@@ -57,12 +59,15 @@ class Lines:
         return lines
 
     def _add(self, part: bytes) -> None:
-        if self._size <= self._limit:
-            self._parts.append(part)
+        was_whole = self._size <= self._limit
         self._size += len(part)
-        if self._size > self._limit:
-            kept = b"".join(self._parts)[: self._limit if self._cut else self.EDGE]
-            self._parts = [kept]
+        if was_whole:
+            self._parts.append(part)
+            if self._size > self._limit:
+                whole = b"".join(self._parts)
+                self._parts = [whole[: self._limit if self._cut else self.EDGE]]
+                self._tail = whole[-self.EDGE :]
+        else:
             self._tail = (self._tail + part)[-self.EDGE :]
 
     def _take(self) -> bytes:

@@ -234,7 +234,7 @@ class Session:
         return items[:MAX_ITEMS], faults
 
     async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
-        """`tools/call`: in a session, and answered by text, without the SDK's models, which cost a third of it."""
+        """`tools/call`; in a session, and answered by text, without the SDK's models, a third of its cost."""
         if self.is_modern:
             return await self.request(_call_request, progress, name=name, arguments=arguments)
         params = {"name": name, "arguments": arguments}

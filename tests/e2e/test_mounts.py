@@ -194,6 +194,24 @@ async def test_what_it_says_of_itself_does_not_count(mounted: Mounted) -> None:
     assert allowed["result"]["structured"] == {"sum": 3}
     async with connect(mounted.bridge, "sessions", "?readonly") as client:
         assert [tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("py__")] == []
+    async with connect(mounted.bridge, "sessions", "?tools=py") as client:
+        assert {tool.name[:4] for tool in (await client.list_tools()).tools} == {"py__"}
+
+
+async def test_files_of_its_arguments_are_judged(mounted: Mounted) -> None:
+    """A secret is denied and never reaches it."""
+    denied = (await call(mounted.bridge, "py__read", {"path": ".env"}))["err"]
+    assert denied["code"] == "access_denied"
+    assert "read" not in [name for name, _ in mounted.journal.of("call")]
+
+
+async def test_one_that_is_too_slow_is_told_to_stop(mounted: Mounted, tmp_path: Path) -> None:
+    """Its tools have the deadline of the mount."""
+    journal = Journal(tmp_path / "journal")
+    async with mounts.mounted(mounted.bridge, "slow", mounts.python(journal.path, timeout=200)):
+        late = (await call(mounted.bridge, "slow__hold"))["err"]
+        assert late["code"] == "timeout"
+        await until(lambda: journal.of("cancelled") == [[]])
 
 
 async def test_results_are_bounded(mounted: Mounted) -> None:

@@ -96,6 +96,9 @@ async def test_definitions_that_are_none(bridge: Bridge) -> None:
             resources = {each.uri for each in (await client.list_resources()).resources}
             wrong = error_of(await client.call_tool("raw__good"))
         status = await mounts.status(bridge, "raw", "ready")
+        told = await shown(bridge, "McpTools mounts")
+    assert "raw  ready, raw 0, 8 of what it offers left out" in told, told
+    assert "left out: tools/list: no_schema: inputSchema" in told
     assert tools == {"raw__good"}
     assert "raw+ok://x" in resources
     faults = "\n".join(status["faults"])

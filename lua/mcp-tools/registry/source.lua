@@ -172,6 +172,8 @@ function M.describe(definition, root)
   local text = source.origin .. (source.name and ' ' .. source.name or '')
   if source.origin == 'bundled' then
     return 'bundled with mcp-tools'
+  elseif source.origin == 'mounted' then
+    return 'the mounted server ' .. tostring(source.name)
   elseif file then
     text = ('%s by %s'):format(text, vim.fn.fnamemodify(file, ':~'))
   end

@@ -113,7 +113,9 @@ local function note(what, normalised, old, source)
     require('mcp-tools.notify').once(what, 'warn', text)
   end
   normalised.source = source or { origin = 'registered' }
-  normalised.source.file = normalised.source.file or file_of(normalised.handler)
+  if normalised.source.origin ~= 'mounted' then -- its handler only passes calls on
+    normalised.source.file = normalised.source.file or file_of(normalised.handler)
+  end
 end
 
 --- Another key of the kind that clients cannot tell from this one.

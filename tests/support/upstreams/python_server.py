@@ -46,6 +46,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "ask": {"inputSchema": NO_ARGUMENTS},
     "sample": {"inputSchema": NO_ARGUMENTS},
     "whisper": {"inputSchema": NO_ARGUMENTS},
+    "read": {"inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}},
 }
 
 

@@ -93,7 +93,7 @@ class Remote:
 
 
 async def _bound(request: httpx2.Request) -> None:
-    """Nobody waits for the answer to a notification or to the last word: a server that gives none holds up all."""
+    """Nobody waits for the answer to a notification or to the last word, and a server may give none."""
     if request.method == "DELETE" or (request.method == "POST" and _NOTIFICATION.search(request.content)):
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LAST_WORD}
 

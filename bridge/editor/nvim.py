@@ -65,7 +65,7 @@ _LOST = _WIRE.format("lost")
 _PROVIDE = _WIRE.format("provide")
 _WITHDRAW = _WIRE.format("withdraw")
 _CLOCK = "return vim.uv.hrtime()"
-_REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer")
+_REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer", "remote_watch", "remote_unwatch")
 
 
 class NvimEditor:

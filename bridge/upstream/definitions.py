@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .session import Session
 from .spec import Mount
 
 _HINTS = {
@@ -22,7 +23,7 @@ _VARIABLE = re.compile(r"\{\+?([A-Za-z0-9_]+)\}")
 Definition = dict[str, Any]
 
 
-def tool(mount: Mount, item: dict[str, Any], _: bool) -> Definition:
+def tool(mount: Mount, item: dict[str, Any], _: Session) -> Definition:
     """Of an item of `tools/list`."""
     given = item.get("annotations") or {}
     hints = {ours: given[theirs] for theirs, ours in _HINTS.items() if isinstance(given.get(theirs), bool)}
@@ -40,25 +41,27 @@ def tool(mount: Mount, item: dict[str, Any], _: bool) -> Definition:
     return _given(definition)
 
 
-def resource(mount: Mount, item: dict[str, Any], _: bool) -> Definition:
+def resource(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
     """Of an item of `resources/list`."""
-    return _resource(mount, item, {"uri": mount.public_uri(item["uri"])})
+    place = {"uri": mount.public_uri(item["uri"]), "watch": session.subscribes or None}
+    return _resource(mount, item, place)
 
 
-def template(mount: Mount, item: dict[str, Any], completes: bool) -> Definition:
+def template(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
     """Of an item of `resources/templates/list`."""
     text = item["uriTemplate"]
-    names = sorted(set(_VARIABLE.findall(text))) if completes else []
-    return _resource(mount, item, {"uri_template": mount.public_uri(text), "complete": names})
+    names = sorted(set(_VARIABLE.findall(text))) if session.completes else []
+    place = {"uri_template": mount.public_uri(text), "complete": names, "watch": session.subscribes or None}
+    return _resource(mount, item, place)
 
 
-def prompt(mount: Mount, item: dict[str, Any], completes: bool) -> Definition:
+def prompt(mount: Mount, item: dict[str, Any], session: Session) -> Definition:
     """Of an item of `prompts/list`."""
     args = []
     for given in item.get("arguments") or []:
         arg = {field: given.get(field) for field in ("name", "title", "description")}
         arg["required"] = given.get("required") is True
-        arg["complete"] = True if completes else None
+        arg["complete"] = True if session.completes else None
         args.append(_given(arg))
     return _given(
         {

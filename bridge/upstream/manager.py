@@ -44,6 +44,10 @@ class Manager:
 
     def hear(self, event: str, args: Sequence[Any]) -> None:
         """An event of a call."""
+        if event in ("remote_watch", "remote_unwatch"):
+            if upstream := self._upstreams.get(args[0]):
+                upstream.watch(args[1], event == "remote_watch")
+            return
         call_id = args[0]
         if event == "remote_call":
             _, target, arguments, info = args

@@ -15,13 +15,14 @@ from mcp import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
 from . import definitions
+from .dispatcher import LISTS
 from .door import MountEditor
-from .session import LISTS, Session
+from .session import Session
 from .spec import Mount
 
 logger = logging.getLogger(__name__)
 
-Make = Callable[[Mount, dict[str, Any], bool], definitions.Definition]
+Make = Callable[[Mount, dict[str, Any], Session], definitions.Definition]
 _KINDS: dict[str, tuple[str, Make]] = {
     "tools/list": ("tools", definitions.tool),
     "resources/list": ("resources", definitions.resource),
@@ -65,7 +66,7 @@ class Offer:
                 continue
             made: dict[str, definitions.Definition] = {}
             for item in items:
-                definition = make(self._mount, item, session.completes)
+                definition = make(self._mount, item, session)
                 key = definition.get("uri") or definition.get("uri_template") or definition["name"]
                 if made.setdefault(key, definition) is not definition:
                     faults.append(f"{method}: {key[:80]}: is there twice; the first counts")

@@ -8,19 +8,18 @@ Does not know about: how the server is reached, the editor.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import mcp_types as types
 from mcp import MCPError
 from mcp.client.session import ClientRequestContext, ClientSession
-from mcp.shared.dispatcher import CallOptions
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from .. import __version__
+from .dispatcher import Dispatcher, Item
 
 logger = logging.getLogger(__name__)
 
@@ -29,16 +28,6 @@ MAX_ITEMS = 5000
 """Of one list; a server that never ends it must not fill the editor."""
 MAX_ROUNDS = 10
 """Questions that one call may come back with, one after the other."""
-UNTIMED = ("tools/call", "resources/read", "prompts/get", "completion/complete", "subscriptions/listen")
-"""Their deadlines are those of the calls here."""
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
-"""Method → the field of its items."""
-
 _REQUESTS: dict[str, Any] = {
     "tools/list": types.ListToolsRequest,
     "resources/list": types.ListResourcesRequest,
@@ -47,7 +36,6 @@ _REQUESTS: dict[str, Any] = {
 }
 _RAW: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
-Item = dict[str, Any]
 Ask = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
@@ -79,49 +67,6 @@ def _is_text(raw: dict[str, Any]) -> bool:
 
 def _call_request(**params: Any) -> types.CallToolRequest:
     return types.CallToolRequest(params=types.CallToolRequestParams(**params))
-
-
-class Dispatcher(JSONRPCDispatcher[Any]):
-    """Requests with deadlines; lists without the items that are none.
-
-    Args:
-        streams: of the transport.
-        patience: seconds for all but what a call waits for.
-    """
-
-    def __init__(self, streams: tuple[Any, Any], patience: float) -> None:
-        super().__init__(*streams)
-        self._patience = patience
-        self.version = "2025-11-25"
-        self.items: list[Item] = []
-        self.faults: list[str] = []
-
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """As the SDK's."""
-        opts = opts or {}
-        if method not in UNTIMED:
-            opts.setdefault("timeout", self._patience)
-        raw = await super().send_raw_request(method, params, opts, **more)
-        if method in LISTS and isinstance(raw.get(LISTS[method]), list):
-            raw = raw | {LISTS[method]: self._sift(method, raw)}
-        return raw
-
-    def _sift(self, method: str, raw: dict[str, Any]) -> list[Item]:
-        good = []
-        for item in raw[LISTS[method]]:
-            try:
-                methods.validate_server_result(method, self.version, raw | {LISTS[method]: [item]})
-            except ValidationError as fault:
-                first = fault.errors()[0]
-                field = ".".join(str(part) for part in first["loc"][2:]) or "it"
-                name = item.get("name") if isinstance(item, dict) else None
-                self.faults.append(f"{method}: {str(name)[:80]}: {field}: {first['msg']}")
-            else:
-                good.append(item)
-        self.items += good
-        return good
 
 
 class Session:
@@ -208,6 +153,18 @@ class Session:
         """Does it complete arguments?"""
         capabilities = self._session.server_capabilities
         return capabilities is not None and capabilities.completions is not None
+
+    @property
+    def subscribes(self) -> bool:
+        """Does the server tell of changes of single resources? Only in a session is it asked to."""
+        capabilities = self._session.server_capabilities
+        resources = capabilities.resources if capabilities is not None else None
+        return not self.is_modern and resources is not None and resources.subscribe is True
+
+    async def subscribe(self, uri: str, wanted: bool) -> None:
+        """Hears of changes of a resource from now on, or no longer."""
+        method = "resources/subscribe" if wanted else "resources/unsubscribe"
+        await self._dispatcher.send_raw_request(method, {"uri": uri})
 
     @property
     def server(self) -> str:

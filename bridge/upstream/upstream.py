@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from typing import Any, ClassVar
 
 import mcp_types as types
@@ -18,10 +19,11 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from pydantic import ValidationError
 
 from .calls import Calls
+from .dispatcher import LISTS
 from .door import MountEditor
 from .http import Remote
 from .offer import Offer
-from .session import LISTS, Session
+from .session import Session
 from .spec import Mount
 from .stdio import Child
 
@@ -35,6 +37,8 @@ SETTLE = 0.05
 """Seconds in which changes of a list become one look at it."""
 SOON = 1.5
 """Seconds until the next try that a call waits for."""
+MAX_WHY = 300
+"""Characters of a cause that are told."""
 AGAIN = 2.0
 """Seconds until a stream of changes that was lost is opened again."""
 
@@ -72,7 +76,9 @@ class Upstream:
         self._runs = 0
         self._next = 0.0
         self._dirty: set[str] = set()
+        self._watched: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self.alive.add(self)
         self._task = self._loop.create_task(self._run())
 
@@ -92,6 +98,12 @@ class Upstream:
             f"mount '{self.mount.name}' is not connected ({self._error}); it is tried again in {wait:.0f} s. "
             "The person sees more with :McpTools mounts, and tries at once with :McpTools mounts retry"
         )
+
+    def watch(self, uri: str, wanted: bool) -> None:
+        """Somebody wants to hear of changes of a resource, or nobody any more."""
+        (self._watched.add if wanted else self._watched.discard)(uri)
+        if self._session is not None:
+            self._spawn(self._subscribe(self._session, uri, wanted))
 
     def end(self) -> asyncio.Task[None]:
         """Ends its calls now, and itself soon; gives what ends then."""
@@ -147,6 +159,8 @@ class Upstream:
                 deadline.cancel()
                 self._session, self._error = session, ""
                 self._become("ready")
+                for uri in self._watched:
+                    self._spawn(self._subscribe(session, uri, True))
                 logger.info("mount %s: connected to %s", self.mount.name, session.server or "it")
                 watch = self._loop.create_task(self._watch(session)) if session.is_modern else None
                 try:
@@ -193,11 +207,24 @@ class Upstream:
             },
         )
 
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _subscribe(self, session: Session, uri: str, wanted: bool) -> None:
+        try:
+            await session.subscribe(self.mount.own_uri(uri), wanted)
+        except MCPError as fault:
+            logger.info("mount %s: %s: %s", self.mount.name, uri, fault.error.message)
+
     # Changes of what it offers
 
     def _told(self, notification: Any) -> None:
         if isinstance(notification, types.LoggingMessageNotification):
             self.calls.log(notification.params.level, notification.params.data)
+        elif isinstance(notification, types.ResourceUpdatedNotification):
+            self._editor.remote("remote_updated", self.mount.public_uri(notification.params.uri))
         else:
             self._changed(_CHANGES.get(type(notification).__name__, ()))
 
@@ -235,11 +262,10 @@ class Upstream:
 
 
 def _why(fault: BaseException | None) -> str:
-    """The first cause, in words."""
+    """The first cause, in a line."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
     if fault is None:
         return "the connection ended"
-    if isinstance(fault, MCPError):
-        return fault.error.message
-    return str(fault) or type(fault).__name__
+    text = fault.error.message if isinstance(fault, MCPError) else str(fault)
+    return (text.strip() or type(fault).__name__).splitlines()[0][:MAX_WHY]

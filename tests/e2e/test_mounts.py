@@ -231,6 +231,16 @@ async def test_clients_hear_of_new_tools(mounted: Mounted) -> None:
         assert "py__grown" in {tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools}
 
 
+async def test_clients_hear_of_changes_of_a_resource(mounted: Mounted) -> None:
+    """One subscribes here, so the server is asked to tell; and no longer when nobody wants to know."""
+    uri = "py+test://static"
+    async with follow(mounted.bridge, "sessions", [uri]) as (client, news):
+        await until(lambda: ["test://static"] in mounted.journal.of("subscribe"))
+        await client.call_tool("py__touch")
+        await news.wait_for(uri)
+    await until(lambda: ["test://static"] in mounted.journal.of("unsubscribe"))
+
+
 async def test_a_call_ends_when_its_mount_is_taken_away(mounted: Mounted, tmp_path: Path) -> None:
     """With an error that says so, and the process is gone."""
     status = await mounts.mount(mounted.bridge, "gone", mounts.python(tmp_path / "journal"))

@@ -313,6 +313,12 @@ for _, verb in ipairs({ 'remote_result', 'remote_progress', 'remote_log', 'remot
   end
 end
 
+--- A resource that the caller provides, and was told to watch, has changed.
+---@param uri string
+function M.remote_updated(uri)
+  channels.updated(uri)
+end
+
 --- News from the bridge, for people.
 ---@param kind 'listening'|'sessions'|'blocked'|'doors'|'mount'
 ---@param data table

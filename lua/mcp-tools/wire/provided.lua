@@ -60,6 +60,22 @@ local function reading(provider, name)
   end
 end
 
+--- How changes of a resource are watched: the process is told which, and says `remote_updated`.
+---@param provider mcp-tools.Provider
+---@param name string of the provider
+---@param def table
+---@return (fun(changed: fun(), params: table, uri: string): fun())?
+local function watching(provider, name, def)
+  return def.watch
+      and function(_, _, uri)
+        provider.target:send('remote_watch', name, uri)
+        return function()
+          provider.target:send('remote_unwatch', name, uri)
+        end
+      end
+    or nil
+end
+
 --- What of a definition is functions, by kind: its handler, which passes calls to the channel, and completions.
 ---@type table<mcp-tools.Kind, fun(provider: mcp-tools.Provider, name: string, def: table): table>
 local functions = {
@@ -72,15 +88,15 @@ local functions = {
       end,
     }
   end,
-  resources = function(provider, name)
-    return { read = reading(provider, name) }
+  resources = function(provider, name, def)
+    return { read = reading(provider, name), watch = watching(provider, name, def) }
   end,
   templates = function(provider, name, def)
     local complete = {}
     for _, variable in ipairs(def.complete or {}) do
       complete[variable] = completion(provider, name, 'completion of a template', def.uri_template, variable)
     end
-    return { read = reading(provider, name), complete = complete }
+    return { read = reading(provider, name), complete = complete, watch = watching(provider, name, def) }
   end,
   prompts = function(provider, name, def)
     local place = { provider = name, kind = 'prompt', name = def.name }
@@ -104,7 +120,7 @@ local functions = {
 ---@param channel integer
 ---@param name string of the provider
 ---@param definitions table[] as `register` takes them, without functions: `complete` lists the variables of a template
----  that can be completed, and is true in an argument of a prompt
+---  that can be completed, and is true in an argument of a prompt; `watch` is true when the process hears of changes
 ---@param kind? mcp-tools.Kind tools when left out
 ---@return { refused: string[] } faults of the definitions that were not taken in
 function M.provide(channel, name, definitions, kind)

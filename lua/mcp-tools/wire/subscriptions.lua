@@ -92,7 +92,8 @@ local function start_watch(entry, located)
   entry.located = located
   local watch = located and located.resource.watch
   if watch then
-    local ok, stop = log.guard(('resource %s: its watch'):format(entry.uri), watch, entry.changed, located.params)
+    local ok, stop =
+      log.guard(('resource %s: its watch'):format(entry.uri), watch, entry.changed, located.params, entry.uri)
     entry.stop = ok and stop or nil
   end
 end

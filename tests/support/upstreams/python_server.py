@@ -46,6 +46,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "ask": {"inputSchema": NO_ARGUMENTS},
     "sample": {"inputSchema": NO_ARGUMENTS},
     "whisper": {"inputSchema": NO_ARGUMENTS},
+    "touch": {"inputSchema": NO_ARGUMENTS},
     "read": {"inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}},
 }
 
@@ -100,6 +101,9 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             TOOLS["grown"] = {"inputSchema": NO_ARGUMENTS}
             await session._connection.notify("notifications/tools/list_changed", None)
             return text("grown")
+        case "touch":
+            await session._connection.notify("notifications/resources/updated", {"uri": "test://static"})
+            return text("touched")
         case "large":
             return text("x" * arguments["bytes"])
         case "environment":
@@ -138,6 +142,16 @@ async def read_resource(_: Any, params: Any) -> Any:
     return {"contents": contents, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
+async def subscribe(_: Any, params: Any) -> Any:
+    note("subscribe", params.uri)
+    return {"resultType": "complete"}
+
+
+async def unsubscribe(_: Any, params: Any) -> Any:
+    note("unsubscribe", params.uri)
+    return {"resultType": "complete"}
+
+
 async def list_prompts(_: Any, __: Any) -> Any:
     arguments = [{"name": "topic", "required": True}]
     listed = [{"name": "greet", "description": "Greets.", "arguments": arguments}]
@@ -164,6 +178,8 @@ async def main() -> None:
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
         on_completion=complete,

@@ -23,7 +23,7 @@ local M = {}
 ---@field annotations table?
 ---@field complete table<string, function> variable → `fun(ctx, prefix, arguments)`
 ---@field paths table<string, true> variables that name files of the project
----@field watch? fun(changed: fun(), params: table): fun()?
+---@field watch? fun(changed: fun(), params: table, uri: string): fun()?
 ---@field timeout number? ms
 ---@field hosts table<string, table>?
 ---@field style 'execute'|'run'

@@ -1,5 +1,4 @@
-"""Requests to a server: the SDK's dispatcher, with deadlines for all but what a call waits for, and with lists
-whose bad items are left out.
+"""Requests to a server, by the SDK's dispatcher: with deadlines, and lists without bad items.
 
 Receives: requests of the session. Sends: raw results.
 Does not know about: what a request is for.

@@ -44,7 +44,7 @@ class Journal:
         return [entry[1:] for entry in self.entries() if entry[0] == what]
 
 
-async def status(bridge: Bridge, name: str, state: str | None = None, timeout: int = 10_000) -> Any:
+async def status(bridge: Bridge, name: str, state: str | None = None, timeout: int = 20_000) -> Any:
     """How a mount is, as soon as it is in a state."""
     return await bridge.nvim.wait_for(STATUS, name, state, timeout=timeout)
 

@@ -15,7 +15,7 @@ end
 local function show()
   local lines = {}
   for _, each in ipairs(mounts.status()) do
-    table.insert(lines, sanitize.line(mounts.describe(each)))
+    table.insert(lines, mounts.describe(each))
     table.insert(lines, sanitize.line(('    from %s'):format(each.from)))
     for _, fault in ipairs(each.faults) do
       table.insert(lines, sanitize.line('    left out: ' .. fault))

@@ -98,7 +98,7 @@ end
 local function add_mounts(lines)
   local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: it is loaded once one is asked for
   for i, mount in ipairs(mounts and mounts.status() or {}) do
-    add(lines, i == 1 and 'mounts' or '', sanitize.line(mounts.describe(mount)))
+    add(lines, i == 1 and 'mounts' or '', mounts.describe(mount))
   end
 end
 

@@ -5,6 +5,7 @@
 --- Does not know about: how a server is mounted.
 
 local mounts = require('mcp-tools.mounts')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local health = vim.health
 
@@ -34,7 +35,8 @@ function M.check()
   for _, status in ipairs(list) do
     STATES[status.state](mounts.describe(status), status)
     for _, fault in ipairs(status.faults) do
-      health.warn(('%s: left out: %s'):format(status.name, fault), 'Tell whoever makes the server')
+      local text = ('%s: left out: %s'):format(status.name, sanitize.line(fault))
+      health.warn(text, 'Tell whoever makes the server')
     end
   end
 end

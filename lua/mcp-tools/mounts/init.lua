@@ -8,6 +8,7 @@ local current = require('mcp-tools.bridge.current')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.util.sanitize')
 local resolve = require('mcp-tools.mounts.resolve').resolve
 local spec = require('mcp-tools.mounts.spec')
 local timer = require('mcp-tools.util.timer')
@@ -237,7 +238,7 @@ function M.describe(status)
   if #status.faults > 0 then
     table.insert(parts, ('%d of what it offers left out'):format(#status.faults))
   end
-  return (table.concat(parts, ', '):gsub('%s*\n%s*', '; '))
+  return sanitize.line((table.concat(parts, ', '):gsub('%s*\n%s*', '; '))) -- servers choose some of these words
 end
 
 --- The files that were looked into.

@@ -28,6 +28,7 @@ STARTS = {
 EXEMPT = (
     "tests/lua/fixtures/",  # programs that the plugin starts
     "tests/support/processes.py",
+    "tests/support/upstreams/",  # servers that the bridge starts
     "tests/support/python_tools/",  # tools in Python, which the plugin's process runs
 )
 

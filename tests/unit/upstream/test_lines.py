@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from bridge.upstream.lines import TOO_LARGE, Lines, Overlong
+from tests.support import processes
 
 LIMIT = 2000
 
@@ -81,4 +81,4 @@ def test_nothing_is_imported_before_there_is_a_mount() -> None:
         "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'httpx2'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    processes.run([sys.executable, "-c", code], check=True)

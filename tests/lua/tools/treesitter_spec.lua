@@ -107,8 +107,8 @@ describe('treesitter_query', function()
 
   it('goes on in turns where nothing fits', function()
     project.write('long.lua', 'local t = {\n' .. ('  1,\n'):rep(5000) .. '}\n')
-    local query = '((field) @a (field) @b (#eq? @a @b) (#eq? @a "2"))'
-    local running = project.start('treesitter_query', { path = 'long.lua', query = query })
+    local unequal = '((field) @a (field) @b (#eq? @a @b) (#eq? @a "2"))'
+    local running = project.start('treesitter_query', { path = 'long.lua', query = unequal })
     local longest, last = 0, os.clock()
     local timer = assert(vim.uv.new_timer())
     timer:start(0, 1, function()

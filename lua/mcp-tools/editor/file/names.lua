@@ -5,7 +5,8 @@
 --- Does not know about: patterns, pages, what is in the files.
 ---
 --- git tells them where it can, else ripgrep, which reads no configuration then, else the folders are walked through;
---- that knows of nothing that is ignored but `.git`. Repositories below the folder are left out, whatever they are called.
+--- that knows of nothing that is ignored but `.git`. Repositories below the folder are left out, whatever they are
+--- called.
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')

@@ -22,7 +22,8 @@ local M = {}
 
 --- Bytes of a node's text that are shown.
 local MAX_TEXT = 120
---- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. Alone, `?` does no harm.
+--- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. A few `?` alone do no
+--- harm.
 local MAX_REPEATED, MAX_OPTIONAL = 1, 10
 --- Captures that are counted; beyond it there are "more".
 local MAX_COUNTED = 100000

@@ -82,6 +82,7 @@ class Call:
         size: bytes of a large result that is to be asked for: the tool has ended, the call has not.
         following: of waiting.py, while or after a call goes on; None for those that are answered at once.
         stay: of parking.py, once its client was told to come back.
+        task: the one in which its client waits, or has waited.
     """
 
     __slots__ = (
@@ -102,6 +103,7 @@ class Call:
         "request",
         "size",
         "stay",
+        "task",
         "wait",
     )
 
@@ -127,6 +129,7 @@ class Call:
         self.size: int | None = None
         self.following: Following | None = None
         self.stay: Stay | None = None
+        self.task: asyncio.Task[Any] | None = None
         self._live = State.RECEIVED  # the state before the end
         self._asked = 0  # the last question that something was done about
         self._withdrawn = 0  # the last question that was taken back

@@ -28,6 +28,7 @@ from .backpressure import Backpressure
 from .call import Ask, Call, Observer
 from .outcomes import failed, gone
 from .parking import Parking
+from .state_machine import State
 from .waiting import Follower
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,11 @@ class Calls:
     def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
         """Says why `task`, which sits in `run`, is about to be cancelled; without it: `disconnected`."""
         self._reasons[task] = reason
+
+    def awaits_approval(self, task: asyncio.Task[Any]) -> bool:
+        """Whether a person is asked whether the call may run that `task` waits for."""
+        calls = self._calls.values()
+        return any(call.task is task and call.state is State.WAITING_APPROVAL for call in calls)
 
     async def run(self, request: CallRequest, observer: Observer, ask: Ask | None = None) -> Outcome:
         """Runs one call to its end.
@@ -150,6 +156,7 @@ class Calls:
 
     async def _leg(self, call: Call, work: Coroutine[Any, Any, Outcome | None]) -> Outcome | Parked:
         """From a client's request to its answer: the end of the call, or a question."""
+        call.task = asyncio.current_task(self.loop)
         try:
             outcome = await work
             if outcome is None:
@@ -163,8 +170,7 @@ class Calls:
             return outcome
         except asyncio.CancelledError:
             if not call.ended:
-                task = asyncio.current_task()
-                reason = "disconnected" if task is None else self._reasons.pop(task, "disconnected")
+                reason = "disconnected" if call.task is None else self._reasons.pop(call.task, "disconnected")
                 if call.sent:
                     self._editor.cancel(call.id, reason)
                 call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))

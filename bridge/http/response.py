@@ -56,7 +56,7 @@ class DeferredResponse:
 
     Attributes:
         outbox: of the event stream, once there is one.
-        when_gone: called when the connection is found to be gone.
+        when_gone: called when the connection is found to be gone, again and again.
     """
 
     def __init__(

@@ -139,6 +139,7 @@ class StreamableHttp:
         """Answers a request, or those of a batch."""
         response = DeferredResponse(http, self._responses, self._events, prime=session.peer.expects_priming)
         session.responding(response)
+        response.when_gone = partial(session.lose, response, asked if isinstance(asked, list) else [asked])
         try:
             if isinstance(asked, list):
                 return await response.finish(await session.answer_batch(asked, response))

@@ -53,6 +53,11 @@ class Exchange:
             self._calls.cancel_reason(self.task, reason)
             self.task.cancel()
 
+    def lose(self) -> None:
+        """Nobody can have the answer any more. Nobody is asked on whether it may run; what runs goes on."""
+        if self._calls.awaits_approval(self.task):
+            self.cancel("disconnected")
+
     async def run(
         self, kernel: Kernel, dispatch: Dispatch, serve: Callable[[Dispatch], Awaitable[dict[str, Any]]]
     ) -> bytes:

@@ -12,7 +12,7 @@ import itertools
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -240,6 +240,13 @@ class Session:
         self._open.discard(response)
         if response.outbox is not None:
             self._keep(response.outbox)
+
+    def lose(self, response: Response, requests: Iterable[jsonrpc.Request]) -> None:
+        """The connection of a response is gone. One that has not become a stream cannot be resumed."""
+        if response.outbox is None:
+            for request in requests:
+                if (exchange := self._in_flight.get(request.id)) is not None:
+                    exchange.lose()
 
     def answer_later(
         self, connected: Callable[[], bool], request: jsonrpc.Request, done: Callable[[Session], None]

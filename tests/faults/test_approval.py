@@ -66,3 +66,27 @@ async def test_the_client_goes(bridge: Bridge, raw: Raw) -> None:
     call.cancel()
     await bridge.nvim.wait_for(OVER)
     assert await bridge.nvim.lua("return Seen.late") == 0
+
+
+async def test_the_connection_of_the_call_goes(bridge: Bridge) -> None:
+    """Nobody could have the answer any more: the question is closed, though its client goes on speaking."""
+    await bridge.nvim.lua(
+        "mcp_tools.setup({ approval = { ask_in = 'editor' }, limits = { orphan_grace = 60000 } })"
+    )
+    await bridge.nvim.attach_ui()
+    async with Raw(bridge) as client:
+        await client.initialize()
+        call = asyncio.create_task(client.call("risky"))
+        await bridge.nvim.wait_for(f"{OPEN} == 1")
+        call.cancel()
+        assert (await client.send(client.message("ping")))[0] == 200
+        await bridge.nvim.wait_for(OVER)
+
+        call = asyncio.create_task(client.call("risky"))
+        await bridge.nvim.wait_for(f"{OPEN} == 1")
+        await asyncio.sleep(0.6)  # the connection is looked after twice in that time, and stands
+        await bridge.nvim.lua(
+            "require('mcp-tools.approval').answer(require('mcp-tools.approval').list()[1].id, 'once')"
+        )
+        assert (await within(5, call))["content"][0]["text"] == "it ran"
+    assert await bridge.nvim.lua("return Seen.late") == 1

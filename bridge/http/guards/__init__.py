@@ -65,4 +65,4 @@ def _without_port(host: str) -> str:
 
 
 def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= MAX_PORT
+    return text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MAX_PORT

@@ -437,7 +437,8 @@ return {
       '**/.svn/**',
       '**/.bzr/**',
     },
-    description = 'Globs (|mcp-tools-globs|) of files whose text no tool returns.',
+    description = 'Globs (|mcp-tools-globs|) of files whose text no tool returns. What they say of `.git` holds for'
+      .. ' repositories of another name, such as bare ones.',
   },
   {
     path = 'roots.markers',

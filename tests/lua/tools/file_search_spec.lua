@@ -29,6 +29,15 @@ end)
 after_each(project.close)
 
 describe('file_search', function()
+  it('takes globs up to a length in all', function()
+    local globs = {}
+    for i = 1, 50 do
+      globs[i] = ('{a,b}'):rep(20)
+    end
+    local _, err = search({ query = 'post', globs = globs })
+    t.eq({ 'validation_error', 'globs: at most 2000 bytes in all' }, { err.code, err.message })
+  end)
+
   it('looks through the open buffers for many files at once', function()
     for i = 1, 200 do
       project.write(('many/%d.lua'):format(i), 'needle')

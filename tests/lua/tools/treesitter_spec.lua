@@ -92,8 +92,35 @@ describe('treesitter_query', function()
       t.matches('are not run here', err.message)
     end
     local many = '((_) @a . (_)* @b . (_)* @c . (number))'
-    t.matches('more than one %* or %+', select(2, call('query', { path = 'a.lua', query = many })).message)
+    t.matches('more than one %*, %+ or %?', select(2, call('query', { path = 'a.lua', query = many })).message)
+    for _, asked in ipairs({
+      '(chunk ((_)? @a)+)',
+      '["\\"" (_)+ (_)+ @x ["\\""]]',
+      '(chunk' .. (' (_)? @x'):rep(11) .. ')',
+    }) do
+      local _, err = call('query', { path = 'a.lua', query = asked })
+      t.matches('^query: more than .* ever on long lists of nodes', err.message)
+    end
+    t.matches('^a.lua: ', (call('query', { path = 'a.lua', query = '((number)+ @n (#any-of? @n "?" "*"))' })))
     t.matches('^a.lua: ', (call('query', { path = 'a.lua', query = '(chunk (comment)* @c) ; * +' })))
+  end)
+
+  it('goes on in turns where nothing fits', function()
+    project.write('long.lua', 'local t = {\n' .. ('  1,\n'):rep(5000) .. '}\n')
+    local unequal = '((field) @a (field) @b (#eq? @a @b) (#eq? @a "2"))'
+    local running = project.start('treesitter_query', { path = 'long.lua', query = unequal })
+    local longest, last = 0, os.clock()
+    local timer = assert(vim.uv.new_timer())
+    timer:start(0, 1, function()
+      local now = os.clock()
+      longest, last = math.max(longest, now - last), now
+    end)
+    t.wait(function()
+      return running:ended()
+    end, 20000)
+    timer:close()
+    t.matches('^long.lua: 0 captures', running.outcome.payload.text)
+    t.ok(longest < 0.1, ('%d ms in one go'):format(longest * 1e3))
   end)
 
   it('of a long text goes on in turns, and ends with its call', function()

@@ -5,10 +5,12 @@
 --- Does not know about: patterns, pages, what is in the files.
 ---
 --- git tells them where it can, else ripgrep, which reads no configuration then, else the folders are walked through;
---- that knows of nothing that is ignored but `.git`.
+--- that knows of nothing that is ignored but `.git`. Repositories below the folder are left out, whatever they are
+--- called.
 
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
+local repository = require('mcp-tools.files.repository')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
@@ -164,7 +166,7 @@ local function by_walk(ctx, folder, pause)
     local below = table.remove(todo)
     for _, entry in ipairs(entries_of(ctx, folder .. '/' .. below)) do
       if entry.type == 'directory' then
-        if entry.name ~= '.git' then
+        if entry.name ~= '.git' and not repository.is(folder .. '/' .. below .. entry.name) then
           table.insert(todo, below .. entry.name .. '/')
         end
       elseif #list >= MAX_WALKED then
@@ -179,6 +181,39 @@ local function by_walk(ctx, folder, pause)
   return list, false
 end
 
+--- Leaves out what lies in repositories that have another name than `.git`.
+---@param list string[]
+---@param folder string
+---@param pause fun()
+---@return string[]
+local function without_repositories(list, folder, pause)
+  local repositories = {}
+  for i, name in ipairs(list) do
+    local place = name:sub(-5) == '/HEAD' and name:sub(1, -6)
+    if place and repository.is(folder .. '/' .. place) then
+      repositories[place] = true
+    end
+    if i % 500 == 0 then
+      pause()
+    end
+  end
+  if next(repositories) == nil then
+    return list
+  end
+  local kept = {}
+  for _, name in ipairs(list) do
+    local is_kept = true
+    for before in name:gmatch('()/') do
+      is_kept = is_kept and not repositories[name:sub(1, before - 1)]
+    end
+    if is_kept then
+      kept[#kept + 1] = name
+    end
+    pause()
+  end
+  return kept
+end
+
 --- The names of the files. In a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param folder string resolved
@@ -191,11 +226,11 @@ function M.list(ctx, folder, opts)
   if not opts.ignored then
     local list = by_git(ctx, folder, pause)
     if list then
-      return sorted(list, pause), 'git', false
+      return without_repositories(sorted(list, pause), folder, pause), 'git', false
     end
     list = by_rg(ctx, folder, pause)
     if list then
-      return sorted(list, pause), 'rg', false
+      return without_repositories(sorted(list, pause), folder, pause), 'rg', false
     end
   end
   local list, cut = by_walk(ctx, folder, pause)

@@ -17,8 +17,8 @@ local M = {}
 
 --- Beyond it a search takes longer than anybody waits.
 M.MAX_FILES = 100000
---- Globs of one call.
-local MAX_GLOBS = 50
+--- Globs of one call, and bytes of all: each byte is looked at for each byte of a path.
+local MAX_GLOBS, MAX_GLOB_BYTES = 50, 2000
 
 ---@class mcp-tools.search.Place
 ---@field path string resolved
@@ -57,6 +57,8 @@ end
 function M.matcher(globs)
   if globs and #globs > MAX_GLOBS then
     return nil, errors.new('validation_error', ('globs: at most %d'):format(MAX_GLOBS))
+  elseif #table.concat(globs or {}) > MAX_GLOB_BYTES then
+    return nil, errors.new('validation_error', ('globs: at most %d bytes in all'):format(MAX_GLOB_BYTES))
   end
   local takes, leaves = {}, {}
   for _, each in ipairs(globs or {}) do

@@ -22,8 +22,9 @@ local M = {}
 
 --- Bytes of a node's text that are shown.
 local MAX_TEXT = 120
---- Quantifiers of a query: two beside each other are tried in every way, in one go that nothing stops.
-local MAX_REPEATED = 1
+--- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. A few `?` alone do no
+--- harm.
+local MAX_REPEATED, MAX_OPTIONAL = 1, 10
 --- Captures that are counted; beyond it there are "more".
 local MAX_COUNTED = 100000
 
@@ -164,6 +165,20 @@ function M.outline(ctx, args)
   return text
 end
 
+--- Why a query may take for ever.
+---@param query string
+---@return string?
+local function too_many_ways(query)
+  local bare = query:gsub('\\.', ''):gsub('"[^"\n]*"', ''):gsub(';[^\n]*', ''):gsub('#[%w_.-]+[?!]?', '')
+  local _, repeated = bare:gsub('[*+]', '')
+  local _, optional = bare:gsub('%?', '')
+  if repeated > MAX_REPEATED or repeated > 0 and optional > 0 then
+    return 'more than one *, + or ? takes for ever on long lists of nodes'
+  elseif optional > MAX_OPTIONAL then
+    return ('more than %d ? take for ever on long lists of nodes'):format(MAX_OPTIONAL)
+  end
+end
+
 --- What a query captures.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { query: string, path: string?, bufnr: integer?, start_line: integer, end_line: integer?, limit: integer,
@@ -180,10 +195,9 @@ function M.query(ctx, args)
     local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
     return nil, errors.new('validation_error', text)
   end
-  local bare = args.query:gsub('"[^"\n]*"', ''):gsub(';[^\n]*', '')
-  if select(2, bare:gsub('[*+]', '')) > MAX_REPEATED then
-    local text = 'query: more than one * or + takes for ever on long lists of nodes; ask for the parts one by one'
-    return nil, errors.new('validation_error', text)
+  local excess = too_many_ways(args.query)
+  if excess then
+    return nil, errors.new('validation_error', ('query: %s; ask for the parts one by one'):format(excess))
   end
   local ok, query = pcall(vim.treesitter.query.parse, lang, args.query)
   if not ok then
@@ -199,8 +213,11 @@ function M.query(ctx, args)
       if ctx:cancelled() or api.nvim_buf_get_changedtick(file.bufnr) ~= tick then
         return false
       end
-      local id, node = captures()
-      if not id or count >= MAX_COUNTED then
+      -- Beyond this line it comes back from a match that does not fit, instead of going on to one that does.
+      local id, node = captures(-1)
+      if node and not id then
+        return true
+      elseif not id or count >= MAX_COUNTED then
         return false
       end
       local name = query.captures[id]

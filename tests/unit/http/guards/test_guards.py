@@ -86,6 +86,9 @@ async def test_hosts_that_are_this_machine(bridge: Served, host: str) -> None:
 @pytest.mark.parametrize(
     "host",
     [
+        "localhost:0",
+        "127.0.0.1:00000",
+        "named.example:0",
         "localhost:65536",
         "127.0.0.1:99999",
         "evil.example",

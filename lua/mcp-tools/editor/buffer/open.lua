@@ -24,6 +24,18 @@ M.MAX_BYTES = 32 * 1024 * 1024
 -- Neovim's plugins for packed files: a program unpacks them, to any size, while the editor waits.
 local UNPACKING = { 'gzip', 'tar', 'zip' }
 
+--- File systems of the kernel by the numbers that Linux has for them: proc, sysfs, tracefs, debugfs. A file there says
+--- that it has no bytes, and may have no end.
+local MADE_WHEN_READ = { [0x9fa0] = true, [0x62656572] = true, [0x74726163] = true, [0x64626720] = true }
+
+---@param path string
+---@param stat table
+---@return boolean
+local function is_made_when_read(path, stat)
+  local system = stat.size == 0 and uv.fs_statfs(path)
+  return system ~= nil and system ~= false and MADE_WHEN_READ[tonumber(system.type)] == true
+end
+
 --- Would a program be run to show it?
 ---@param path string
 ---@return boolean
@@ -60,6 +72,8 @@ local function refusal(path, problem, stat)
   elseif stat.size > M.MAX_BYTES then
     local text = '%s has %d bytes; up to %d are opened for editing'
     return errors.new('too_large', text:format(name, stat.size, M.MAX_BYTES))
+  elseif is_made_when_read(path, stat) then
+    return errors.new('tool_error', ('%s is made by the system when it is read, and may have no end'):format(name))
   elseif uv.fs_realpath(path) ~= path then
     return errors.new('access_denied', ('%s is not the file any more that was decided on'):format(name))
   end

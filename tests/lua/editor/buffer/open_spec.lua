@@ -53,6 +53,13 @@ describe('a file that is loaded', function()
     vim.env.PATH = path
   end)
 
+  it('is none that the system makes while it is read: such may have no end', function()
+    local path = vim.fn.has('linux') == 1 and '/proc/self/environ' or '/dev/zero'
+    local bufnr, err = load(vim.uv.fs_realpath(path))
+    t.eq({ nil, 'tool_error' }, { bufnr, err.code })
+    t.ok(load(project.write('empty.txt', '')))
+  end)
+
   it('asks nothing about words to spell that are missing', function()
     local asked = false
     vim.go.modeline = true

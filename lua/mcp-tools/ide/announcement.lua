@@ -4,6 +4,8 @@
 --- Sends: files to the disk, one after the other, in the order in which they were wanted.
 --- Does not know about: companions, roots, what an agent does with a file.
 ---
+--- Another editor may have put its own in the place of ours, on a port that was ours before: that one stays.
+---
 --- What this editor has written stands in a record, so that the next editor takes away what this one leaves when it
 --- is killed: it touches nothing that is not, to the byte, what the record says.
 
@@ -11,6 +13,7 @@ local discovery_files = require('mcp-tools.ide.discovery_files')
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private')
 local project = require('mcp-tools.files.project')
+local read_now = require('mcp-tools.files.read_now')
 local task = require('mcp-tools.util.task')
 
 local uv = vim.uv
@@ -77,6 +80,13 @@ local function due()
   end
 end
 
+---@param path string
+---@param text string? that lies there
+---@return boolean
+local function is_ours(path, text)
+  return text ~= nil and (text == written[path] or text == there[path])
+end
+
 ---@param ctx mcp-tools.Task
 local function work(ctx)
   local path, text = due()
@@ -93,7 +103,9 @@ local function work(ctx)
         there[path] = text
       end
     else
-      discovery_files.remove(ctx, path)
+      if is_ours(path, discovery_files.read(ctx, path)) then
+        discovery_files.remove(ctx, path)
+      end
       written[path], there[path] = nil, nil
     end
     path, text = due()
@@ -131,7 +143,9 @@ end
 function M.remove_now()
   ended = true
   for path in pairs(written) do
-    uv.fs_unlink(path)
+    if is_ours(path, (read_now(path, discovery_files.MAX_BYTES))) then
+      uv.fs_unlink(path)
+    end
   end
   for _, path in ipairs(sockets) do
     uv.fs_unlink(path)

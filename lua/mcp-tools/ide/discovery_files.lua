@@ -15,7 +15,7 @@ local FILE_MODE, DIR_MODE = tonumber('600', 8), tonumber('700', 8)
 local ALL_WRITE, STICKY, OTHERS = tonumber('002', 8), tonumber('1000', 8), tonumber('077', 8)
 
 --- Bytes of a file of ours; a longer one was not written by us.
-local MAX_BYTES = 64 * 1024
+M.MAX_BYTES = 64 * 1024
 
 --- Does something of libuv and waits for it, not the editor.
 ---@param ctx mcp-tools.Task
@@ -146,11 +146,11 @@ end
 ---@return string?
 function M.read(ctx, path)
   local stat = do_(ctx, uv.fs_lstat, path)
-  if not stat or stat.type ~= 'file' or stat.size > MAX_BYTES then
+  if not stat or stat.type ~= 'file' or stat.size > M.MAX_BYTES then
     return nil
   end
   local fd = do_(ctx, uv.fs_open, path, 'r', 0)
-  local text = fd and do_(ctx, uv.fs_read, fd, MAX_BYTES, 0)
+  local text = fd and do_(ctx, uv.fs_read, fd, M.MAX_BYTES, 0)
   if fd then
     do_(ctx, uv.fs_close, fd)
   end

@@ -519,6 +519,34 @@ describe('a discovery file', function()
     t.eq({ env = { MADE_UP_PORT = tostring(bridge.get_port()) }, args = { '--ide' } }, given)
   end)
 
+  it('of another editor, which has our port by now, stays where it is', function()
+    setup({ 'made_up_http' })
+    start()
+    attach({ 'made_up_http' })
+    await_lock()
+    local path = lock_file()
+    for _, ends in ipairs({
+      bridge.stop,
+      function()
+        vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.ide' })
+      end,
+    }) do
+      vim.fn.writefile({ 'of another' }, path)
+      ends()
+      t.wait(function()
+        return #require('mcp-tools.ide.announcement').paths() == 0
+      end, 5000, 'the end of ours')
+      t.eq({ 'of another' }, vim.fn.readfile(path))
+      vim.fn.delete(path)
+      if bridge.status().state ~= 'ready' then
+        start()
+        attach({ 'made_up_http' })
+        await_lock()
+        path = lock_file()
+      end
+    end
+  end)
+
   it('goes with the editor', function()
     setup({ 'made_up_http' })
     start()

@@ -2,10 +2,12 @@
 ---
 --- Receives: lines, a file type, the width that there is.
 --- Sends: rows as chunks of text with groups, for virtual lines, which Neovim cuts where the window ends: a line that
---- is longer goes on in the next row. Plain where there is no parser.
+--- is longer goes on in the next row. They end at a NUL, too: what hides or reorders text is marked. Plain where there
+--- is no parser.
 --- Does not know about: where they are shown.
 
 local page = require('mcp-tools.ui.float.page')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local api = vim.api
 
@@ -15,6 +17,8 @@ local M = {}
 local MAX_LINES = 400
 --- Rows of one line; of what no person reads, such as packed data, the rest is counted.
 local MAX_ROWS = 50
+--- Rows in all: a screen has few of them, and each takes the editor time; the rest of the lines is counted.
+local MAX_ALL = 1000
 
 ---@alias mcp-tools.Chunk { [1]: string, [2]: string|string[] }
 
@@ -123,15 +127,19 @@ end
 ---@return mcp-tools.Chunk[][]
 function M.lines(lines, bufnr, below, width)
   local shown = vim.tbl_map(function(line)
-    return without_tabs(line, vim.bo[bufnr].tabstop)
-  end, lines)
+    return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
+  end, vim.list_slice(lines, 1, MAX_ALL))
   local language = vim.treesitter.language.get_lang(vim.bo[bufnr].filetype)
   local ok, groups = false, nil
   if language and #shown <= MAX_LINES then
     ok, groups = pcall(groups_of, table.concat(shown, '\n'), language)
   end
-  local out = {}
+  local out, told = {}, 0
   for i, line in ipairs(shown) do
+    if #out >= MAX_ALL then
+      break
+    end
+    told = i
     local chunks = chunks_of(line, ok and groups and groups[i - 1] or nil, below)
     for _, row in ipairs(rows_of(chunks, width, below)) do
       local cells = 0
@@ -141,6 +149,10 @@ function M.lines(lines, bufnr, below, width)
       table.insert(row, { (' '):rep(math.max(1, vim.o.columns - cells)), below })
       table.insert(out, row)
     end
+  end
+  if told < #lines then
+    local text = ('… %d more lines: the layout "split" shows them'):format(#lines - told)
+    table.insert(out, { { text, { below, 'WarningMsg' } } })
   end
   return out
 end

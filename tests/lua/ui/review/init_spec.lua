@@ -112,6 +112,22 @@ describe('a review on the screen', function()
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
 
+  it('marks what hides the rest of a line, or shows it in another order', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'a\0b\226\128\174c\27[2J\n' } })
+    t.eq({ '1 DiffDelete', '1+a<U+0000>b<U+202E>c<U+001B>[2J' }, drawn())
+  end)
+
+  it('is drawn as far as a person reads, and says that there is more', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = ('line\n'):rep(5000) } })
+    local list = drawn()
+    t.ok(#list < 1100, #list)
+    t.ok(vim.iter(list):any(function(line)
+      return line:find('4000 more lines', 1, true) ~= nil
+    end))
+  end)
+
   it('is gone from the screen when it ends', function()
     edit('a.txt', 'a\n')
     open({ { path = api.nvim_buf_get_name(0), text = 'b\n' } }):close()

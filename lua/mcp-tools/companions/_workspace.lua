@@ -35,10 +35,9 @@ end
 ---@return fun(outcome: mcp-tools.companion.Outcome)
 local function tells(session, path)
   return function(outcome)
-    local quiet = session.data.quiet
     if outcome.state == 'accepted' then
       tell(session, 'ide/diffAccepted', { filePath = path, content = outcome.text })
-    elseif not (quiet and quiet[path]) then
+    elseif not outcome.quiet then
       tell(session, 'ide/diffRejected', { filePath = path })
     end
   end
@@ -75,9 +74,8 @@ local close_diff = {
   },
   execute = function(ctx, args)
     local session = session_of(ctx)
-    session.data.quiet = { [args.filePath] = args.suppressNotification or nil }
-    local closed = proposals.close(session, args.filePath, 'it was answered in the terminal')
-    session.data.quiet = nil
+    local closed =
+      proposals.close(session, args.filePath, 'it was answered in the terminal', args.suppressNotification == true)
     -- When the person has said yes there, the agent writes this text.
     local answer = closed and { content = closed.shown } or vim.empty_dict()
     ctx(content.result({ content = content.text((assert(json.encode(answer)))) }))

@@ -265,6 +265,81 @@ describe('a proposal', function()
     end, 5000, 'the text in the buffer')
   end)
 
+  it('is asked about when the lines stay and the bytes do not', function()
+    open('gemini')
+    local latin = project.write('latin.txt', 'caf\233\n')
+    for _, case in ipairs({
+      { 'a.txt', 'one\r\ntwo\r\nthree\r\n', 'line breaks become CRLF' },
+      { 'a.txt', 'one\ntwo\nthree', 'the line break at the end goes' },
+      { 'latin.txt', 'café\n', 'the encoding or the byte order mark is another' },
+    }) do
+      local path = case[1] == 'a.txt' and file or latin
+      for _, verdict in ipairs({ 'rejected', 'accepted' }) do
+        session.pushed = {}
+        agents.call(session, 'openDiff', { filePath = path, newContent = case[2] })
+        local one = agents.review(session)
+        t.eq({ case[3] }, { one.files[1].hunks[1].form })
+        one:decide_rest(verdict)
+        t.eq({ 'ide/diff' .. verdict:gsub('^%l', string.upper), verdict == 'accepted' and case[2] or nil }, {
+          session.pushed[1][1],
+          session.pushed[1][2].content,
+        })
+      end
+    end
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'one\ntwo\nthree\n' })
+    t.wait(function()
+      return session.pushed[2]
+    end)
+    t.eq({ 'ide/diffAccepted', 'one\ntwo\nthree\n' }, { session.pushed[2][1], session.pushed[2][2].content })
+  end)
+
+  it('that the buffer has already is no way to what else is not saved there', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'ONE', 'two', 'a draft' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    t.eq('ONE\ntwo\nthree\n', session.pushed[1][2].content)
+  end)
+
+  it('that its agent closes or replaces is not told to be rejected', function()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    local function propose(text)
+      agents.call(session, 'openDiff', { filePath = file, newContent = text })
+    end
+    propose('1\n')
+    propose('2\n')
+    agents.call(session, 'closeDiff', { filePath = file, suppressNotification = true })
+    propose('3\n')
+    agents.review(session)
+    propose('4\n')
+    t.wait(function()
+      return #review.list() == 1 and review.list()[1].files[1].hunks[1].new[1] == '4'
+    end)
+    t.eq({}, session.pushed)
+  end)
+
+  it('leaves little behind, however many there are', function()
+    open('gemini')
+    local watch = require('mcp-tools.editor.watch')
+    local file_of, count = watch.file, 0
+    watch.file = function(...)
+      local stop = file_of(...)
+      count = count + 1
+      return function()
+        count = count - 1
+        stop()
+      end
+    end
+    for i = 1, 100 do
+      local path = ('%s.%d'):format(file, i)
+      proposals.open(session, path, { path = path, text = 'x\n' }, function() end)
+      proposals.close(session, path, 'enough')
+    end
+    watch.file = file_of
+    t.eq({ 64, 64 }, { count, #session.data.written })
+  end)
+
   it('takes the place of an earlier one of its key', function()
     open('claude')
     local outcomes = {}

@@ -17,6 +17,8 @@ local M = {}
 
 --- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
 local WRITTEN_WITHIN = 30000
+--- Files that are looked out for at a time, and that a session is taken to have written; the oldest give way.
+local MAX_WRITTEN = 64
 --- An agent whose bridge was started anew is back within so many ms, or does not come back.
 local BACK_WITHIN = 20000
 --- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
@@ -29,6 +31,7 @@ local MAX_BASE = 32 * 1024 * 1024
 ---@field text string? the text that is to be, of what was accepted
 ---@field partly boolean some of it was rejected, or changed
 ---@field reason string? of a rejection, or why it was closed
+---@field quiet boolean? the agent has closed it itself, and does not wait to hear of it
 
 ---@class mcp-tools.companion.Proposal
 ---@field path string
@@ -36,6 +39,7 @@ local MAX_BASE = 32 * 1024 * 1024
 ---@field editable boolean
 ---@field shown string the text that is proposed now: what the person has rejected or changed is not in it any more
 ---@field is_abandoned boolean? nobody is told the outcome
+---@field quiet boolean?
 ---@field close fun(reason: string)
 
 ---@param session mcp-tools.companion.Session
@@ -58,31 +62,65 @@ end
 
 local function nothing() end
 
+---@type { path: string, finish: fun() }[] files that are looked out for, the oldest first
+local awaited = {}
+
+---@param path string resolved
+local function stop_awaiting(path)
+  for i, each in ipairs(awaited) do
+    if each.path == path then
+      table.remove(awaited, i)
+      return each.finish()
+    end
+  end
+end
+
+--- Adds to a list without doubles, which has a limit.
+---@param list string[] the oldest first
+---@param path string
+local function remember(list, path)
+  for i, each in ipairs(list) do
+    if each == path then
+      table.remove(list, i)
+      break
+    end
+  end
+  table.insert(list, path)
+  if #list > MAX_WRITTEN then
+    table.remove(list, 1)
+  end
+end
+
 --- Looks out for the moment at which an agent writes a file.
 ---@param session mcp-tools.companion.Session
 ---@param path string resolved
 local function await_write(session, path)
   session.data.written = session.data.written or {}
-  session.data.written[path] = true
-  local stop, over
-  local function finish()
-    if stop then
-      stop()
-      over:stop()
-      stop = nil
-    end
+  remember(session.data.written, path)
+  stop_awaiting(path)
+  if #awaited >= MAX_WRITTEN then
+    stop_awaiting(awaited[1].path)
   end
-  over = timer.after(WRITTEN_WITHIN, finish)
   local seen = false
-  stop = watch.file(path, function()
+  local stop = watch.file(path, function()
     if not seen then
       seen = true
       timer.after(SETTLED, function()
-        finish()
+        stop_awaiting(path)
         take_in(path, nothing)
       end)
     end
   end)
+  local over = timer.after(WRITTEN_WITHIN, function()
+    stop_awaiting(path)
+  end)
+  table.insert(awaited, {
+    path = path,
+    finish = function()
+      stop()
+      over:stop()
+    end,
+  })
 end
 
 ---@param outcome mcp-tools.ReviewOutcome
@@ -121,14 +159,13 @@ end
 
 --- The text that the agent has made its proposal from: of a buffer with changes it is not that of the buffer.
 ---@param path string
----@param cb fun(base: string?)
-local function base_of(path, cb)
-  local bufnr = buffers.of_path(path)
-  if not bufnr or not vim.bo[bufnr].modified then
-    return cb(nil)
-  end
+---@param text string that is proposed
+---@param cb fun(base: string?, differs: boolean) `differs`: the file is no such text to the byte
+local function base_of(path, text, cb)
   read.read(path, MAX_BASE, function(bytes)
-    cb(bytes)
+    local bufnr = buffers.of_path(path)
+    local is_modified = bufnr ~= nil and vim.bo[bufnr].modified
+    cb(is_modified and bytes or nil, bytes ~= text)
   end)
 end
 
@@ -146,7 +183,7 @@ function M.open(session, key, spec, cb)
   elseif paths.sensitive(path) or paths.sensitive(spec.path) then
     return false, 'the file is sensitive; nothing of it is shown or told here'
   end
-  M.close(session, key, 'a later proposal has taken its place')
+  M.close(session, key, 'a later proposal has taken its place', true)
   local handle, closed
   local proposal = { path = path, text = spec.text, shown = spec.text, editable = spec.editable ~= false }
   local ended = false
@@ -160,6 +197,7 @@ function M.open(session, key, spec, cb)
         await_write(session, path)
       end
       if not proposal.is_abandoned then
+        outcome.quiet = proposal.quiet
         cb(outcome)
       end
     end
@@ -175,7 +213,7 @@ function M.open(session, key, spec, cb)
     end
   end
   open_ones(session)[key] = proposal
-  base_of(path, function(base)
+  base_of(path, spec.text, function(base, differs)
     if closed then
       return
     end
@@ -183,7 +221,7 @@ function M.open(session, key, spec, cb)
       client = { name = session.client ~= '' and session.client or session.companion, session = session.key },
       key = key,
       title = spec.title or vim.fs.basename(path),
-      files = { { path = path, base = base, text = spec.text, editable = proposal.editable } },
+      files = { { path = path, base = base, differs = differs, text = spec.text, editable = proposal.editable } },
       on_end = function(outcome)
         proposal.shown = shown_text(outcome.proposals[1], spec.text)
         finish(told(outcome, proposal))
@@ -197,11 +235,13 @@ end
 ---@param session mcp-tools.companion.Session
 ---@param key string
 ---@param reason string
+---@param quiet? boolean the outcome says that nobody waits for it
 ---@return mcp-tools.companion.Proposal? proposal that was open
-function M.close(session, key, reason)
+function M.close(session, key, reason, quiet)
   local proposal = open_ones(session)[key]
   if proposal then
     open_ones(session)[key] = nil
+    proposal.quiet = quiet
     proposal.close(reason)
     await_write(session, proposal.path) -- what was accepted elsewhere is written now
   end
@@ -263,7 +303,7 @@ end
 ---@param session mcp-tools.companion.Session
 ---@param cb fun() never before this returns
 function M.refresh(session, cb)
-  local list = vim.tbl_keys(session.data.written or {})
+  local list = session.data.written or {}
   local waiting = #list + 1
   local function done()
     waiting = waiting - 1

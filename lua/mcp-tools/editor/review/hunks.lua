@@ -18,6 +18,7 @@ local M = {}
 ---@field verdict 'accepted'|'rejected'|nil
 ---@field reason string? of a rejection
 ---@field edited boolean? the person has changed what is proposed
+---@field form string? its lines stay: what else becomes of the file
 
 --- Where two texts differ: of the first, lines from `[1]` on, `[2]` of them, are lines from `[3]` on, `[4]` of them.
 ---@param old string[]

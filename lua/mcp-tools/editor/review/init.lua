@@ -24,6 +24,7 @@ local MAX_OPEN = 32
 ---@field bufnr integer?
 ---@field base string? the text that the proposal is for; default: what the buffer or the file has
 ---@field text string
+---@field differs boolean? the file has other bytes: it is asked about even where all lines are the same
 ---@field editable boolean? what the person types into the proposal counts (default true)
 
 ---@class mcp-tools.ReviewOpts

@@ -21,6 +21,7 @@ local M = {}
 ---@field hunks mcp-tools.Hunk[]
 ---@field rewritten boolean? the person has changed the proposed text
 ---@field gone string? why nothing of it can be applied any more
+---@field private exact string? the bytes that are proposed, where they are what is asked about
 ---@field private ends { last: boolean, crlf: boolean } of the text as it is
 ---@field private new_ends { last: boolean, crlf: boolean }
 local Proposal = {}
@@ -61,8 +62,38 @@ local function ends_of(bufnr)
   return { last = options.endofline or options.fixendofline, crlf = options.fileformat == 'dos' }
 end
 
+--- What becomes of the bytes of a text whose lines stay as they are.
+---@param base string[]
+---@param ends { last: boolean, crlf: boolean }
+---@param new string[]
+---@param new_ends { last: boolean, crlf: boolean }
+---@return string
+local function new_form(base, ends, new, new_ends)
+  local parts = {}
+  if not vim.deep_equal(base, new) then
+    return 'the file is written; the buffer has this already, and more that is not saved'
+  elseif ends.crlf ~= new_ends.crlf then
+    table.insert(parts, 'line breaks become ' .. (new_ends.crlf and 'CRLF' or 'LF'))
+  end
+  if ends.last ~= new_ends.last then
+    table.insert(parts, new_ends.last and 'a line break comes to the end' or 'the line break at the end goes')
+  end
+  return #parts > 0 and table.concat(parts, ', ') or 'the encoding or the byte order mark is another'
+end
+
+--- The one hunk of a text that has no other, though its bytes would be others: on the last line.
+---@param base string[]
+---@param form string
+---@return mcp-tools.Hunk
+local function whole(base, form)
+  local last = { base[#base] }
+  return { start = #base, count = 1, old = last, new = last, form = form }
+end
+
 --- Makes one. With a buffer, its text is what counts; `base`, if given, is the text that the proposal was made from.
----@param fields { path: string, bufnr: integer?, base: string?, text: string, editable: boolean?, is_new: boolean? }
+--- `differs`: the file has other bytes, so that there is something to decide on even where the lines are the same.
+---@param fields { path: string, bufnr: integer?, base: string?, text: string, editable: boolean?, is_new: boolean?,
+--- differs: boolean? }
 ---@return mcp-tools.Proposal
 function M.new(fields)
   local proposed, new_ends = M.lines_of(fields.text)
@@ -81,6 +112,11 @@ function M.new(fields)
   end
   self.hunks = hunk_list.between(self.base, proposed)
   self:sync()
+  if #self.hunks == 0 and fields.differs and #self.base > 0 then
+    local ends = fields.bufnr and { last = vim.bo[fields.bufnr].endofline, crlf = self.ends.crlf } or self.ends
+    self.hunks = { whole(self.base, new_form(self.base, ends, proposed, new_ends)) }
+    self.exact = fields.text
+  end
   return self
 end
 
@@ -251,6 +287,9 @@ function Proposal:final()
     return nil
   end
   local lines = hunk_list.applied(self.base, self.hunks, is_applied)
+  if self.exact and not self:is_edited() then
+    return lines, self.exact
+  end
   local ends = { last = self.ends.last, crlf = self.new_ends.crlf }
   if count == #self.hunks then
     ends.last = self.new_ends.last

@@ -30,6 +30,7 @@ function M.find(file, cb)
       base = file.base,
       text = file.text,
       editable = file.editable,
+      differs = file.differs,
       is_new = is_new,
     })
     cb(proposal, nil, drop)

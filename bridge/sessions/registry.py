@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..model import Scope, View
@@ -33,6 +33,10 @@ kept only while nobody needs the room."""
 
 TICK_SECONDS = 1.0
 """How often sessions are looked after, while there are any."""
+
+COMPANION_SHARE = 4
+"""The agents of one companion have at most one in so many of all sessions: one that comes again and again
+without an end keeps nobody else out."""
 
 LISTS = (
     "notifications/tools/list_changed",
@@ -98,7 +102,7 @@ class Sessions:
         Raises:
             FullError: there is no room.
         """
-        self._make_room()
+        self._make_room(None if scope is None else scope.companion)
         ids = self._events if transport == "http" else None
         session = Session(kernel, self._calls, new_key(), transport, ids, scope, self._watcher)
         self._add(session)
@@ -213,7 +217,7 @@ class Sessions:
             self._timer.cancel()
 
     def _revive(self, kernel: Kernel, id_: str, sealed: Sealed) -> Session | None:
-        self._make_room()
+        self._make_room(_companion_of(sealed))
         session = Session(kernel, self._calls, sealed.key, "http", self._events, sealed.scope, self._watcher)
         try:
             session.peer.revive(sealed.version, sealed.client, sealed.capabilities)
@@ -231,12 +235,18 @@ class Sessions:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
-    def _make_room(self) -> None:
+    def _make_room(self, companion: str | None) -> None:
+        share = max(self._limit // COMPANION_SHARE, 1)
+        while companion is not None and len(own := self.of_companion(companion)) >= share:
+            self._drop_one(own)
         while len(self._by_id) >= self._limit:
-            disposable = [session for session in self._by_id.values() if session.disposable]
-            if not disposable:
-                raise FullError
-            self.drop(min(disposable, key=lambda session: session.last_heard))
+            self._drop_one(self._by_id.values())
+
+    def _drop_one(self, sessions: Iterable[Session]) -> None:
+        disposable = [session for session in sessions if session.disposable]
+        if not disposable:
+            raise FullError
+        self.drop(min(disposable, key=lambda session: session.last_heard))
 
     def _tick(self) -> None:
         now = time.monotonic()

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import WSMsgType
 
 from bridge.model import Limits, Settings
-from tests.support.served import TOKEN, Served, eventually, served
+from tests.support.served import JSON_AND_SSE, TOKEN, Served, eventually, served
 
 from .agents import HTTP, INITIALIZE, INITIALIZED, SERVER, SOCKET, add_tools, call, request
 
@@ -238,3 +238,20 @@ async def test_the_end_of_the_bridge_ends_the_socket(http: aiohttp.ClientSession
     message = await ws.receive(timeout=5)
     assert message.type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
     await ws.close()
+
+
+async def test_one_companion_takes_its_share_of_the_sessions_and_no_more(http: aiohttp.ClientSession) -> None:
+    """Whoever comes again and again keeps nobody else out, and can come when one of its own has gone."""
+    async with served(Settings(limits=Limits(sessions=8)), endpoints=(HTTP, SOCKET)) as running:
+        sockets = [await http.ws_connect(running.url + "/", headers=HEAD) for _ in range(2)]
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await http.ws_connect(running.url + "/", headers=HEAD)
+        assert refused.value.status == 503
+        head = {"Authorization": f"Bearer {TOKEN}", "Accept": JSON_AND_SSE}
+        async with http.post(running.url + "/mcp", json=INITIALIZE, headers=head) as response:
+            assert response.status == 200
+        await sockets[0].close()
+        await eventually(lambda: len(running.app.front.sessions.of_companion(SOCKET.name)) == 1)
+        async with http.ws_connect(running.url + "/", headers=HEAD) as ws:
+            assert (await Socket(ws).initialize())["serverInfo"]["name"] == SERVER.name
+        await sockets[1].close()

@@ -22,6 +22,13 @@ local function pushes(name)
   return require('mcp-tools.companions.' .. name).context(context.get(), session)
 end
 
+--- The first thing that a session is told, as soon as it is.
+local function told(one)
+  return t.wait(function()
+    return (one or session).pushed[1]
+  end, 5000, 'what the session is told')
+end
+
 local function companion(name)
   return require('mcp-tools.companions.' .. name)
 end
@@ -191,7 +198,7 @@ describe('Gemini CLI and Qwen Code', function()
     local back = setmetatable({ data = {}, pushed = {} }, { __index = session })
     companion_sessions.add(back)
     companion('gemini').opened(back)
-    t.eq({ { 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } } }, back.pushed)
+    t.eq({ 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } }, told(back))
     session = back
   end)
 
@@ -252,7 +259,7 @@ describe('a proposal', function()
     local one = agents.review(session)
     t.eq(1, #one.files[1].hunks)
     one:decide_rest('accepted')
-    t.eq('ONE\ntwo\nof the person\n', session.pushed[1][2].content)
+    t.eq('ONE\ntwo\nof the person\n', told()[2].content)
   end)
 
   it('that was accepted is in the buffer as soon as the agent has written it', function()
@@ -281,8 +288,8 @@ describe('a proposal', function()
         t.eq({ case[3] }, { one.files[1].hunks[1].form })
         one:decide_rest(verdict)
         t.eq({ 'ide/diff' .. verdict:gsub('^%l', string.upper), verdict == 'accepted' and case[2] or nil }, {
-          session.pushed[1][1],
-          session.pushed[1][2].content,
+          told()[1],
+          told()[2].content,
         })
       end
     end
@@ -298,7 +305,31 @@ describe('a proposal', function()
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'ONE', 'two', 'a draft' })
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
     agents.review(session):decide_rest('accepted')
-    t.eq('ONE\ntwo\nthree\n', session.pushed[1][2].content)
+    t.eq('ONE\ntwo\nthree\n', told()[2].content)
+  end)
+
+  it('keeps what others have written at the last moment, or cannot be accepted', function()
+    open('gemini')
+    local unseen = project.write('unseen.txt', 'one\ntwo\nthree\n')
+    local function accepted(path, text, meanwhile)
+      session.pushed = {}
+      agents.call(session, 'openDiff', { filePath = path, newContent = text })
+      local one = agents.review(session)
+      project.write(vim.fs.basename(path), meanwhile)
+      one:decide_rest('accepted')
+      return unpack(told())
+    end
+    for _, path in ipairs({ file, unseen }) do
+      local method, params = accepted(path, 'ONE\ntwo\nthree\n', 'one\ntwo\nof another\n')
+      t.eq({ 'ide/diffAccepted', 'ONE\ntwo\nof another\n' }, { method, params.content })
+      t.eq('ide/diffRejected', (accepted(path, '1\ntwo\nof another\n', 'of another\n')))
+      t.eq('ide/diffRejected', (accepted(path, 'of another', 'of a third\n')))
+    end
+    local new = vim.fs.joinpath(vim.fs.dirname(file), 'new.txt')
+    t.eq('ide/diffRejected', (accepted(new, 'x\n', 'of another\n')))
+    vim.api.nvim_buf_set_lines(0, -1, -1, false, { 'a draft' })
+    vim.uv.sleep(5)
+    t.eq('ide/diffRejected', (accepted(file, 'ONE\n', 'of a fourth\n')))
   end)
 
   it('that its agent closes or replaces is not told to be rejected', function()

@@ -136,6 +136,9 @@ for _, name in ipairs({ 'gemini', 'qwen' }) do
         local outcome = table.remove(outcomes, 1).m
         local verdict = outcome.method == 'ide/diffAccepted' and 'accepted' or 'rejected'
         decide(agents.review(session, call.arguments.filePath), verdict, outcome.params.content)
+        t.wait(function()
+          return #session.pushed > 0
+        end, 5000, 'the outcome')
         t.eq({ { outcome.method, outcome.params } }, session.pushed)
         session.pushed = {}
         if verdict == 'accepted' then

@@ -7,6 +7,7 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
+local lines_of = require('mcp-tools.editor.review.proposal').lines_of
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
@@ -159,13 +160,42 @@ end
 
 --- The text that the agent has made its proposal from: of a buffer with changes it is not that of the buffer.
 ---@param path string
----@param text string that is proposed
----@param cb fun(base: string?, differs: boolean) `differs`: the file is no such text to the byte
-local function base_of(path, text, cb)
+---@param cb fun(base: string?, bytes: string?) text that is no buffer's; what the file has, as far as it can be read
+local function base_of(path, cb)
   read.read(path, MAX_BASE, function(bytes)
     local bufnr = buffers.of_path(path)
     local is_modified = bufnr ~= nil and vim.bo[bufnr].modified
-    cb(is_modified and bytes or nil, bytes ~= text)
+    cb(is_modified and bytes or nil, bytes)
+  end)
+end
+
+--- Somebody else may have written the file, and the editor have heard nothing of it yet: what they wrote stays, or
+--- what was accepted cannot be.
+---@param outcome mcp-tools.ReviewOutcome of one file
+---@param before string? bytes that the file had
+---@param cb fun()
+local function catch_up(outcome, before, cb)
+  local proposed = outcome.proposals[1]
+  local path = proposed.path
+  read.read(path, MAX_BASE, function(bytes)
+    if bytes == before or not bytes then
+      return cb()
+    end
+    local bufnr = buffers.of_path(path)
+    local function finish(state)
+      if state == 'conflict' or proposed.is_new then
+        proposed:leave('the file has changed on the disk meanwhile')
+      elseif not bufnr then
+        proposed:follow((lines_of(bytes)))
+      end
+      local _, text = proposed:final()
+      outcome.files[path], outcome.rejected = text, proposed:rejected()
+      cb()
+    end
+    if bufnr then
+      return disk.refresh(bufnr, finish)
+    end
+    finish()
   end)
 end
 
@@ -213,7 +243,7 @@ function M.open(session, key, spec, cb)
     end
   end
   open_ones(session)[key] = proposal
-  base_of(path, spec.text, function(base, differs)
+  base_of(path, function(base, bytes)
     if closed then
       return
     end
@@ -221,10 +251,17 @@ function M.open(session, key, spec, cb)
       client = { name = session.client ~= '' and session.client or session.companion, session = session.key },
       key = key,
       title = spec.title or vim.fs.basename(path),
-      files = { { path = path, base = base, differs = differs, text = spec.text, editable = proposal.editable } },
+      files = {
+        { path = path, base = base, differs = bytes ~= spec.text, text = spec.text, editable = proposal.editable },
+      },
       on_end = function(outcome)
         proposal.shown = shown_text(outcome.proposals[1], spec.text)
-        finish(told(outcome, proposal))
+        if outcome.state ~= 'accepted' then
+          return finish(told(outcome, proposal))
+        end
+        catch_up(outcome, bytes, function()
+          finish(told(outcome, proposal))
+        end)
       end,
     })
   end)

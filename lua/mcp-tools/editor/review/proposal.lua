@@ -130,13 +130,23 @@ function Proposal:sync()
   if tick == self.tick then
     return false
   end
-  local now = api.nvim_buf_get_lines(self.bufnr, 0, -1, false)
+  self.tick = tick
+  self:follow(api.nvim_buf_get_lines(self.bufnr, 0, -1, false))
+  return true
+end
+
+--- Takes in a text that has taken the place of the one that was known.
+---@param now string[]
+function Proposal:follow(now)
   hunk_list.follow(self.hunks, self.base, now)
   self.hunks = vim.tbl_filter(function(hunk)
     return not hunk.is_there -- there is nothing left to decide on
   end, self.hunks)
-  self.base, self.tick = now, tick
-  return true
+  if self.exact and not vim.deep_equal(self.base, now) then
+    self.exact = nil -- those bytes are of the text that was
+    self:leave('its text has changed meanwhile')
+  end
+  self.base = now
 end
 
 --- Nothing of it can be applied any more.

@@ -2,13 +2,38 @@
 
 local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
-local on_disk = require('mcp-tools.editor.search.on_disk')
 local excerpt = require('mcp-tools.editor.result.excerpt')
+local matches_text = require('mcp-tools.editor.search.matches_text')
+local redact = require('mcp-tools.files.redact')
+local search = require('mcp-tools.editor.search')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Lines that are shown; where there are more, another word finds better.
 local MAX = 100
 local MAX_QUERY = 1000
+
+--- Lines with a match, each once.
+---@param found mcp-tools.search.Found
+---@return string[] at most MAX
+---@return boolean more
+local function lines_of(found)
+  local lines = {}
+  for _, file in ipairs(found.files) do
+    local row_of, path, last = matches_text.rows(file.text), file.shown:gsub('%c', '?'), nil
+    for _, match in ipairs(file.matches) do
+      if match.row ~= last then
+        if #lines == MAX then
+          return lines, true
+        end
+        last = match.row
+        local text = matches_text.shown(row_of(last), match.col)
+        table.insert(lines, ('%s:%d: %s'):format(path, last + 1, text))
+      end
+    end
+  end
+  return lines, found.cut
+end
 
 return {
   name = 'search_code',
@@ -26,26 +51,27 @@ return {
     if not place then
       return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
     end
-    local hits, fault, more = on_disk.find(ctx, args.query, place, MAX)
-    if not hits then
-      return ctx:fail('tool_error', 'the search failed: ' .. fault)
-    end
-    if #hits == 0 then
+    local found, err = search.find(
+      ctx,
+      { query = args.query, ignore_case = not args.query:find('%u') },
+      { path = place, max = 20 * MAX }
+    )
+    if not found then
+      return ctx(nil, err)
+    elseif #found.files == 0 then
       return ('I looked for "%s" in %s and found nothing. What else could it be called here? Look for that.'):format(
         args.query,
         args.path or 'the project'
       )
     end
-    local lines = {}
-    for i, hit in ipairs(hits) do
-      lines[i] = ('%s:%d: %s'):format(hit.path, hit.line, hit.text)
-    end
+    redact.refresh(time_slice.of(ctx))
+    local lines, more = lines_of(found)
     local text = 'I looked for "%s" in %s. Tell me where it is defined, where it is used and what for; read the files'
       .. ' where a line alone does not tell.%s\n\n%s'
     text = text:format(
       args.query,
       args.path or 'the project',
-      more and (' There is more than the first %d lines.'):format(#hits) or '',
+      more and (' There is more than the first %d lines.'):format(#lines) or '',
       excerpt.fenced(table.concat(lines, '\n'))
     )
     return (utf8.repair(text))

@@ -71,8 +71,8 @@ end
 
 ---@class mcp-tools.lsp.RenameAsked
 ---@field change fun(): table?, mcp-tools.Error? waits for what the server would change
----@field hits mcp-tools.Hit[] lines that hold the old name
----@field more boolean? there are more
+---@field places mcp-tools.lsp.Named[]
+---@field more boolean there are others
 
 --- Asks for all that a rename needs at once: whether it can be, what would change, and where the text has the name.
 ---@param of mcp-tools.lsp.Renaming its `old` is set
@@ -87,7 +87,7 @@ function M.begin(of, beside)
   beside()
   of.old = word
   if word ~= '' then
-    asked.hits, asked.more = left_out.lines(of)
+    asked.places, asked.more = left_out.places(of)
   end
   if prepare then
     local result, err = prepare()
@@ -105,7 +105,7 @@ function M.begin(of, beside)
     of.old = name_in(of, result, word)
   end
   if of.old ~= word or word == '' then
-    asked.hits, asked.more = left_out.lines(of)
+    asked.places, asked.more = left_out.places(of)
   end
   return asked
 end
@@ -130,7 +130,7 @@ function M.complete(of, asked)
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(of.client.name))
     end
-    local place, sure, missing = left_out.find(of, plan, asked.hits, asked.more)
+    local place, sure, missing = left_out.find(of, plan, asked.places, asked.more)
     if not place then
       return plan, sure
     elseif vim.uv.hrtime() > over then
@@ -140,7 +140,7 @@ function M.complete(of, asked)
     end
     remind(of, missing.path)
     asked.change = begin_rename(of)
-    asked.hits, asked.more = left_out.lines(of)
+    asked.places, asked.more = left_out.places(of)
   end
 end
 

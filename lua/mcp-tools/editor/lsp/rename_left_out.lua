@@ -7,55 +7,53 @@
 local access = require('mcp-tools.files.access')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
-local on_disk = require('mcp-tools.editor.search.on_disk')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
-local text_search = require('mcp-tools.editor.lsp.text_search')
+local search = require('mcp-tools.editor.search')
 
 local M = {}
 
---- Lines of the project that have the name; more are a word of the language.
-local MAX_LINES = 500
+--- Places of the project that have the name; more are a word of the language.
+local MAX_PLACES = 500
 --- Places that are left out by the server and asked for what they mean.
 local MAX_ASKED = 100
 
---- Lines of the project's text that hold the name.
+---@class mcp-tools.lsp.Named a place that has the old name
+---@field path string resolved
+---@field line integer from 1
+---@field byte integer from 0
+
+--- Places of the project's text that have the name, unsaved changes included.
 ---@param of mcp-tools.lsp.Renaming
----@return mcp-tools.Hit[] hits
----@return boolean? more
-function M.lines(of)
-  local hits, _, more = on_disk.find(of.ctx, of.old, paths.real_root(of.ctx.root), MAX_LINES)
-  if not hits then -- no program that searches
-    return text_search.find(of.ctx, of.spot.bufnr, of.old, MAX_LINES)
+---@return mcp-tools.lsp.Named[]
+---@return boolean more there are others, or nobody could look
+function M.places(of)
+  local found = search.find(of.ctx, { query = of.old, word = true }, { max = MAX_PLACES })
+  local places = {}
+  for _, file in ipairs(found and found.files or {}) do
+    for _, match in ipairs(file.matches) do
+      table.insert(places, { path = file.path, line = match.row + 1, byte = match.col })
+    end
   end
-  return hits, more
+  return places, not found or found.cut or found.passed > 0
 end
 
---- Places of the name in lines that hold it that a plan does not change.
----@param of mcp-tools.lsp.Renaming
+--- Those that a plan does not change.
 ---@param plan mcp-tools.lsp.Plan
----@param hits mcp-tools.Hit[]
----@return { path: string, line: integer, byte: integer }[] left
-local function unchanged(of, plan, hits)
+---@param places mcp-tools.lsp.Named[]
+---@return mcp-tools.lsp.Named[]
+local function unchanged(plan, places)
   local changed = {}
   for _, file in ipairs(plan.files) do
     for _, each in ipairs(file.edits) do
       changed[('%s %d %d'):format(file.place, each.start_line + 1, each.start_col)] = true
     end
   end
-  local root = paths.real_root(of.ctx.root)
-  local left, name = {}, vim.pesc(of.old)
-  for _, hit in ipairs(hits) do
-    local path = paths.resolve(hit.path:sub(1, 1) == '/' and hit.path or root .. '/' .. hit.path)
-    for first in hit.text:gmatch('()%f[%w_\128-\255]' .. name .. '%f[^%w_\128-\255]') do
-      if not changed[('%s %d %d'):format(path, hit.line, first - 1)] then
-        table.insert(left, { path = path, line = hit.line, byte = first - 1 })
-      end
-    end
-  end
-  return left
+  return vim.tbl_filter(function(place)
+    return not changed[('%s %d %d'):format(place.path, place.line, place.byte)]
+  end, places)
 end
 
 --- The buffer of a file, if the server that renames knows it.
@@ -73,7 +71,7 @@ end
 --- Asks whether a place means the thing that is renamed.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
----@param place { path: string, line: integer, byte: integer }
+---@param place mcp-tools.lsp.Named
 ---@param bufnr integer
 ---@return fun(): boolean means_it waits for it
 local function begin_asking(of, plan, place, bufnr)
@@ -111,13 +109,13 @@ end
 --- A place that means the renamed thing and would keep the old name.
 ---@param of mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
----@param hits mcp-tools.Hit[] lines that hold the old name
----@param more boolean? there are more
+---@param places mcp-tools.lsp.Named[]
+---@param more boolean there are others
 ---@return string? missed
 ---@return boolean sure every place was looked at
----@return { path: string }? place of the missed one
-function M.find(of, plan, hits, more)
-  local left, asked = unchanged(of, plan, hits), {}
+---@return mcp-tools.lsp.Named? place of the missed one
+function M.find(of, plan, places, more)
+  local left, asked = unchanged(plan, places), {}
   local readable, buffers = access.files(of.ctx.root), {}
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]

@@ -145,16 +145,6 @@ local function tell(root, list, looks)
   end
 end
 
---- Files of the folders that servers work in, as far as they are known.
----@return string[]
-function M.files()
-  local list = {}
-  for _, of in pairs(watched) do
-    vim.list_extend(list, vim.tbl_keys(of.files))
-  end
-  return list
-end
-
 --- Begins to watch a root.
 ---@param ctx mcp-tools.Ctx
 ---@param root string

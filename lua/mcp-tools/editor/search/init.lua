@@ -37,6 +37,7 @@ M.MAX_MATCHES = 100000
 ---@field cut boolean there is more
 ---@field place mcp-tools.search.Place
 ---@field matcher mcp-tools.search.Matcher
+---@field max integer places
 
 --- Buffers below a place whose text is not what the disk has.
 ---@param place mcp-tools.search.Place
@@ -64,8 +65,7 @@ local function look(found, file, pause)
   found.matcher:each(file.text, function(match)
     table.insert(file.matches, match)
     found.total = found.total + 1
-    found.cut = found.cut or found.total >= M.MAX_MATCHES
-    return found.cut
+    return found.total >= found.max
   end, pause)
   if #file.matches > 0 then
     table.insert(found.files, file)
@@ -98,7 +98,7 @@ end
 --- Searches.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param query mcp-tools.search.Query
----@param opts { path: string?, globs: string[]? }
+---@param opts { path: string?, globs: string[]?, max: integer? } `max`: places, then it ends
 ---@return mcp-tools.search.Found?
 ---@return mcp-tools.Error? err
 function M.find(ctx, query, opts)
@@ -116,7 +116,15 @@ function M.find(ctx, query, opts)
   if not (made and place and takes and list) then
     return nil, err --[[@as mcp-tools.Error]]
   end
-  local found = { files = {}, total = 0, passed = 0, cut = err == true, place = place, matcher = made }
+  local found = {
+    files = {},
+    total = 0,
+    passed = 0,
+    cut = err == true,
+    place = place,
+    matcher = made,
+    max = opts.max or M.MAX_MATCHES,
+  }
   list = judged(ctx, found, list, takes)
   local pause, of_path = time_slice.of(ctx), buffers.of_paths()
   for first = 1, #list, contents.AT_ONCE do
@@ -124,7 +132,7 @@ function M.find(ctx, query, opts)
     local read = contents.of(ctx, chunk, of_path)
     for _, path in ipairs(chunk) do
       local text = read[path]
-      if text and not found.cut then
+      if text and found.total < found.max then
         look(found, {
           path = path,
           shown = access.shown(path, ctx.root),
@@ -138,7 +146,8 @@ function M.find(ctx, query, opts)
         found.passed = found.passed + 1
       end
     end
-    if found.cut then
+    if found.total >= found.max then
+      found.cut = true
       break
     end
     ctx:progress(math.min(first + contents.AT_ONCE - 1, #list), #list)

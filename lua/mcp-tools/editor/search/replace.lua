@@ -66,7 +66,7 @@ function M.plan(ctx, args)
   local found, err = search.find(ctx, args, args)
   if not found then
     return nil, err
-  elseif #found.files > M.MAX_FILES or found.total > M.MAX_PLACES then
+  elseif found.cut or #found.files > M.MAX_FILES or found.total > M.MAX_PLACES then
     local text = '%d occurrences in %d files; at most %d in %d are replaced at once: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end

@@ -33,7 +33,7 @@ RESTART_SECONDS = 5.0
 """For a bridge that ends and starts again; it takes about one."""
 
 GOODBYE_SECONDS = 2.0
-"""At the end: for what is in flight, and for the session."""
+"""At the end, for the session."""
 
 TELL_SECONDS = 10.0
 """For a notification to be taken; whoever sends it waits with all that comes after it."""
@@ -123,12 +123,14 @@ class Pump:
         else:
             self._tell(line)
 
-    def close(self, patience: float = GOODBYE_SECONDS) -> None:
-        """The client sends no more: what is in flight has `patience` seconds, then the session ends."""
-        deadline = time.monotonic() + patience
+    def finish(self, goes_on: Callable[[], bool]) -> None:
+        """Waits for what is in flight, while it `goes_on`."""
         with self._state:
-            while self._busy and (left := deadline - time.monotonic()) > 0:
-                self._state.wait(left)
+            while self._busy and goes_on():
+                self._state.wait(LOOK_SECONDS)
+
+    def close(self) -> None:
+        """The client is gone: so is its session, with what is in flight."""
         self.ended = True
         session, self._session = self._session, None
         if session is not None:

@@ -6,14 +6,19 @@ Receives: lines on stdin, signals. Sends: lines on stdout. Does not know about: 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
+import time
 from typing import Any
 
 from .pump import Find, Pump
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes; the bridge refuses larger messages itself."""
+
+ANSWER_SECONDS = 30.0
+"""After the end of stdin, for what was asked before it."""
 
 
 class _Ended(Exception):
@@ -31,7 +36,7 @@ def serve(find: Find) -> int:
             out.write(line + b"\n")
             out.flush()
         except (OSError, ValueError):
-            os._exit(0)  # nobody reads any more, and no thread has anything to finish
+            os.kill(os.getpid(), signal.SIGTERM)  # nobody reads any more
 
     def end(*_: Any) -> None:
         raise _Ended
@@ -42,7 +47,19 @@ def serve(find: Find) -> int:
         while line := sys.stdin.buffer.readline(MAX_LINE):
             if line := line.strip():
                 pump.take(line)
-        pump.close()
+        # Whoever pipes messages into it reads the answers; a client that is gone does not.
+        deadline = time.monotonic() + ANSWER_SECONDS
+        pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
     except (_Ended, KeyboardInterrupt):
-        pump.close(0.0)
+        pass
+    pump.close()
     return 0
+
+
+def _is_read(pipe: int) -> bool:
+    """Whether there is still somebody at the other end."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    poll.register(pipe, 0)
+    return not any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, event in poll.poll(0))

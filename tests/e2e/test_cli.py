@@ -329,6 +329,29 @@ async def test_stdio_takes_what_is_no_message(shell: Shell) -> None:
     assert "no client" in editor["text"]
 
 
+async def test_stdio_of_a_client_that_is_gone(shell: Shell) -> None:
+    """Its call is called off at once, and the process ends."""
+    await shell.bridge.nvim.lua(
+        "mcp_tools.register({ name = 'forever', description = 'd', needs_approval = false,"
+        " execute = function(ctx) _G.begun = true ctx:on_cancel(function(r) _G.cancelled = r end) end })"
+    )
+    read, write = os.pipe()
+    process = await processes.start(
+        *PROGRAM, "stdio", cwd=shell.folder, env=shell.env, stdin=asyncio.subprocess.PIPE, stdout=write
+    )
+    os.close(write)
+    assert process.stdin is not None
+    calling = {"id": 1, "method": "tools/call", "params": {"name": "nvim_forever"}}
+    for message in (INITIALIZE, INITIALIZED, calling):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    await shell.bridge.nvim.wait_for("return _G.begun", timeout=15_000)
+    os.close(read)
+    process.stdin.close()
+    await shell.bridge.nvim.wait_for("return _G.cancelled")
+    async with asyncio.timeout(5):
+        assert await process.wait() == 0
+
+
 async def test_stdio_piped(shell: Shell) -> None:
     """The end of stdin leaves time for what was asked."""
     messages = [INITIALIZE, INITIALIZED, call(1)]

@@ -222,8 +222,15 @@ end
 
 --- Loads what the option names, and gives the rest up.
 local function load()
-  local before = on
-  verdicts, on, faults = companions.all(), {}, {}
+  local before, stays = on, {}
+  verdicts, faults = companions.all(), {}
+  for _, verdict in ipairs(verdicts) do
+    stays[verdict.name] = verdict.loaded ~= nil
+  end
+  sessions.drop(function(name)
+    return stays[name]
+  end)
+  on = {}
   for _, verdict in ipairs(verdicts) do
     local loaded = verdict.loaded
     if loaded then
@@ -239,9 +246,6 @@ local function load()
       registered.set(name, nil)
     end
   end
-  sessions.drop(function(name)
-    return on[name] ~= nil
-  end)
 end
 
 local option ---@type any the one that was followed last

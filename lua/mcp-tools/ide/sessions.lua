@@ -149,7 +149,7 @@ function M.heard(event, data)
   end
 end
 
---- The bridge is gone, and all sessions with it; or those of companions that are off now.
+--- The bridge is gone, and all sessions with it; or those of companions that are about to be off.
 ---@param stays? fun(companion: string): boolean
 function M.drop(stays)
   for _, session in ipairs(companion_sessions.sessions()) do

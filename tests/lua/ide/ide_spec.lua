@@ -366,6 +366,7 @@ describe('a session', function()
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     setup({ 'made_up_websocket' })
+    t.eq({ 'left', 's1', false }, companion('http').told[2])
     t.eq(
       { 's2' },
       vim.tbl_map(function(session)

@@ -203,9 +203,24 @@ end
 
 ---@class mcp-tools.companion.Verdict
 ---@field name string
----@field loaded mcp-tools.companion.Loaded? it is on
+---@field loaded mcp-tools.companion.Loaded? it is on, unless it is skipped
 ---@field skipped string? why it is off here, which is no fault
 ---@field fault string? why it cannot be on
+
+--- Why a companion must not be on here, as of now: another plugin may have come that does the same.
+---@param companion mcp-tools.Companion
+---@return string? reason
+---@return string? fault
+function M.skipped(companion)
+  if not companion.skip then
+    return nil
+  end
+  local ok, reason = log.guard('skip() of the companion ' .. companion.name, companion.skip)
+  if not ok then
+    return nil, 'its skip() failed; see :McpTools log'
+  end
+  return reason and tostring(reason) or nil
+end
 
 ---@param name string
 ---@param files table<string, string>
@@ -220,16 +235,14 @@ local function judge(name, files)
   if loaded and not loaded.companion.endpoint then
     return { name = name, skipped = 'it has no way in of its own; see :McpTools terminal' }
   end
-  local skip = loaded and loaded.companion.skip
-  if skip then
-    local ok, reason = log.guard('skip() of the companion ' .. name, skip)
-    if not ok then
-      return { name = name, fault = 'its skip() failed; see :McpTools log' }
-    elseif reason then
-      return { name = name, skipped = tostring(reason) }
-    end
+  local skipped
+  if loaded then
+    skipped, fault = M.skipped(loaded.companion)
   end
-  return { name = name, loaded = loaded, fault = fault }
+  if skipped or fault then
+    return { name = name, skipped = skipped, fault = fault }
+  end
+  return { name = name, loaded = loaded }
 end
 
 --- A companion by its name, whatever the option says.

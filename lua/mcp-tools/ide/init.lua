@@ -151,8 +151,12 @@ local function publish()
     end
     local files, open = {}, open_endpoints()
     owners = {}
-    for name in vim.spairs(on) do
-      if open[name] then
+    for _, verdict in ipairs(verdicts) do
+      local name, loaded = verdict.name, verdict.loaded
+      if loaded then
+        verdict.skipped = companions.skipped(loaded.companion)
+      end
+      if loaded and open[name] and not verdict.skipped then
         faults[name] = nil
         add_files(name, folders, files)
       end
@@ -197,7 +201,8 @@ local function watch()
   end
   had_channel = current.said.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
-  vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = publish_soon })
+  -- In a terminal there may be an agent that another plugin has started; then it is that one which it is to find.
+  vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen' }, { group = group, callback = publish_soon })
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
 end
 

@@ -59,7 +59,7 @@ function M.of(verdict, known)
     files = files,
     sessions = companion_sessions.sessions(name),
   }
-  if loaded and not fault then
+  if loaded and not status.reason then
     local port = current.get_port()
     status.state = port and known.is_open and 'on' or 'waiting'
     status.reason = not port and 'the bridge is not ready' or not known.is_open and 'its endpoint is not open' or nil

@@ -462,6 +462,21 @@ describe('a discovery file', function()
     await_no_lock()
   end)
 
+  it('goes when another plugin has come that does the same, and comes again', function()
+    setup({ 'made_up_http' })
+    start()
+    attach({ 'made_up_http' })
+    await_lock()
+    vim.env.MADE_UP_SKIP = 'another plugin does that'
+    vim.cmd('doautocmd TermOpen')
+    await_no_lock()
+    t.eq({ 'off', 'another plugin does that' }, { ide.status()[1].state, ide.status()[1].reason })
+    vim.env.MADE_UP_SKIP = nil
+    vim.cmd('doautocmd TermOpen')
+    await_lock()
+    t.eq('on', ide.status()[1].state)
+  end)
+
   it('is not written below a folder of another user, or one that all may change', function()
     local shared = vim.env.MADE_UP_FOLDER .. '/shared'
     vim.fn.mkdir(shared, 'p')

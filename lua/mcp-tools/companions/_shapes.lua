@@ -54,6 +54,42 @@ function M.tool(name, description, properties, required, execute, more)
   }, more or {})
 end
 
+--- Shows a proposal by the name of its tab, and keeps the call waiting for the decision.
+---@param ctx mcp-tools.Ctx
+---@param tab string
+---@param spec { path: string, text: string, editable: boolean? }
+---@param answer fun(outcome: mcp-tools.companion.Outcome)
+function M.propose(ctx, tab, spec, answer)
+  local session = M.session(ctx)
+  local ok, fault = proposals.open(session, tab, spec, answer)
+  if not ok then
+    return ctx:fail(fault)
+  end
+  ctx:on_cancel(function()
+    proposals.close(session, tab, 'the agent has given up waiting')
+  end)
+end
+
+--- `left` of a companion whose agents wait for decisions: of one whose bridge is gone nobody can be answered.
+---@param session mcp-tools.companion.Session
+---@param is_bridge_gone boolean
+function M.left(session, is_bridge_gone)
+  if is_bridge_gone then
+    return proposals.abandon(session)
+  end
+  proposals.close_all(session, 'the agent is gone')
+end
+
+--- Our server, for agents that are given a file of servers.
+---@param server { name: string, url: string, token: string }
+---@param more table?
+---@return table
+function M.mcp_servers(server, more)
+  local headers = { Authorization = 'Bearer ' .. server.token }
+  local entry = vim.tbl_extend('force', { type = 'http', url = server.url, headers = headers }, more or {})
+  return { mcpServers = { [server.name] = entry } }
+end
+
 --- A tool that tells diagnostics, live, of one file (`uri`) or of all.
 ---@param name string
 ---@param shape fun(files: mcp-tools.context.FileDiagnostics[]): table[]

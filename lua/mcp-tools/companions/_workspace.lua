@@ -7,14 +7,18 @@ local content = require('mcp-tools.content')
 local json = require('mcp-tools.util.json')
 local proposals = require('mcp-tools.editor.companion.proposals')
 local companion = require('mcp-tools.editor.companion')
+local shapes = require('mcp-tools.companions._shapes')
 
 --- Files that the agents keep.
 local MAX_FILES = 10
 
+--- The session of a call. When the bridge was away, the call may be the first that comes of it.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.companion.Session
 local function session_of(ctx)
-  return companion.session(ctx.session) or error('the connection is gone')
+  local session = shapes.session(ctx)
+  proposals.resume(session)
+  return session
 end
 
 --- Tells a session something, also one that is away for a moment: it hears of it when it is back.
@@ -123,7 +127,8 @@ function M.new(fields)
       }
     end,
     opened = function(session)
-      local late = proposals.resume(session) and session.data.late or {}
+      proposals.resume(session)
+      local late = session.data.late or {}
       session.data.late = nil
       for _, push in ipairs(late) do
         session:push(push[1], push[2])

@@ -24,19 +24,12 @@ local open_diff = tool('openDiff', 'Show a proposal for a file to the person, an
   new_file_contents = STRING,
   tab_name = STRING,
 }, { 'old_file_path', 'new_file_path', 'new_file_contents', 'tab_name' }, function(ctx, args)
-  local session, tab = session_of(ctx), args.tab_name
-  local spec = { path = args.new_file_path, text = args.new_file_contents }
-  local ok, fault = proposals.open(session, tab, spec, function(outcome)
+  local tab = args.tab_name
+  shapes.propose(ctx, tab, { path = args.new_file_path, text = args.new_file_contents }, function(outcome)
     if outcome.state == 'accepted' then
       return ctx(texts('FILE_SAVED', outcome.text))
     end
     ctx(texts('DIFF_REJECTED', tab))
-  end)
-  if not ok then
-    return ctx:fail(fault)
-  end
-  ctx:on_cancel(function()
-    proposals.close(session, tab, 'the agent has given up waiting')
   end)
 end, { timeout = 0 })
 
@@ -246,12 +239,7 @@ return {
     end
   end,
 
-  left = function(session, is_bridge_gone)
-    if is_bridge_gone then
-      return proposals.abandon(session)
-    end
-    proposals.close_all(session, 'the agent is gone')
-  end,
+  left = shapes.left,
 
   mention = function(session, place)
     local base = base_of(session)
@@ -281,16 +269,7 @@ return {
   end,
 
   environment = function(endpoint)
-    local server = endpoint.server
-    local file = endpoint.file({
-      mcpServers = {
-        [server.name] = {
-          type = 'http',
-          url = server.url,
-          headers = { Authorization = 'Bearer ' .. server.token },
-        },
-      },
-    })
+    local file = endpoint.file(shapes.mcp_servers(endpoint.server))
     local env = {}
     if endpoint.token then
       env.CLAUDE_CODE_SSE_PORT = tostring(endpoint.port)

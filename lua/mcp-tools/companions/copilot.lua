@@ -79,25 +79,18 @@ local open_diff = tool('open_diff', 'Show a proposal for a file to the person, a
   new_file_contents = STRING,
   tab_name = STRING,
 }, { 'original_file_path', 'new_file_contents', 'tab_name' }, function(ctx, args)
-  local session, tab = session_of(ctx), args.tab_name
-  local spec = { path = args.original_file_path, text = args.new_file_contents, editable = false }
+  session_of(ctx)
+  local tab, path = args.tab_name, args.original_file_path
   local function answer(result, trigger, message)
     ctx(as_json({ success = true, result = result, trigger = trigger, tab_name = tab, message = message }))
   end
-  local ok, fault = proposals.open(session, tab, spec, function(outcome)
-    local path = args.original_file_path
+  shapes.propose(ctx, tab, { path = path, text = args.new_file_contents, editable = false }, function(outcome)
     if outcome.state == 'accepted' then
       return answer('SAVED', 'accepted_via_button', 'User saved the changes for ' .. path)
     end
     local trigger = outcome.state == 'closed' and 'closed_via_tool' or 'rejected_via_button'
     local why = outcome.reason and ': ' .. outcome.reason or ''
     answer('REJECTED', trigger, ('User rejected the changes for %s%s'):format(path, why))
-  end)
-  if not ok then
-    return ctx:fail(fault)
-  end
-  ctx:on_cancel(function()
-    proposals.close(session, tab, 'the agent has given up waiting')
   end)
 end, { timeout = 0 })
 
@@ -168,7 +161,7 @@ local function trusts(text, folders)
   local plain = ('\n' .. text):gsub('\n%s*//[^\n]*', '')
   local ok, config = pcall(vim.json.decode, plain)
   local trusted = ok and type(config) == 'table' and (config.trustedFolders or config.trusted_folders)
-  if type(trusted) ~= 'table' then
+  if type(trusted) ~= 'table' or #folders == 0 then
     return false
   end
   return vim.iter(folders):all(function(folder)
@@ -180,6 +173,9 @@ end
 
 ---@type string[] folders in which it may have been started
 local told_roots = {}
+
+---@type { endpoint: table?, at: integer? } what its file says, and since when, in ms
+local announced = {}
 
 ---@param session mcp-tools.companion.Session
 local function look(session)
@@ -214,13 +210,10 @@ return {
   end,
 
   left = function(session, is_bridge_gone)
-    if is_bridge_gone then
-      proposals.abandon(session)
-    else
-      proposals.close_all(session, 'the agent is gone')
-    end
+    shapes.left(session, is_bridge_gone)
     if session.data.stop then
       session.data.stop()
+      session.data.stop = nil
     end
   end,
 
@@ -251,7 +244,9 @@ return {
       id:sub(16, 18),
       id:sub(19, 30)
     )
-    local seconds, micros = vim.uv.gettimeofday()
+    if not vim.deep_equal(announced.endpoint, endpoint) then
+      announced = { endpoint = vim.deepcopy(endpoint), at = os.time() * 1000 }
+    end
     return {
       {
         path = ('%s/ide/%s.lock'):format(home(), uuid),
@@ -261,7 +256,7 @@ return {
           headers = { Authorization = 'Nonce ' .. endpoint.token },
           pid = endpoint.pid,
           ideName = 'Neovim',
-          timestamp = seconds * 1000 + math.floor(micros / 1000),
+          timestamp = announced.at,
           workspaceFolders = endpoint.roots,
           isTrusted = false,
         },
@@ -270,17 +265,7 @@ return {
   end,
 
   environment = function(endpoint)
-    local server = endpoint.server
-    local file = endpoint.file({
-      mcpServers = {
-        [server.name] = {
-          type = 'http',
-          url = server.url,
-          headers = { Authorization = 'Bearer ' .. server.token },
-          tools = { '*' },
-        },
-      },
-    })
+    local file = endpoint.file(shapes.mcp_servers(endpoint.server, { tools = { '*' } }))
     return { command = { 'copilot' }, args = { '--additional-mcp-config', '@' .. file } }
   end,
 }

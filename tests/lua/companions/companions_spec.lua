@@ -202,6 +202,21 @@ describe('Gemini CLI and Qwen Code', function()
     session = back
   end)
 
+  it('have what they proposed before their bridge was away, also when they call before their stream stands', function()
+    local companion_sessions = require('mcp-tools.editor.companion')
+    open('gemini')
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session)
+    companion_sessions.remove(session.key)
+    companion('gemini').left(session, true)
+    session = setmetatable({ data = {}, pushed = {} }, { __index = session })
+    companion_sessions.add(session)
+    local closed = agents.value(session, 'closeDiff', { filePath = file, suppressNotification = true })
+    t.eq({ content = 'ONE\ntwo\nthree\n' }, closed)
+    companion('gemini').opened(session)
+    t.eq({ 0, {} }, { review.count(), session.pushed })
+  end)
+
   it('write, when the answer is given there, what the person has made of the proposal here', function()
     open('qwen')
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nTHREE\n' })
@@ -214,6 +229,27 @@ describe('Gemini CLI and Qwen Code', function()
 end)
 
 describe('Copilot CLI', function()
+  it('is trusted in folders that are known alone', function()
+    vim.env.COPILOT_HOME = vim.fn.tempname()
+    vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
+    vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
+    local function look(roots)
+      companion('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
+      local one, read = open('copilot'), false
+      require('mcp-tools.files.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
+        read = true
+      end)
+      t.wait(function()
+        return read
+      end)
+      agents.close(one)
+      session = nil
+      return one.data.trusted == true
+    end
+    t.eq({ true, false, false }, { look({ '/a/b' }), look({ '/a', '/b' }), look({}) })
+    vim.env.COPILOT_HOME = nil
+  end)
+
   it('hears nothing before its person trusts the folder, or has set it to work', function()
     open('copilot')
     t.eq({}, pushes('copilot'))
@@ -371,6 +407,18 @@ describe('a proposal', function()
     t.eq({ 64, 64 }, { count, #session.data.written })
   end)
 
+  it('for a file that the person has marked is shown to nobody', function()
+    vim.b.sensitive = true
+    for _, name in ipairs({ 'claude', 'copilot' }) do
+      local args = { old_file_path = file, new_file_path = file, original_file_path = file }
+      args.new_file_contents, args.tab_name = 'x', 't'
+      local _, err = agents.call(open(name), name == 'claude' and 'openDiff' or 'open_diff', args)
+      t.matches('sensitive', err.message)
+      agents.close(session)
+      session = nil
+    end
+  end)
+
   it('takes the place of an earlier one of its key', function()
     open('claude')
     local outcomes = {}
@@ -410,7 +458,13 @@ describe('discovery files', function()
     path, body = found('copilot')
     t.matches('/%.copilot/ide/%x+%-%x+%-4%x+%-8%x+%-%x+%.lock$', path)
     t.eq({ '/run/s.sock', 'Nonce secret', false }, { body.socketPath, body.headers.Authorization, body.isTrusted })
-    t.eq(path, (found('copilot')))
+    local time = os.time
+    os.time = function() -- luacheck: ignore
+      return time() + 60
+    end
+    local later = { found('copilot') }
+    os.time = time -- luacheck: ignore
+    t.eq({ path, body, 1 }, later) -- to the byte: it is written anew only when something is another
   end)
 end)
 

@@ -5,6 +5,7 @@
 --- Sends: one outcome for each proposal. A window that is closed is never a yes.
 --- Does not know about: agents, the shape of answers. It writes no file.
 
+local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local lines_of = require('mcp-tools.editor.review.proposal').lines_of
@@ -210,7 +211,7 @@ function M.open(session, key, spec, cb)
   local path, bad = paths.resolve(spec.path)
   if bad then
     return false, ('it cannot be told where %s is: %s'):format(spec.path, bad)
-  elseif paths.sensitive(path) or paths.sensitive(spec.path) then
+  elseif paths.sensitive(path) or paths.sensitive(spec.path) or buffer_kind.marked()[path] then
     return false, 'the file is sensitive; nothing of it is shown or told here'
   end
   M.close(session, key, 'a later proposal has taken its place', true)

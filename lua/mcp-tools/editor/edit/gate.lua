@@ -214,6 +214,7 @@ end
 ---@param proposal mcp-tools.Proposal
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
 local function take_back(proposal, revert)
+  proposal:sync()
   local edits = proposal:edits()
   if #edits > 0 and proposal.bufnr then
     revert(proposal.bufnr, edits, proposal.path)
@@ -244,10 +245,8 @@ function M.after(ctx, origins, revert)
     applied = true,
     on_end = function(outcome)
       given[handle.id] = nil
-      if outcome.state == 'accepted' then
-        for _, proposal in ipairs(outcome.proposals) do
-          log.guard('taking back what was rejected', take_back, proposal, revert)
-        end
+      for _, proposal in ipairs(outcome.proposals) do -- however it ended: what was said counts
+        log.guard('taking back what was rejected', take_back, proposal, revert)
       end
     end,
   })

@@ -50,6 +50,16 @@ local function with_lines(before, made, lines_of)
   return hunks
 end
 
+---@param lines string[]
+---@return integer
+local function bytes_of(lines)
+  local bytes = #lines * 16
+  for _, line in ipairs(lines) do
+    bytes = bytes + #line
+  end
+  return bytes
+end
+
 --- Keeps an edit that a call has made.
 ---@param ctx mcp-tools.Ctx? whose edit it is; without a call it is nobody's
 ---@param fields { path: string, bufnr: integer?, before: string[], hunks: mcp-tools.EditHunk[], is_new: boolean? }
@@ -58,9 +68,10 @@ function M.note(ctx, fields, lines_of)
   if not ctx or not ctx.call or #fields.hunks == 0 then
     return
   end
-  local bytes = #fields.before * 16
-  for _, line in ipairs(fields.before) do
-    bytes = bytes + #line
+  local hunks = with_lines(fields.before, fields.hunks, lines_of)
+  local bytes = bytes_of(fields.before)
+  for _, hunk in ipairs(hunks) do
+    bytes = bytes + bytes_of(hunk.new)
   end
   if bytes > MAX_BYTES then
     return
@@ -76,7 +87,7 @@ function M.note(ctx, fields, lines_of)
     bufnr = fields.bufnr,
     is_new = fields.is_new == true,
     before = fields.before,
-    hunks = with_lines(fields.before, fields.hunks, lines_of),
+    hunks = hunks,
     bytes = bytes,
   })
   bytes_kept = bytes_kept + bytes

@@ -47,6 +47,22 @@ describe('what agents change', function()
     t.eq(change, changes.find(change.id))
   end)
 
+  it('takes no more room than is meant for it, new files among it', function()
+    local text = { ('x'):rep(10 * 1024 * 1024) }
+    for i = 1, 4 do
+      local made = { path = '/' .. i, before = {}, is_new = true, hunks = { { line = 1, removed = 0, added = 1 } } }
+      changes.note({ call = { name = 'file_write' } }, made, function()
+        return text
+      end)
+    end
+    t.eq(
+      { '/4', '/3', '/2' },
+      vim.tbl_map(function(change)
+        return change.path
+      end, changes.list())
+    )
+  end)
+
   it('is taken back, though the text around it is another by now', function()
     local path = project.write('a.txt', 'a\nb\nc\nd\ne\n')
     vim.cmd('silent edit ' .. path)

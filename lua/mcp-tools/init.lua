@@ -32,7 +32,7 @@ function M.setup(opts)
       end
     end)
   end
-  if require('mcp-tools.config').get('companions') ~= nil then
+  if require('mcp-tools.config').get('companions') or package.loaded['mcp-tools.ide'] then
     vim.schedule(function()
       require('mcp-tools.ide').follow()
     end)

@@ -50,6 +50,18 @@ describe('the start of an editor', function()
     t.eq({}, loaded())
   end)
 
+  it('loads nothing for companions that are off', function()
+    require('mcp-tools').setup({ companions = false, bridge = { autostart = false } })
+    local turned = false
+    vim.schedule(function() -- behind what setup() has scheduled
+      turned = true
+    end)
+    t.wait(function()
+      return turned
+    end)
+    t.eq(nil, package.loaded['mcp-tools.ide'])
+  end)
+
   it('loads little for the first register()', function()
     require('mcp-tools').register(TOOL)
     at_most(20)

@@ -33,8 +33,6 @@ local M = {}
 --- wait for.
 local COLLECT = 2
 local executed = 0
---- Are open files looked after?
-local looked_after = false
 
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
@@ -96,18 +94,20 @@ local function tell_mistyped()
   mistyped.tell(core.get().registry)
 end
 
+--- An agent is there, and may write files by itself.
+local function look_after_files()
+  vim.schedule(function()
+    require('mcp-tools.editor.review.disk_writes').start() -- start-up cost
+  end)
+end
+
 --- Definitions of a kind, as the JSON text that clients get.
 ---@param kind mcp-tools.Kind
 ---@param revision? integer the one that the bridge has
 ---@param seen_by? { client: string, scope: mcp-tools.Scope? } whose list it is; all of them when left out
 ---@return { clock: integer, revision: integer, unchanged: true?, loading: true?, json: string? }
 function M.list(kind, revision, seen_by)
-  if not looked_after then -- an agent may be there from now on, and may write files by itself
-    looked_after = true
-    vim.schedule(function()
-      require('mcp-tools.editor.review.disk_writes').start() -- start-up cost
-    end)
-  end
+  look_after_files()
   local parts, is_pending = core.begin()
   local view = seen_by and scope.view(seen_by.scope, seen_by.client) or nil
   if view and kind ~= 'tools' and not view.companion then
@@ -337,6 +337,7 @@ end
 ---@param id integer the bridge's channel
 function M.companion(event, data, id)
   if id == current.said.channel and config.get('companions') then
+    look_after_files()
     require('mcp-tools.ide').heard(event, data) -- start-up cost
   end
 end

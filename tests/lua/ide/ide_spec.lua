@@ -320,6 +320,15 @@ describe('a session', function()
     t.eq({ nil, 2 }, { editor_companion.session('s1'), #pushes() })
   end)
 
+  it('has files that it writes looked after, though it has asked for nothing', function()
+    require('mcp-tools.editor.review.disk_writes').stop()
+    opened('made_up_http')
+    t.wait(function()
+      return vim.fn.exists('#mcp-tools.review.disk#BufReadPost') == 1
+    end)
+    require('mcp-tools.editor.review.disk_writes').stop()
+  end)
+
   it('is heard of from the own bridge alone, and of companions that are on', function()
     wire.companion('opened', { companion = 'made_up_http', session = 's1' }, channel + 1)
     opened('made_up_unix')

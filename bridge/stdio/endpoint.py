@@ -84,36 +84,30 @@ class Endpoint:
 
     def delete(self, headers: Mapping[str, str], seconds: float) -> None:
         """Ends a session; says nothing of what came of it."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
         try:
-            connection.request("DELETE", self._path, headers={**self._headers, **headers})
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
+            with self._request("DELETE", None, headers, seconds) as reply:
+                reply.text()
+        except OSError:
             pass
-        finally:
-            connection.close()
 
     def is_ours(self) -> bool:
         """Whether who serves that port knows the token: it is sent to nobody else."""
         if self.token is None:
             return True
-        nonce = secrets.token_hex(16)
-        answer = self._health(f"?nonce={nonce}", {})
-        proof = None if answer is None else answer.get("proof")
-        return isinstance(proof, str) and proves(proof, self.port, nonce, [self.token])
+        try:
+            self.keep(self._connect())
+        except UnreachableError:
+            return False
+        return True
 
     def health(self) -> dict[str, Any] | None:
         """What the bridge says of itself to who has the token; None = it does not."""
-        return self._health("", {"Authorization": f"Bearer {self.token}"})
-
-    def _health(self, query: str, headers: Mapping[str, str]) -> dict[str, Any] | None:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=PROOF_SECONDS)
         try:
-            connection.request("GET", f"/health{query}", headers=dict(headers))
-            response = connection.getresponse()
-            return table_of(response.read(MAX_HEALTH)) if response.status == OK else None
-        except (OSError, http.client.HTTPException):
+            connection = self._connect()
+        except UnreachableError:
             return None
+        try:
+            return _health(connection, "", {"Authorization": f"Bearer {self.token}"})
         finally:
             connection.close()
 
@@ -158,12 +152,38 @@ class Endpoint:
             if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
                 return connection
             connection.close()
+        return self._connect()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        """A new connection. At each, who listens there proves to know the token before it is sent."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=CONNECT_SECONDS)
+        connection.auto_open = 0  # what was closed is not opened again without a proof
         try:
             connection.connect()
         except OSError as error:
             raise UnreachableError(f"{self.url} does not answer: {error.strerror or error}") from error
+        if self.token is not None:
+            nonce = secrets.token_hex(16)
+            proof = (_health(connection, f"?nonce={nonce}", {}) or {}).get("proof")
+            if not isinstance(proof, str) or not proves(proof, self.port, nonce, [self.token]):
+                connection.close()
+                raise UnreachableError(f"{self.url} does not answer: another program listens there")
         return connection
+
+
+def _health(
+    connection: http.client.HTTPConnection, query: str, headers: dict[str, str]
+) -> dict[str, Any] | None:
+    """What the other side of a new connection says of itself; it can be used again, unless None."""
+    try:
+        connection.sock.settimeout(PROOF_SECONDS)
+        connection.request("GET", f"/health{query}", headers=headers)
+        response = connection.getresponse()
+        text = response.read(MAX_HEALTH)
+    except (OSError, http.client.HTTPException):
+        return None
+    reusable = response.status == OK and response.isclosed() and not response.will_close
+    return table_of(text) if reusable else None
 
 
 class Reply:

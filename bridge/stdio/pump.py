@@ -14,6 +14,7 @@ import json
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -34,6 +35,9 @@ RESTART_SECONDS = 5.0
 
 GOODBYE_SECONDS = 2.0
 """At the end, for the session."""
+
+OPEN_SECONDS = 30.0
+"""For the answer to `initialize`: an editor that is busy, and a bridge that has yet to load."""
 
 TELL_SECONDS = 10.0
 """For a notification to be taken; whoever sends it waits with all that comes after it."""
@@ -101,7 +105,7 @@ class Pump:
         self._opening = threading.Lock()
         self._session: Session | None = None
         self._begun: bytes | None = None
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], None], list[Any]]] = queue.SimpleQueue()
         self._state = threading.Condition()
         self._threads = 0
         self._busy = 0
@@ -117,9 +121,9 @@ class Pump:
         asked = _ids(message)
         if isinstance(message, dict) and message.get("method") == "initialize" and asked:
             self._begun = line
-            self._in_thread(lambda: self._initialize(line, message["id"]))
+            self._in_thread(lambda: self._initialize(line, message["id"]), asked)
         elif asked:
-            self._in_thread(lambda: self._ask(line, asked))
+            self._in_thread(lambda: self._ask(line, asked), asked)
         else:
             self._tell(line)
 
@@ -152,27 +156,30 @@ class Pump:
     def _open(self, endpoint: Endpoint, line: bytes) -> bytes | Missing:
         """Begins a session; its answer to `initialize`."""
         try:
-            with endpoint.post(line) as reply:
+            with endpoint.post(line, seconds=OPEN_SECONDS) as reply:
                 messages = list(reply.messages())
                 id_ = reply.header(SESSION)
         except OSError as error:
             return Missing(f"The editor cannot be reached: {error}")
-        if not messages:
-            return Missing(f"The editor's bridge answered with HTTP {reply.status} and without a message")
-        for early in messages[:-1]:
-            self._put(early)
-        version = None
+        answer, asked = None, _key(json.loads(line)["id"])
+        for message in messages:
+            if asked in _answered(message):
+                answer = message
+            elif reply.status < 400:
+                self._put(message)
+        if answer is None:
+            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}")
         try:
-            version = json.loads(messages[-1])["result"]["protocolVersion"]
-        except (ValueError, TypeError, KeyError):
-            return messages[-1]  # it refuses; the client is told how
+            version = json.loads(answer)["result"]["protocolVersion"]
+        except (TypeError, KeyError):
+            return answer  # it refuses; the client is told how
         before, self._session = self._session, Session(endpoint, id_, version)
         if before is not None:
             before.over.set()
             if before.stream is not None:
                 before.stream.abort()
         threading.Thread(target=self._listen, args=(self._session,), daemon=True).start()
-        return messages[-1]
+        return answer
 
     def _ask(self, line: bytes, asked: list[Any]) -> None:
         """Requests: each is answered once, whatever happens."""
@@ -204,8 +211,10 @@ class Pump:
         while True:
             try:
                 for message in reply.messages():
-                    self._put(message)
-                    open_ -= _answered(message)
+                    answered = _answered(message)
+                    if status < 400 or answered & open_:  # else it is told below
+                        self._put(message)
+                    open_ -= answered
             except BrokenError:
                 pass
             if not open_:
@@ -310,21 +319,24 @@ class Pump:
 
     # Threads and lines
 
-    def _in_thread(self, job: Callable[[], None]) -> None:
+    def _in_thread(self, job: Callable[[], None], asked: list[Any]) -> None:
         with self._state:
             self._busy += 1
             if self._busy > self._threads and self._threads < THREADS:
                 self._threads += 1
                 threading.Thread(target=self._work, daemon=True).start()
-        self._jobs.put(job)
+        self._jobs.put((job, asked))
 
     def _work(self) -> None:
         while True:
-            job = self._jobs.get()
+            job, asked = self._jobs.get()
             try:
                 job()
+            except Exception:  # noqa: BLE001 - boundary: it is told, and the thread serves the next
+                traceback.print_exc()
+                self._fail_all(asked, f"mcp-tools has failed, see what it prints; {UNCERTAIN}")
             finally:
-                del job
+                del job, asked
                 with self._state:
                     self._busy -= 1
                     self._state.notify_all()

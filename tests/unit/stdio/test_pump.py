@@ -1,0 +1,227 @@
+"""The pump between a client's lines and a bridge: every request is answered, all lines are messages."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from bridge.instances.proof import prove
+from bridge.stdio import pump as pumps
+from bridge.stdio.endpoint import Endpoint
+from bridge.stdio.pump import Missing, Pump
+
+TOKEN = "a-token-of-this-test"
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
+
+Answer = Callable[[Any], tuple[int, str]]
+
+
+class FakeBridge(ThreadingHTTPServer):
+    """Answers as a test says; `heard` has the headers and paths of all requests."""
+
+    daemon_threads = True
+
+    def __init__(self, token: str | None, answer: Answer, port: int = 0) -> None:
+        self.heard: list[tuple[str, dict[str, str]]] = []
+        self.connections: list[socket.socket] = []
+        self.token, self.answer = token, answer
+        super().__init__(("127.0.0.1", port), _Handler)
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.server_port}/mcp"
+
+    def end(self) -> None:
+        """Listens no longer."""
+        self.shutdown()
+        self.server_close()
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: FakeBridge
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections.append(self.connection)
+
+    def do_GET(self) -> None:
+        self.server.heard.append((self.path, dict(self.headers)))
+        nonce = parse_qs(urlsplit(self.path).query).get("nonce")
+        if nonce is None:
+            self.say(200, "", "text/event-stream")  # a stream that ends at once
+        elif self.server.token is None:
+            self.say(404, "Not Found")
+        else:
+            proof = prove(self.server.token, self.server.server_port, nonce[0])
+            self.say(200, json.dumps({"proof": proof}))
+
+    def do_POST(self) -> None:
+        self.server.heard.append((self.path, dict(self.headers)))
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.say(*self.server.answer(body))
+
+    def say(self, status: int, text: str, kind: str | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Content-Type", kind or ("application/json" if text[:1] in "[{" else "text/plain"))
+        self.send_header("Mcp-Session-Id", "s")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def answered(message: Any) -> tuple[int, str]:
+    """As a bridge that is well."""
+    if isinstance(message, dict) and "id" not in message:
+        return 202, ""
+    result = {"protocolVersion": "2025-11-25"} if message["method"] == "initialize" else {}
+    return 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+
+
+class Client:
+    """What a client reads."""
+
+    def __init__(self, url: str) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._come = threading.Condition()
+        endpoint = Endpoint(url, TOKEN)
+        self.pump = Pump(lambda: endpoint if endpoint.is_ours() else Missing("nobody"), self._write)
+
+    def _write(self, line: bytes) -> None:
+        with self._come:
+            self.lines.append(json.loads(line))  # fails on what is no message
+            self._come.notify_all()
+
+    def ask(self, message: Any) -> None:
+        """Sends it."""
+        self.pump.take(json.dumps(message).encode())
+
+    def answer(self, id_: Any) -> dict[str, Any]:
+        """The answer to a request, which comes once."""
+
+        def found() -> list[dict[str, Any]]:
+            return [line for line in self.lines if line.get("id") == id_ and "method" not in line]
+
+        with self._come:
+            assert self._come.wait_for(found, 5), f"{id_} is not answered: {self.lines}"
+        (only,) = found()
+        return only
+
+
+@pytest.fixture
+def clients() -> Iterator[Callable[[str], Client]]:
+    made: list[Client] = []
+
+    def make(url: str) -> Client:
+        made.append(Client(url))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.pump.close(0)
+
+
+def call(id_: int) -> dict[str, Any]:
+    """A request."""
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/list"}
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(404, "Not Found"), (401, '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}')],
+)
+def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, text: str) -> None:
+    """Also one that is no message, or names no request."""
+    refuses = True
+    bridge = FakeBridge(TOKEN, lambda message: (status, text) if refuses else answered(message))
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    assert str(status) in client.answer(0)["error"]["message"]
+    refuses = False
+    client.ask(INITIALIZE | {"id": 1})
+    assert "result" in client.answer(1)
+    refuses = True
+    client.ask(call(2))
+    assert "error" in client.answer(2)
+    client.ask([call(3), call(4)])
+    assert "error" in client.answer(3)
+    assert "error" in client.answer(4)
+    assert [line for line in client.lines if line.get("id") is None and "method" not in line] == []
+    bridge.end()
+
+
+def test_a_bridge_that_does_not_answer(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The beginning has a deadline; the client may try again."""
+    monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.2, raising=False)
+    go_on = threading.Event()
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message.get("id") == 0:
+            go_on.wait(20)
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    assert "error" in client.answer(0)
+    client.ask(INITIALIZE | {"id": 1})
+    assert "result" in client.answer(1)
+    go_on.set()
+    bridge.end()
+
+
+def test_a_stranger_in_the_place_of_the_bridge(clients: Callable[[str], Client]) -> None:
+    """It is sent no token, neither with a request nor by the stream that is opened again."""
+    bridge = FakeBridge(TOKEN, answered)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    bridge.end()
+    stranger = FakeBridge(None, answered, bridge.server_port)
+    client.ask(call(1))
+    assert "nobody" in client.answer(1)["error"]["message"]
+    before = len(stranger.heard)
+    deadline = time.monotonic() + 5
+    while (
+        len(stranger.heard) < before + 2 and time.monotonic() < deadline
+    ):  # the stream is opened again and again
+        time.sleep(0.01)
+    assert len(stranger.heard) >= before + 2
+    assert TOKEN not in str(stranger.heard)
+    stranger.end()
+
+
+def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the answer, and the next request is served."""
+    bridge = FakeBridge(TOKEN, answered)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Endpoint, "post", lambda *_, **__: 1 / 0)
+        client.ask(call(1))
+        assert "error" in client.answer(1)
+        client.ask(INITIALIZE | {"id": 2})
+        assert "error" in client.answer(2)
+    client.ask(call(3))
+    assert "result" in client.answer(3)
+    bridge.end()

@@ -6,6 +6,7 @@ Does not know about: what is asked.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -76,6 +77,7 @@ class UnixSockets:
         self._welcome = welcome
         self._body_limit = body_limit
         self._runners: dict[str, tuple[Runner, tuple[int, int]]] = {}
+        self._turn = asyncio.Lock()
 
     async def open(self, endpoint: Endpoint) -> None:
         """Serves the socket of an endpoint, if it is not served yet.
@@ -83,12 +85,15 @@ class UnixSockets:
         Raises:
             OSError: it cannot be; the text says why.
         """
-        path = endpoint.socket
-        if path is None:
+        if endpoint.socket is None:
             raise OSError("it has no path")
+        async with self._turn:
+            await self._open(endpoint, endpoint.socket)
+
+    async def _open(self, endpoint: Endpoint, path: str) -> None:
         if path in self._runners and _mark(path) == self._runners[path][1]:
             return
-        await self.close(path)
+        await self._close(path)
         listening = _bind(path)
         runner = Runner(_Application(endpoint.name, self._welcome, self._body_limit))
         try:
@@ -100,15 +105,17 @@ class UnixSockets:
             raise
         self._runners[path] = runner, _mark(path) or (0, 0)
 
-    async def close(self, *paths: str) -> None:
-        """Ends these; all when none is named. A socket that somebody else has put there by now stays."""
-        for path in paths or tuple(self._runners):
-            runner, mark = self._runners.pop(path, (None, None))
-            if runner is not None:
-                if mark == _mark(path):
-                    with contextlib.suppress(OSError):
-                        os.unlink(path)
-                await runner.cleanup()
+    async def close(self) -> None:
+        """Ends all. A socket that somebody else has put there by now stays."""
+        await self.keep(set())
+
+    async def _close(self, path: str) -> None:
+        runner, mark = self._runners.pop(path, (None, None))
+        if runner is not None:
+            if mark == _mark(path):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+            await runner.cleanup()
 
     def paths(self) -> set[str]:
         """Those that are served."""
@@ -116,8 +123,9 @@ class UnixSockets:
 
     async def keep(self, paths: set[str]) -> None:
         """Ends all others."""
-        if gone := tuple(self.paths() - paths):
-            await self.close(*gone)
+        async with self._turn:
+            for path in self.paths() - paths:
+                await self._close(path)
 
 
 def _mark(path: str) -> tuple[int, int] | None:

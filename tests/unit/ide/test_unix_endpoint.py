@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import stat
@@ -13,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bridge.ide import unix
 from bridge.model import Endpoint
 from tests.support.served import TOKEN, Served, eventually, served
 
@@ -165,3 +167,21 @@ async def test_folders_that_are_not_ours_alone(tmp_path: Path, folder: Path) -> 
             ((_, said),) = bridge.editor.reports
             assert (said["open"], list(said["failed"])) == (["web"], ["pipe"]), place
     assert [place.exists() for place in (shared / "a.sock", folder / "a.sock")] == [False, False]
+
+
+async def test_opened_twice_at_a_time(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is bound once, and nobody listens when it is closed."""
+    bound: list[socket.socket] = []
+    bind = unix._bind
+
+    def note(path: str) -> socket.socket:
+        bound.append(bind(path))
+        return bound[-1]
+
+    monkeypatch.setattr(unix, "_bind", note)
+    sockets = unix.UnixSockets(lambda *_: None, 1000)
+    await asyncio.gather(sockets.open(endpoint), sockets.open(endpoint))
+    assert len(bound) == 1
+    await asyncio.gather(sockets.close(), sockets.open(endpoint), sockets.keep(set()))
+    assert [each.fileno() for each in bound] == [-1] * len(bound)
+    assert not Path(str(endpoint.socket)).exists()

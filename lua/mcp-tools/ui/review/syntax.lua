@@ -13,8 +13,8 @@ local api = vim.api
 
 local M = {}
 
---- More lines of one hunk are not parsed while the person waits.
-local MAX_LINES = 400
+--- More of one hunk is not parsed while the person waits: lines, and bytes of them.
+local MAX_LINES, MAX_BYTES = 400, 32 * 1024
 --- Rows of one line; of what no person reads, such as packed data, the rest is counted.
 local MAX_ROWS = 50
 --- Rows in all: a screen has few of them, and each takes the editor time; the rest of the lines is counted.
@@ -131,8 +131,9 @@ function M.lines(lines, bufnr, below, width)
   end, vim.list_slice(lines, 1, MAX_ALL))
   local language = vim.treesitter.language.get_lang(vim.bo[bufnr].filetype)
   local ok, groups = false, nil
-  if language and #shown <= MAX_LINES then
-    ok, groups = pcall(groups_of, table.concat(shown, '\n'), language)
+  local text = table.concat(shown, '\n')
+  if language and #shown <= MAX_LINES and #text <= MAX_BYTES then
+    ok, groups = pcall(groups_of, text, language)
   end
   local out, told = {}, 0
   for i, line in ipairs(shown) do

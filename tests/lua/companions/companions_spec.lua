@@ -419,6 +419,33 @@ describe('a proposal', function()
     end
   end)
 
+  it('that was accepted for a buffer with changes is asked about once', function()
+    local disk_writes = require('mcp-tools.editor.review.disk_writes')
+    review.shown_by({
+      is_attended = function()
+        return true
+      end,
+      show = function() end,
+      update = function() end,
+      hide = function() end,
+    })
+    disk_writes.start()
+    open('gemini')
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
+    agents.review(session):decide_rest('accepted')
+    project.write('a.txt', told()[2].content)
+    t.wait(function()
+      return not vim.bo.modified
+    end, 5000, 'the text in the buffer')
+    t.eq({ 'ONE', 'two', 'of the person' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    t.wait(function()
+      return review.count() == 0
+    end)
+    disk_writes.stop()
+    review.shown_by(nil)
+  end)
+
   it('takes the place of an earlier one of its key', function()
     open('claude')
     local outcomes = {}

@@ -8,12 +8,15 @@
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
+local disk_writes = require('mcp-tools.editor.review.disk_writes')
 local lines_of = require('mcp-tools.editor.review.proposal').lines_of
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
 local timer = require('mcp-tools.util.timer')
 local watch = require('mcp-tools.editor.watch')
+
+local api = vim.api
 
 local M = {}
 
@@ -51,15 +54,29 @@ local function open_ones(session)
   return session.data.proposals
 end
 
---- What the agent has written is for the person to see: their buffer has it, if it has no changes of its own.
+--- What the agent has written is for the person to see: their buffer has it. If it has changes of its own, it takes
+--- over what the person has accepted, and no more.
 ---@param path string resolved
 ---@param cb fun()
-local function take_in(path, cb)
+---@param accepted mcp-tools.ReviewOutcome?
+local function take_in(path, cb, accepted)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return cb()
   end
-  disk.refresh(bufnr, cb)
+  disk.refresh(bufnr, function(state)
+    local text = accepted and accepted.files[path]
+    if state ~= 'conflict' or not text then
+      return cb()
+    end
+    read.read(path, MAX_BASE, function(bytes)
+      if bytes == text and api.nvim_buf_is_loaded(bufnr) then
+        accepted.proposals[1]:sync()
+        disk_writes.take(bufnr, text, accepted)
+      end
+      cb()
+    end)
+  end)
 end
 
 local function nothing() end
@@ -96,7 +113,8 @@ end
 --- Looks out for the moment at which an agent writes a file.
 ---@param session mcp-tools.companion.Session
 ---@param path string resolved
-local function await_write(session, path)
+---@param accepted mcp-tools.ReviewOutcome?
+local function await_write(session, path, accepted)
   session.data.written = session.data.written or {}
   remember(session.data.written, path)
   stop_awaiting(path)
@@ -109,7 +127,7 @@ local function await_write(session, path)
       seen = true
       timer.after(SETTLED, function()
         stop_awaiting(path)
-        take_in(path, nothing)
+        take_in(path, nothing, accepted)
       end)
     end
   end)
@@ -218,14 +236,14 @@ function M.open(session, key, spec, cb)
   local handle, closed
   local proposal = { path = path, text = spec.text, shown = spec.text, editable = spec.editable ~= false }
   local ended = false
-  local function finish(outcome)
+  local function finish(outcome, reviewed)
     if not ended then
       ended = true
       if open_ones(session)[key] == proposal then
         open_ones(session)[key] = nil
       end
       if outcome.state == 'accepted' then
-        await_write(session, path)
+        await_write(session, path, reviewed)
       end
       if not proposal.is_abandoned then
         outcome.quiet = proposal.quiet
@@ -261,7 +279,7 @@ function M.open(session, key, spec, cb)
           return finish(told(outcome, proposal))
         end
         catch_up(outcome, bytes, function()
-          finish(told(outcome, proposal))
+          finish(told(outcome, proposal), outcome)
         end)
       end,
     })

@@ -38,7 +38,7 @@ local started = false
 ---@param bufnr integer
 ---@param text string of the disk
 ---@param outcome mcp-tools.ReviewOutcome
-local function take(bufnr, text, outcome)
+function M.take(bufnr, text, outcome)
   local proposal = outcome.proposals[1]
   local edits = outcome.state == 'accepted' and proposal:edits() or {}
   if #edits == 0 or not api.nvim_buf_is_loaded(bufnr) then
@@ -74,7 +74,7 @@ local function offer(bufnr, path)
       title = 'it was changed there, and you have not saved yours',
       files = { { path = path, bufnr = bufnr, text = text } },
       on_end = function(outcome)
-        take(bufnr, text, outcome)
+        M.take(bufnr, text, outcome)
       end,
     })
   end)

@@ -129,10 +129,11 @@ function M.lines(lines, bufnr, below, width)
   local shown = vim.tbl_map(function(line)
     return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
   end, vim.list_slice(lines, 1, MAX_ALL))
-  local language = vim.treesitter.language.get_lang(vim.bo[bufnr].filetype)
+  local filetype = vim.bo[bufnr].filetype
+  local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows those that are loaded
   local ok, groups = false, nil
   local text = table.concat(shown, '\n')
-  if language and #shown <= MAX_LINES and #text <= MAX_BYTES then
+  if language ~= '' and #shown <= MAX_LINES and #text <= MAX_BYTES then
     ok, groups = pcall(groups_of, text, language)
   end
   local out, told = {}, 0

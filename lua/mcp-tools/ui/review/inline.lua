@@ -83,6 +83,22 @@ function M.at_cursor(files)
   end
 end
 
+--- Is one of some lines in no closed fold?
+---@param window integer
+---@param first integer
+---@param last integer
+---@return boolean
+local function is_unfolded(window, first, last)
+  return api.nvim_win_call(window, function()
+    for line = first, last do
+      if vim.fn.foldclosed(line) == -1 then
+        return true
+      end
+    end
+    return false
+  end)
+end
+
 --- Is a hunk on the screen?
 ---@param file mcp-tools.Proposal
 ---@param i integer
@@ -95,7 +111,8 @@ function M.is_seen(file, i)
     local info = vim.fn.getwininfo(window)[1]
     -- Without a screen 0.10 has no last line.
     local bottom = info.botline < info.topline and info.topline + info.height or info.botline
-    if is_here and last >= info.topline and math.min(hunk.start, last) <= bottom then
+    local first = math.max(math.min(hunk.start, last), info.topline)
+    if is_here and is_unfolded(window, first, math.min(last, bottom)) then
       return true
     end
   end

@@ -4,6 +4,8 @@
 --- Sends: what is to be and what was rejected, to the queue, once, when nothing is left to decide on.
 --- Does not know about: other reviews, what is shown.
 
+local log = require('mcp-tools.log')
+
 local M = {}
 
 ---@alias mcp-tools.ReviewState 'accepted'|'rejected'|'closed'
@@ -70,7 +72,7 @@ function Review:finish(state, reason)
   outcome.reason = reason or outcome.state == 'rejected' and outcome.rejected[1] and outcome.rejected[1].reason or nil
   self.ended = outcome.state
   for _, stop in ipairs(self.stops) do
-    stop()
+    log.guard('the end of a review', stop)
   end
   self.on_finish(self, outcome)
 end

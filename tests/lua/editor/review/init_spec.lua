@@ -190,6 +190,13 @@ describe('a review', function()
     end)
   end)
 
+  it('ends when something that goes with it throws', function()
+    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
+    table.insert(opened('k').stops, 1, error)
+    opened('k'):decide_rest('accepted')
+    t.eq('accepted', ended('k').state)
+  end)
+
   it('goes on when whoever shows it throws', function()
     review.shown_by({ show = error, update = error, hide = error })
     open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })

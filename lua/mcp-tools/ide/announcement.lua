@@ -168,10 +168,10 @@ local function sweep_one(ctx, path, record)
       log.info('removed what an editor that is gone had left: %s', file)
     end
   end
-  for _, socket in ipairs(type(record.sockets) == 'table' and record.sockets or {}) do
-    if not vim.list_contains(sockets, socket) then
-      discovery_files.remove(ctx, socket)
-    end
+  -- Their paths have the process id; the bridge takes away itself what is in the place of its own.
+  local theirs = record.pid ~= uv.os_getpid() and type(record.sockets) == 'table' and record.sockets or {}
+  for _, socket in ipairs(theirs) do
+    discovery_files.remove(ctx, socket)
   end
   discovery_files.remove(ctx, path)
 end

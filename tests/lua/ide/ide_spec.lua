@@ -572,6 +572,34 @@ describe('a discovery file', function()
     end
   end)
 
+  it('of an earlier editor of this process id goes; its socket may be ours by now', function()
+    local announcement = require('mcp-tools.ide.announcement')
+    local private_files = require('mcp-tools.files.private')
+    local folder, left = vim.fs.joinpath(project.state_dir(), 'companions'), vim.env.MADE_UP_FOLDER .. '/left.lock'
+    local socket = vim.env.MADE_UP_FOLDER .. '/a.sock'
+    assert(private_files.ensure_dir(project.state_dir()))
+    assert(private_files.ensure_dir(folder))
+    for path, text in pairs({ [left] = 'text', [socket] = '' }) do
+      vim.fn.writefile({ text }, path, 'b')
+    end
+    local record = ('%s/%d.json'):format(folder, vim.uv.os_getpid())
+    local files = { [left] = { vim.fn.sha256('text') } }
+    local earlier = { pid = vim.uv.os_getpid(), boot = 'another', files = files, sockets = { socket } }
+    assert(private_files.write(record, earlier))
+    local swept = false
+    announcement.sweep(function()
+      swept = true
+    end)
+    t.wait(function()
+      return swept
+    end)
+    t.eq({ nil, nil, 'file' }, {
+      (vim.uv.fs_stat(left) or {}).type,
+      (vim.uv.fs_stat(record) or {}).type,
+      (vim.uv.fs_stat(socket) or {}).type,
+    })
+  end)
+
   it('goes with the editor', function()
     setup({ 'made_up_http' })
     start()

@@ -17,24 +17,6 @@ local ALL_WRITE, STICKY, OTHERS = tonumber('002', 8), tonumber('1000', 8), tonum
 --- Bytes of a file of ours; a longer one was not written by us.
 M.MAX_BYTES = 64 * 1024
 
---- Does something of libuv and waits for it, not the editor.
----@param ctx mcp-tools.Task
----@param fn function
----@param ... any its arguments
----@return any? value
----@return string? err
-local function do_(ctx, fn, ...)
-  local args = { ... }
-  local err, value = ctx:await(function(done)
-    args[#args + 1] = vim.schedule_wrap(done)
-    fn(unpack(args))
-  end)
-  if err then
-    return nil, err
-  end
-  return value == nil and true or value
-end
-
 --- May others put a file of theirs in the place of ours? Not when each folder on the way is ours or the system's, and
 --- what all may write to keeps names to their owners.
 ---@param ctx mcp-tools.Task
@@ -44,7 +26,7 @@ local function way_fault(ctx, folder)
   local uid = uv.getuid and uv.getuid()
   local place = folder
   while uid do
-    local stat, err = do_(ctx, uv.fs_lstat, place)
+    local stat, err = ctx:uv(uv.fs_lstat, place)
     if not stat then
       return err
     elseif stat.uid ~= uid and stat.uid ~= 0 then
@@ -67,7 +49,7 @@ end
 ---@return string? fault
 local function private_folder(ctx, folder)
   local missing, place = {}, folder
-  while not do_(ctx, uv.fs_stat, place) do
+  while not ctx:uv(uv.fs_stat, place) do
     table.insert(missing, 1, vim.fs.basename(place))
     local parent = vim.fs.dirname(place)
     if parent == place then
@@ -75,16 +57,16 @@ local function private_folder(ctx, folder)
     end
     place = parent
   end
-  local real, err = do_(ctx, uv.fs_realpath, place)
+  local real, err = ctx:uv(uv.fs_realpath, place)
   local fault = not real and err or way_fault(ctx, real)
   for _, name in ipairs(fault and {} or missing) do
     real = vim.fs.joinpath(real, name)
-    local made, why = do_(ctx, uv.fs_mkdir, real, DIR_MODE)
+    local made, why = ctx:uv(uv.fs_mkdir, real, DIR_MODE)
     if not made then
       return nil, why
     end
   end
-  local stat = not fault and do_(ctx, uv.fs_stat, real)
+  local stat = not fault and ctx:uv(uv.fs_stat, real)
   if fault or not stat then
     return nil, fault or folder .. ' is gone'
   elseif stat.type ~= 'directory' then
@@ -92,7 +74,7 @@ local function private_folder(ctx, folder)
   elseif uv.getuid and stat.uid ~= uv.getuid() then
     return nil, ('%s belongs to another user (uid %d)'):format(folder, stat.uid)
   elseif uv.getuid and bit.band(stat.mode, OTHERS) ~= 0 then
-    local closed, why = do_(ctx, uv.fs_chmod, real, DIR_MODE)
+    local closed, why = ctx:uv(uv.fs_chmod, real, DIR_MODE)
     if not closed then
       return nil, why
     end
@@ -116,19 +98,19 @@ function M.write(ctx, path, text)
   serial = serial + 1
   local name = vim.fs.basename(path)
   local temporary = vim.fs.joinpath(folder, ('.%s.%d-%d'):format(name, uv.os_getpid(), serial))
-  do_(ctx, uv.fs_unlink, temporary) -- of an earlier process with our id
-  local fd, err = do_(ctx, uv.fs_open, temporary, 'wx', FILE_MODE)
+  ctx:uv(uv.fs_unlink, temporary) -- of an earlier process with our id
+  local fd, err = ctx:uv(uv.fs_open, temporary, 'wx', FILE_MODE)
   if not fd then
     return false, err
   end
-  local written, write_err = do_(ctx, uv.fs_write, fd, text, 0)
-  do_(ctx, uv.fs_close, fd)
+  local written, write_err = ctx:uv(uv.fs_write, fd, text, 0)
+  ctx:uv(uv.fs_close, fd)
   local ok = written == #text
   if ok then
-    ok, write_err = do_(ctx, uv.fs_rename, temporary, vim.fs.joinpath(folder, name))
+    ok, write_err = ctx:uv(uv.fs_rename, temporary, vim.fs.joinpath(folder, name))
   end
   if not ok then
-    do_(ctx, uv.fs_unlink, temporary)
+    ctx:uv(uv.fs_unlink, temporary)
     return false, write_err or 'the disk is full'
   end
   return true
@@ -137,7 +119,7 @@ end
 ---@param ctx mcp-tools.Task
 ---@param path string
 function M.remove(ctx, path)
-  do_(ctx, uv.fs_unlink, path)
+  ctx:uv(uv.fs_unlink, path)
 end
 
 --- The text of a file that may be ours.
@@ -145,14 +127,14 @@ end
 ---@param path string
 ---@return string?
 function M.read(ctx, path)
-  local stat = do_(ctx, uv.fs_lstat, path)
+  local stat = ctx:uv(uv.fs_lstat, path)
   if not stat or stat.type ~= 'file' or stat.size > M.MAX_BYTES then
     return nil
   end
-  local fd = do_(ctx, uv.fs_open, path, 'r', 0)
-  local text = fd and do_(ctx, uv.fs_read, fd, M.MAX_BYTES, 0)
+  local fd = ctx:uv(uv.fs_open, path, 'r', 0)
+  local text = fd and ctx:uv(uv.fs_read, fd, M.MAX_BYTES, 0)
   if fd then
-    do_(ctx, uv.fs_close, fd)
+    ctx:uv(uv.fs_close, fd)
   end
   return type(text) == 'string' and text or nil
 end
@@ -162,7 +144,7 @@ end
 ---@param folder string
 ---@return string[]
 function M.names(ctx, folder)
-  local scan, names = do_(ctx, uv.fs_scandir, folder), {}
+  local scan, names = ctx:uv(uv.fs_scandir, folder), {}
   while scan do
     local name = uv.fs_scandir_next(scan)
     if not name then
@@ -199,12 +181,12 @@ function M.is_alive(ctx, editor)
   elseif not editor.mark then
     return true -- its address is no file: there is nothing else to go by
   end
-  local stat = do_(ctx, uv.fs_lstat, editor.socket)
+  local stat = ctx:uv(uv.fs_lstat, editor.socket)
   if not stat or mark_of(stat) ~= editor.mark then
     return false
   end
   local pipe = assert(uv.new_pipe(false))
-  local connected = do_(ctx, pipe.connect, pipe, editor.socket)
+  local connected = ctx:uv(pipe.connect, pipe, editor.socket)
   pipe:close()
   return connected ~= nil
 end

@@ -19,29 +19,16 @@ local MAX_TREES = 64
 local MAX_LINE = 4096
 
 ---@param ctx mcp-tools.Task
----@param fn function of libuv
----@param ... any its arguments
----@return any? value
-local function try(ctx, fn, ...)
-  local args = { ... }
-  local err, value = ctx:await(function(done)
-    args[#args + 1] = vim.schedule_wrap(done)
-    fn(unpack(args))
-  end)
-  return not err and value or nil
-end
-
----@param ctx mcp-tools.Task
 ---@param path string
 ---@return string? line the first one
 local function read_line(ctx, path)
-  local stat = try(ctx, uv.fs_stat, path)
-  local fd = stat and stat.type == 'file' and try(ctx, uv.fs_open, path, 'r', 0)
+  local stat = ctx:uv(uv.fs_stat, path)
+  local fd = stat and stat.type == 'file' and ctx:uv(uv.fs_open, path, 'r', 0)
   if not fd then
     return nil
   end
-  local text = try(ctx, uv.fs_read, fd, MAX_LINE, 0)
-  try(ctx, uv.fs_close, fd)
+  local text = ctx:uv(uv.fs_read, fd, MAX_LINE, 0)
+  ctx:uv(uv.fs_close, fd)
   return text and text:match('^[^\r\n]+')
 end
 
@@ -50,7 +37,7 @@ end
 ---@param base string that a relative one counts from
 ---@return string?
 local function real(ctx, path, base)
-  return try(ctx, uv.fs_realpath, vim.startswith(path, '/') and path or vim.fs.joinpath(base, path))
+  return (ctx:uv(uv.fs_realpath, vim.startswith(path, '/') and path or vim.fs.joinpath(base, path)))
 end
 
 --- The repository of a folder: what `.git` is or points to, and in a linked work tree the one that it belongs to.
@@ -59,7 +46,7 @@ end
 ---@return string? real path
 local function common_of(ctx, folder)
   local dot_git = vim.fs.joinpath(folder, '.git')
-  local stat = try(ctx, uv.fs_stat, dot_git)
+  local stat = ctx:uv(uv.fs_stat, dot_git)
   if not stat then
     return nil
   elseif stat.type == 'directory' then
@@ -82,7 +69,7 @@ local function trees_of(ctx, common)
     trees[1] = vim.fs.dirname(common)
   end
   local linked = vim.fs.joinpath(common, 'worktrees')
-  local scan = try(ctx, uv.fs_scandir, linked)
+  local scan = ctx:uv(uv.fs_scandir, linked)
   for _ = 1, MAX_TREES do
     local name = scan and uv.fs_scandir_next(scan)
     if not name then

@@ -8,6 +8,7 @@ local M = {}
 
 ---@class mcp-tools.Task
 ---@field await fun(self, fn: fun(done: fun(...))): any
+---@field uv fun(self, fn: function, ...): any, string?
 local Task = {}
 
 --- Starts something asynchronous, and returns what it hands to `done`, on the main loop.
@@ -33,6 +34,23 @@ function Task.await(_, fn)
     coroutine.yield()
   end
   return vim.F.unpack_len(results)
+end
+
+--- Does something of libuv, and waits for it, not the editor.
+---@param fn function whose last argument is a callback
+---@param ... any its other arguments
+---@return any? value true where there is nothing to return
+---@return string? err
+function Task:uv(fn, ...)
+  local args = { ... }
+  local err, value = self:await(function(done)
+    args[#args + 1] = vim.schedule_wrap(done)
+    fn(unpack(args))
+  end)
+  if err then
+    return nil, err
+  end
+  return value == nil and true or value
 end
 
 --- Runs `fn` in a coroutine of its own. What it throws is handed to `cb`, too.

@@ -132,15 +132,9 @@ end
 ---@return integer? row from 0; nil: nothing has changed
 ---@return integer? end_row
 local function span_of(before, now)
-  local most, first, last = math.min(#before, #now), 0, 0
-  while first < most and before[first + 1] == now[first + 1] do
-    first = first + 1
-  end
+  local first, last = text_edits.same_lines(before, now)
   if first == #before and first == #now then
     return nil
-  end
-  while last < most - first and before[#before - last] == now[#now - last] do
-    last = last + 1
   end
   return math.max(first - 1, 0), math.min(#before - last, #before - 1)
 end

@@ -147,6 +147,22 @@ function M.applied(lines, list)
   return out
 end
 
+--- How many lines two texts have in common at the beginning, and how many of the others at the end.
+---@param old string[]
+---@param new string[]
+---@return integer first
+---@return integer last
+function M.same_lines(old, new)
+  local most, first, last = math.min(#old, #new), 0, 0
+  while first < most and old[first + 1] == new[first + 1] do
+    first = first + 1
+  end
+  while last < most - first and old[#old - last] == new[#new - last] do
+    last = last + 1
+  end
+  return first, last
+end
+
 ---@param byte integer?
 local function is_inside_character(byte)
   return byte ~= nil and byte >= 0x80 and byte < 0xC0

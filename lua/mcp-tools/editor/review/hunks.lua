@@ -25,13 +25,7 @@ local M = {}
 ---@param new string[]
 ---@return integer[][]
 local function spans(old, new)
-  local most, first, last = math.min(#old, #new), 0, 0
-  while first < most and old[first + 1] == new[first + 1] do
-    first = first + 1
-  end
-  while last < most - first and old[#old - last] == new[#new - last] do
-    last = last + 1
-  end
+  local first, last = text_edits.same_lines(old, new)
   if first == #old and first == #new then
     return {}
   end

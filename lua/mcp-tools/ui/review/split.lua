@@ -5,6 +5,7 @@
 --- Does not know about: verdicts, keys.
 
 local inline = require('mcp-tools.ui.review.inline')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
 local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
@@ -185,14 +186,7 @@ function M.update(files)
   if not vim.deep_equal(now, pair.shown) or vim.deep_equal(now, lines) then
     return
   end
-  local first, last = 0, 0
-  local most = math.min(#now, #lines)
-  while first < most and now[first + 1] == lines[first + 1] do
-    first = first + 1
-  end
-  while last < most - first and now[#now - last] == lines[#lines - last] do
-    last = last + 1
-  end
+  local first, last = text_edits.same_lines(now, lines)
   pair.shown = lines
   vim.bo[pair.proposed].modifiable = true
   local changed = vim.list_slice(lines, first + 1, #lines - last)

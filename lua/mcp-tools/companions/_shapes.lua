@@ -6,6 +6,7 @@ local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.companion.proposals')
+local writes = require('mcp-tools.editor.companion.writes')
 
 local M = {}
 
@@ -104,7 +105,7 @@ function M.diagnostics_tool(name, shape)
     if bad then
       return ctx:fail('validation_error', 'uri: ' .. bad)
     end
-    proposals.refresh(M.session(ctx), function()
+    writes.refresh(M.session(ctx), function()
       ctx(M.json(shape(editor_context.diagnostics(path))))
     end)
   end)

@@ -132,9 +132,9 @@ function M.lines(lines, bufnr, below, width)
   local filetype = vim.bo[bufnr].filetype
   local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows those that are loaded
   local ok, groups = false, nil
-  local text = table.concat(shown, '\n')
-  if language ~= '' and #shown <= MAX_LINES and #text <= MAX_BYTES then
-    ok, groups = pcall(groups_of, text, language)
+  local joined = table.concat(shown, '\n')
+  if language ~= '' and #shown <= MAX_LINES and #joined <= MAX_BYTES then
+    ok, groups = pcall(groups_of, joined, language)
   end
   local out, told = {}, 0
   for i, line in ipairs(shown) do

@@ -1,0 +1,134 @@
+--- What companions' agents write by themselves: buffers have it as soon as it is written.
+---
+--- Receives: the session, the path that it is about to write, what the person has accepted of it.
+--- Sends: the text of the disk to the buffer of that file.
+--- Does not know about: proposals, agents. It writes no file.
+
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local disk_writes = require('mcp-tools.editor.review.disk_writes')
+local read = require('mcp-tools.files.read')
+local timer = require('mcp-tools.util.timer')
+local watch = require('mcp-tools.editor.watch')
+
+local api = vim.api
+
+local M = {}
+
+--- An agent writes what was accepted within so many ms; after that nobody looks out for it any more.
+local WRITTEN_WITHIN = 30000
+--- Files that are looked out for at a time, and that a session is taken to have written; the oldest give way.
+local MAX_WRITTEN = 64
+--- A file is looked at so many ms after the first sign of a change: more of it may be on its way.
+local SETTLED = 50
+--- Bytes of a file that is compared with what was accepted.
+local MAX_BYTES = 32 * 1024 * 1024
+
+--- What the agent has written is for the person to see: their buffer has it. If it has changes of its own, it takes
+--- over what the person has accepted, and no more.
+---@param path string resolved
+---@param cb fun()
+---@param accepted mcp-tools.ReviewOutcome?
+local function take_in(path, cb, accepted)
+  local bufnr = buffers.of_path(path)
+  if not bufnr then
+    return cb()
+  end
+  disk.refresh(bufnr, function(state)
+    local text = accepted and accepted.files[path]
+    if state ~= 'conflict' or not text then
+      return cb()
+    end
+    read.read(path, MAX_BYTES, function(bytes)
+      if bytes == text and api.nvim_buf_is_loaded(bufnr) then
+        accepted.proposals[1]:sync()
+        disk_writes.take(bufnr, text, accepted)
+      end
+      cb()
+    end)
+  end)
+end
+
+local function nothing() end
+
+---@type { path: string, finish: fun() }[] files that are looked out for, the oldest first
+local awaited = {}
+
+---@param path string resolved
+local function stop_awaiting(path)
+  for i, each in ipairs(awaited) do
+    if each.path == path then
+      table.remove(awaited, i)
+      return each.finish()
+    end
+  end
+end
+
+--- Adds to a list without doubles, which has a limit.
+---@param list string[] the oldest first
+---@param path string
+local function remember(list, path)
+  for i, each in ipairs(list) do
+    if each == path then
+      table.remove(list, i)
+      break
+    end
+  end
+  table.insert(list, path)
+  if #list > MAX_WRITTEN then
+    table.remove(list, 1)
+  end
+end
+
+--- Looks out for the moment at which an agent writes a file.
+---@param session mcp-tools.companion.Session
+---@param path string resolved
+---@param accepted mcp-tools.ReviewOutcome?
+function M.await(session, path, accepted)
+  session.data.written = session.data.written or {}
+  remember(session.data.written, path)
+  stop_awaiting(path)
+  if #awaited >= MAX_WRITTEN then
+    stop_awaiting(awaited[1].path)
+  end
+  local seen = false
+  local stop = watch.file(path, function()
+    if not seen then
+      seen = true
+      timer.after(SETTLED, function()
+        stop_awaiting(path)
+        take_in(path, nothing, accepted)
+      end)
+    end
+  end)
+  local over = timer.after(WRITTEN_WITHIN, function()
+    stop_awaiting(path)
+  end)
+  table.insert(awaited, {
+    path = path,
+    finish = function()
+      stop()
+      over:stop()
+    end,
+  })
+end
+
+--- Buffers of files that a session has written have what it wrote, before something is said of them.
+---@param session mcp-tools.companion.Session
+---@param cb fun() never before this returns
+function M.refresh(session, cb)
+  local list = session.data.written or {}
+  local waiting = #list + 1
+  local function done()
+    waiting = waiting - 1
+    if waiting == 0 then
+      cb()
+    end
+  end
+  for _, path in ipairs(list) do
+    take_in(path, done)
+  end
+  vim.schedule(done)
+end
+
+return M

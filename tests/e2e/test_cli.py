@@ -347,8 +347,8 @@ async def test_stdio_of_a_client_that_is_gone(shell: Shell) -> None:
     await shell.bridge.nvim.wait_for("return _G.begun", timeout=15_000)
     os.close(read)
     process.stdin.close()
-    await shell.bridge.nvim.wait_for("return _G.cancelled")
-    async with asyncio.timeout(5):
+    await shell.bridge.nvim.wait_for("return _G.cancelled", timeout=15_000)
+    async with asyncio.timeout(10):
         assert await process.wait() == 0
 
 

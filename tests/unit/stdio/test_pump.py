@@ -135,7 +135,7 @@ def clients() -> Iterator[Callable[[str], Client]]:
 
     yield make
     for client in made:
-        client.pump.close(0)
+        client.pump.close()
 
 
 def call(id_: int) -> dict[str, Any]:

@@ -122,4 +122,4 @@ def test_with_codecompanion(nvim_program: Path, home: Home) -> None:
     if "nvim-0.10" in str(nvim_program):
         pytest.skip("CodeCompanion needs Neovim 0.11")
     spec = HERE / "hosts" / "codecompanion_spec.lua"
-    run(spec, nvim_program, home, CODECOMPANION_PATH=os.environ["CODECOMPANION_PATH"])
+    run(spec, nvim_program, home, CODECOMPANION=os.environ["CODECOMPANION_PATH"])

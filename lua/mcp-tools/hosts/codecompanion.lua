@@ -190,36 +190,39 @@ local function renew(there, opts, ours)
   end
 end
 
-local forget ---@type fun()? lets go of the registry: `setup` may be called again
+local options ---@type mcp-tools.CodeCompanionOpts
+local ours ---@type table<string, table|false>
+local watches, due = false, false
+
+local function look()
+  local _, is_pending = core.begin()
+  if is_pending('tools') then
+    return vim.defer_fn(look, LOADING_MS)
+  end
+  due = false
+  renew(require('codecompanion.config').interactions.chat.tools, options, ours)
+end
+
+local function soon()
+  if not due then
+    due = true
+    vim.schedule(look)
+  end
+end
 
 --- As an extension: `extensions = { mcp_tools = { opts = {…} } }`. Its tools are there once it has started, and follow
 --- the registry.
 ---@param opts? mcp-tools.CodeCompanionOpts
 function M.setup(opts)
-  local ours, due = {}, false ---@type table<string, table|false>, boolean
-  local function look()
-    local _, is_pending = core.begin()
-    if is_pending('tools') then
-      return vim.defer_fn(look, LOADING_MS)
-    end
-    due = false
-    renew(require('codecompanion.config').interactions.chat.tools, opts or {}, ours)
+  options, ours = opts or {}, {} -- CodeCompanion's own `setup` has made a new configuration
+  if not watches then
+    watches = true
+    core.registry():on_change(function(kind)
+      if kind == 'tools' then
+        soon()
+      end
+    end)
   end
-  local function soon()
-    if due then
-      return
-    end
-    due = true
-    vim.schedule(look)
-  end
-  if forget then
-    forget()
-  end
-  forget = core.registry():on_change(function(kind)
-    if kind == 'tools' then
-      soon()
-    end
-  end)
   soon()
 end
 

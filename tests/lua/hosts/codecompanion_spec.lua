@@ -23,6 +23,7 @@ local function says(def)
 end
 
 before_each(function()
+  config.reset()
   config.setup({ approval = { default = 'allow' } })
 end)
 
@@ -62,6 +63,53 @@ describe('the tools for CodeCompanion', function()
     t.eq('be brief', host.tools().nvim_says.callback().system_prompt)
   end)
 
+  it('leave the approval that CodeCompanion could ask for to this plugin, unless a definition wants both', function()
+    says()
+    t.eq(false, host.tools().nvim_says.opts.require_approval_before)
+    says({ hosts = { codecompanion = { opts = { require_approval_before = true } } } })
+    t.eq(true, host.tools().nvim_says.opts.require_approval_before)
+  end)
+
+  it('do not bear the names of what else stands in that table', function()
+    config.setup({ tool_prefix = '' })
+    register('groups', { execute = function() end })
+    t.eq('table', type(host.tools().groups.nvim_tools.tools))
+    t.ok(not vim.tbl_contains(host.tools().groups.nvim_tools.tools, 'groups'))
+    mcp.unregister('groups')
+  end)
+
+  it('end with a chat that is closed, which hears no more of them', function()
+    local reason, told
+    register('waits', {
+      execute = function(ctx)
+        ctx:on_cancel(function(why)
+          reason = why
+        end)
+      end,
+    })
+    local function start(chat)
+      host.tools().nvim_waits.callback().cmds[1]({ bufnr = chat }, {}, {
+        output_cb = function(message)
+          told = message
+        end,
+      })
+    end
+    local closed, other = vim.api.nvim_create_buf(false, true), vim.api.nvim_create_buf(false, true)
+    start(other)
+    start(closed)
+    vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatClosed', data = { bufnr = closed } })
+    vim.api.nvim_buf_delete(closed, { force = true })
+    t.eq('session_closed', reason)
+    t.eq(1, #require('mcp-tools.core').get().executor:pending())
+    reason = nil
+    vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatStopped', data = { bufnr = other } })
+    t.eq('user', reason)
+    t.wait(function()
+      return told
+    end)
+    t.matches('cancelled', told.data)
+  end)
+
   it('ask the person, as a client of MCP would', function()
     config.setup({ approval = { default = 'deny' } })
     says({ needs_approval = true })
@@ -76,6 +124,49 @@ describe('the tools for CodeCompanion', function()
     end)
     t.eq('error', outcome.status)
     t.matches('not run', outcome.data)
+  end)
+end)
+
+describe('the extension for CodeCompanion', function()
+  local there
+
+  before_each(function()
+    there = { groups = {}, opts = {} }
+    package.loaded['codecompanion.config'] = { interactions = { chat = { tools = there } } }
+  end)
+
+  after_each(function()
+    package.loaded['codecompanion.config'] = nil
+  end)
+
+  it('is where CodeCompanion looks for it, and loads what is bundled without holding up the editor', function()
+    config.setup({ tools = 'recommended' })
+    require('codecompanion._extensions.mcp_tools').setup({ tools = 'buffer' })
+    t.eq({}, there.groups)
+    t.wait(function()
+      return there.nvim_buffer_list
+    end)
+    t.ok(#there.groups.nvim_tools.tools > 2)
+    t.eq(nil, there.nvim_says)
+    config.setup({ tools = {} })
+  end)
+
+  it('leaves a tool alone that has the same name', function()
+    local own = { description = 'its own' }
+    there.nvim_says = own
+    says()
+    host.setup()
+    t.wait(function()
+      return there.groups.nvim_tools
+    end)
+    t.eq(own, there.nvim_says)
+    t.ok(not vim.tbl_contains(there.groups.nvim_tools.tools, 'nvim_says'))
+    mcp.unregister('says')
+    register('other', { execute = function() end })
+    t.wait(function()
+      return there.nvim_other
+    end)
+    t.eq(own, there.nvim_says)
   end)
 end)
 
@@ -150,8 +241,18 @@ if CHECKOUTS then
       return require('codecompanion').chat()
     end
 
-    it('a model is told of the tools, calls them, and reads what came of them', function()
+    it('a model is told of the tools, calls them, and reads what came of them; nobody asks twice', function()
+      config.setup({ tools = 'recommended', approval = { tools = { denied = 'deny' } } })
+      register('denied', { needs_approval = true, execute = function() end })
+      local asked = 0
+      vim.api.nvim_create_autocmd('User', {
+        pattern = 'CodeCompanionToolApprovalRequested',
+        callback = function()
+          asked = asked + 1
+        end,
+      })
       local calls = { { 'nvim_says', '{"value":"x"}' }, { 'nvim_says', '{"value":3}' }, { 'nvim_nothing', '{}' } }
+      table.insert(calls, { 'nvim_denied', '' })
       local chat = open({ { calls = calls }, { text = 'I have said it' } })
       ask(chat, '@{nvim_tools} say x')
       t.wait(function()
@@ -162,12 +263,15 @@ if CHECKOUTS then
         sent[each['function'].name] = each['function']
       end
       t.eq({ 'value' }, sent.nvim_says.parameters.required)
-      t.matches('"properties":{}', model.requests[1].json) -- of the one without arguments
+      t.ok(vim.tbl_count(sent) > 10)
+      t.matches('"properties":{}', model.requests[1].json) -- of the ones without arguments
+      t.ok(not model.requests[1].json:find('"%a+":%[%]'), 'an empty list, which may have been an object')
       local texts = told(model.requests[2])
-      t.eq(3, #texts)
+      t.eq({ 4, 0 }, { #texts, asked })
       local all = table.concat(texts, '\n')
       t.matches('it says x', all)
       t.matches('value: must be string', all)
+      t.matches('denied was not run', all)
       t.matches('Tool `nvim_nothing` not found', all)
       t.wait(function()
         return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n'):find('I have said it')

@@ -30,6 +30,8 @@ HOSTS = {
 """Each with what `ctx.host` is there."""
 BY_NAME = ("mcp", "call", "command", "assistant")
 """Hosts that may call any name; the others know what they were given."""
+OF_BYTES = ("call", "command")
+"""Lua may have any bytes, and so may a window."""
 INIT = f"dofile([[{ROOT / 'tests' / 'e2e' / 'hosts.lua'}]])"
 SETUP = "{ approval = { tools = { denied = 'deny' } } }"
 SEEN = """
@@ -210,20 +212,18 @@ async def test_stop(call: Call) -> None:
     assert "cancelled" in outcome["text"]
 
 
+@pytest.mark.parametrize("call", [host for host in HOSTS if host not in OF_BYTES], indirect=True)
 async def test_bytes(call: Call) -> None:
-    """Bytes that no text can hold are an error that says where they are, wherever text is made of a result."""
-    if call.host in ("call", "command"):
-        return  # Lua may have any bytes, and so may a window
+    """Bytes that no text can hold are an error that says where they are, where text must be made of them."""
     await call.begin("garbles", {})
     outcome = await call.end()
     assert not outcome["ok"]
     assert "result.inner[1]: bytes that are not UTF-8" in outcome["text"]
 
 
+@pytest.mark.parametrize("call", BY_NAME, indirect=True)
 async def test_unknown(call: Call) -> None:
     """A name that there is not is a fault of who calls it."""
-    if call.host not in BY_NAME:
-        return
     await call.begin("sayz", {"value": "x"})
     outcome = await call.end()
     assert not outcome["ok"]

@@ -30,8 +30,8 @@ local function tool_of(offered, opts)
   return vim.tbl_extend('force', tool, offered.extras)
 end
 
---- A server for `native_servers = { nvim = … }` in its `setup()`, or for its `add_server('nvim', …)`. Whether a call may
---- run is asked by this plugin. It has the tools that there are now.
+--- A server for `native_servers = { nvim = … }` in its `setup()`, or for its `add_server('nvim', …)`. Whether a call
+--- may run is asked by this plugin. It has the tools that there are now.
 ---@param opts? mcp-tools.AssistantOpts
 ---@return table definition
 function M.server(opts)

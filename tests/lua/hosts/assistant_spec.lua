@@ -137,7 +137,7 @@ describe('an assistant of somebody else', function()
 
   it("answers what a tool asks through the person's own editor", function()
     local input = vim.ui.input
-    vim.ui.input = function(_, done)
+    vim.ui.input = function(_, done) -- luacheck: ignore
       done('Ada')
     end
     register('asks', {
@@ -149,7 +149,7 @@ describe('an assistant of somebody else', function()
       end,
     })
     local outcome = call('asks', {})
-    vim.ui.input = input
+    vim.ui.input = input -- luacheck: ignore
     t.eq('{"name":"Ada"}', outcome.text)
   end)
 end)

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from mcp import MCPError
 
-from tests.support.bridge import Bridge, connect
+from tests.support.bridge import Bridge, closing_quietly, connect
 from tests.support.nvim import ROOT
 from tests.support.results import text_of
 from tests.support.shared import Keep
@@ -126,13 +126,17 @@ class ClientCall(Call):
         async def listen(_done: float, _total: float | None, message: str | None) -> None:
             self.messages.put_nowait(message or "")
 
-        async with connect(self.bridge, "sessions") as client:
-            self.calling = asyncio.create_task(
-                client.call_tool(f"nvim_{tool}", arguments, progress_callback=listen)
-            )
-            await asyncio.wait([self.calling])
-            if self.calling.cancelled():  # the SDK says so in a request of its own, which must have gone out
-                await self.nvim.wait_for("return _G.stopped")
+        with closing_quietly() as closing:
+            async with connect(self.bridge, "sessions") as client:
+                self.calling = asyncio.create_task(
+                    client.call_tool(f"nvim_{tool}", arguments, progress_callback=listen)
+                )
+                await asyncio.wait([self.calling])
+                if (
+                    self.calling.cancelled()
+                ):  # the SDK says so in a request of its own, which must have gone out
+                    await self.nvim.wait_for("return _G.stopped")
+                closing.set()
         return self.calling
 
     async def way(self) -> tuple[list[str], list[Any]]:

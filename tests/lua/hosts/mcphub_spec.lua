@@ -35,3 +35,40 @@ describe('the server for MCP Hub', function()
     t.matches('size: is required', sent[2].content[1].text)
   end)
 end)
+
+local CHECKOUTS = vim.env.MCPHUB
+if CHECKOUTS then
+  describe('in MCP Hub itself', function()
+    it('is a server that is on, and is called', function()
+      for path in CHECKOUTS:gmatch('[^:]+') do
+        vim.opt.runtimepath:prepend(path)
+      end
+      config.setup({ approval = { default = 'allow' } })
+      mcp.register({
+        name = 'says',
+        description = 'says it',
+        args = { value = { type = 'string', required = true } },
+        execute = function(ctx, args)
+          ctx(args.value)
+        end,
+      })
+      local definition = require('mcp-tools.hosts.mcphub').server()
+      local server = require('mcphub.native').add_server('nvim', definition)
+      t.eq('connected', server.status)
+      t.eq(false, require('mcphub.extensions.shared').needs_confirmation_window('nvim', 'nvim_says'))
+      local answers = {}
+      local opts = {
+        callback = function(answer)
+          table.insert(answers, answer.result)
+        end,
+      }
+      server:call_tool('nvim_says', { value = 'x' }, opts)
+      server:call_tool('nvim_says', {}, opts)
+      t.wait(function()
+        return #answers == 2
+      end)
+      t.eq({ { type = 'text', text = 'x' } }, answers[1].content)
+      t.eq(true, answers[2].isError)
+    end)
+  end)
+end

@@ -1,16 +1,31 @@
---- Tools that behave in every way that a host has to show, and the hosts of this editor, each run the same way.
---- A host: `hosts[name](tool, args)`; what it saw is in `_G.seen`.
+--- Tools that behave in every way that a host has to show, and the hosts of this editor, each begun the same way:
+--- `hosts[name](tool, args)`. What it sees is in `_G.seen` (progress, states, outcome), `_G.seen.stop()` calls it off.
+
+local errors = mcp_tools.errors
 
 local function tool(name, definition)
-  definition.name, definition.description, definition.needs_approval = name, name, false
+  definition.name, definition.description = name, name
+  if definition.needs_approval == nil then
+    definition.needs_approval = false
+  end
   mcp_tools.register(definition)
 end
 
-local value = { value = { type = 'string', required = true } }
 tool('says', {
-  args = value,
+  args = { value = { type = 'string', required = true }, times = { type = 'integer', default = 1 } },
   execute = function(ctx, args)
-    ctx(args.value .. ' to ' .. ctx.host)
+    ctx(('%s to %s, %d times'):format(args.value, ctx.host, args.times))
+  end,
+})
+tool('data', {
+  execute = function(ctx)
+    ctx({ list = { 1, 2.5 }, empty = {} })
+  end,
+})
+tool('promises', {
+  output_schema = { type = 'object', properties = { n = { type = 'integer' } }, required = { 'n' } },
+  execute = function(ctx)
+    ctx({ n = 'none' })
   end,
 })
 tool('fails', {
@@ -18,27 +33,30 @@ tool('fails', {
     ctx(nil, 'not today')
   end,
 })
+tool('misses', {
+  execute = function(ctx)
+    ctx(nil, { code = 'not_found', message = 'no such thing' })
+  end,
+})
+tool('refuses', {
+  execute = function(ctx)
+    ctx(mcp_tools.content.result({ content = { mcp_tools.content.text('it went wrong') }, is_error = true }))
+  end,
+})
 tool('throws', {
   execute = function()
-    error('a secret of the code')
+    error('a fault of the code')
   end,
 })
-tool('steps', {
-  run = function(ctx)
-    ctx:progress(1, 2, 'half')
-    coroutine.yield('so far')
-    ctx:await(function(done)
-      vim.defer_fn(done, 150)
-    end)
-    return 'all'
-  end,
-})
-tool('waits', {
+tool('tarries', { timeout = 30, execute = function() end })
+tool('denied', {
   execute = function(ctx)
-    _G.begun = true
-    ctx:on_cancel(function()
-      _G.stopped = true
-    end)
+    ctx('it ran')
+  end,
+})
+tool('garbles', {
+  execute = function(ctx)
+    ctx({ inner = { '\255\254' } })
   end,
 })
 tool('shows', {
@@ -46,85 +64,177 @@ tool('shows', {
     ctx({ mcp_tools.content.text('a picture'), mcp_tools.content.image('\1\2', 'image/png') })
   end,
 })
+tool('steps', {
+  run = function(ctx)
+    ctx:progress(1, 2, 'half')
+    coroutine.yield('so far')
+    ctx:await(function(done)
+      _G.go_on = done
+    end)
+    return 'all'
+  end,
+})
+tool('waits', {
+  execute = function(ctx)
+    _G.begun = true
+    ctx:on_cancel(function(reason)
+      _G.stopped = reason
+    end)
+  end,
+})
 
-local function seen()
+local function see()
   _G.seen = { progress = {}, states = {} }
   return _G.seen
 end
 
-local function note(found)
-  return function(value, err)
-    found.outcome = { ok = err == nil, text = err and err.message or value, code = err and err.code or nil }
+local function kind_of(err)
+  return errors.is_validation_failure(err) and 'validation' or errors.is_domain_failure(err) and 'domain' or 'other'
+end
+
+--- Hooks that note what happens on the way.
+local function hooks_of(found)
+  return function(progress)
+    table.insert(found.progress, progress.message)
+  end, function(state)
+    table.insert(found.states, state)
+  end
+end
+
+local function text_of(value)
+  local result = require('mcp-tools.content').as_result(value)
+  return result and result.content[1].text
+    or type(value) == 'string' and value
+    or require('mcp-tools.util.json').encode(value)
+end
+
+_G.hosts = {}
+
+function hosts.call(name, args)
+  local found = see()
+  local on_progress, on_state = hooks_of(found)
+  local opts = { on_progress = on_progress, on_state = on_state }
+  local handle = mcp_tools.call(name, args, opts, function(value, err)
+    local result = require('mcp-tools.content').as_result(value)
+    local ok = not err and not (result and result.is_error)
+    found.outcome = { ok = ok, text = err and err.message or text_of(value), code = err and err.code }
+    found.outcome.kind = err and kind_of(err)
+  end)
+  function found.stop()
+    handle:cancel()
+  end
+end
+
+--- What a person sees: the window of `:McpTools call`.
+function hosts.command(name, args)
+  local found, window = see(), 'mcp-tools://call ' .. name
+  if vim.fn.bufexists(window) == 1 then
+    vim.cmd.bwipeout(vim.fn.bufnr(window))
+  end
+  vim.cmd(('McpTools call %s %s'):format(name, vim.json.encode(args)))
+  function found.look()
+    local buffer = vim.fn.bufnr(window)
+    if buffer < 0 then
+      return
+    end
+    local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+    local title = vim.wo[vim.fn.bufwinid(buffer)].winbar
+    local ended = title:match(': (%a[%a ]*) in ')
+    if ended then
+      local code = text:match('^Error %((.-)%)')
+      local ok = ended == 'done' and not vim.startswith(text, 'The tool calls this an error')
+      found.outcome = { ok = ok, text = text, code = code }
+    else
+      found.progress = { text:match('1/2  (%a+)') }
+      found.states = { text:match('state  ([%a ]+)') }
+    end
+  end
+  function found.stop()
+    vim.cmd('McpTools cancel')
+  end
+end
+
+--- Any assistant in the editor that has no file of its own.
+function hosts.assistant(name, args)
+  local found = see()
+  local hooks = {}
+  hooks.progress, hooks.state = hooks_of(found)
+  local handle = require('mcp-tools.hosts.assistant').start('assistant', name, args, {}, hooks, function(outcome)
+    local err = outcome.error
+    found.outcome = { ok = outcome.ok, text = outcome.text, code = err and err.code, kind = err and kind_of(err) }
+  end)
+  function found.stop()
+    handle:cancel()
   end
 end
 
 --- CodeCompanion's side of its contract: one tool is resolved, its commands are run, its output goes to a chat.
-local function codecompanion(tool_name, args)
-  local found = seen()
+function hosts.codecompanion(name, args)
+  local found = see()
+  local on_progress, on_state = hooks_of(found)
   local tools = require('mcp-tools.hosts.codecompanion').tools({
     on_progress = function(_, progress)
-      table.insert(found.progress, progress)
+      on_progress(progress)
     end,
     on_state = function(_, state)
-      table.insert(found.states, state)
+      on_state(state)
     end,
   })
-  local config = tools['nvim_' .. tool_name]
-  local resolved = vim.deepcopy(config.callback())
-  local chat = {
-    add_tool_output = function(_, _, for_llm, for_user)
-      found.outcome.text, found.told = for_llm, for_user
-    end,
-  }
-  local meta = { tools = { chat = chat, bufnr = 1 } }
-  local finished = false
-  resolved.cmds[1](meta.tools, args, {
+  local tool_config = tools['nvim_' .. name]
+  local resolved = vim.deepcopy(tool_config.callback())
+  local buffer = vim.api.nvim_create_buf(false, true)
+  local meta = { tools = { bufnr = buffer, chat = {} } }
+  local ended = false
+  function meta.tools.chat:add_tool_output(_, for_llm)
+    found.outcome = { ok = ended == 'success', text = for_llm }
+    vim.api.nvim_buf_delete(buffer, { force = true })
+  end
+  local returned = resolved.cmds[1](meta.tools, args, {
     output_cb = function(message)
-      assert(not finished, 'twice')
-      finished, found.outcome = true, { ok = message.status == 'success' }
-      resolved.output[message.status](resolved, { message.data }, meta)
-    end,
-    register_job = function(job)
-      found.stop = function()
-        job:kill('sigterm')
-      end
+      assert(not ended, 'told twice')
+      ended = message.status
+      resolved.output[ended](resolved, { message.data }, meta)
     end,
   })
+  assert(returned == nil, 'it has answered already')
+  function found.stop()
+    local event = { pattern = 'CodeCompanionChatStopped', data = { bufnr = buffer } }
+    vim.api.nvim_exec_autocmds('User', event)
+  end
 end
 
-_G.hosts = {
-  call = function(name, args)
-    local found = seen()
-    local handle = mcp_tools.call(name, args, {
-      on_progress = function(progress)
-        table.insert(found.progress, progress)
-      end,
-      on_state = function(state)
-        table.insert(found.states, state)
-      end,
-    }, note(found))
-    found.stop = function()
-      handle:cancel()
-    end
-  end,
-  command = function(name, args)
-    local found = seen()
-    local call = require('mcp-tools.hosts.person').call(name, args, {
-      progress = function(progress)
-        table.insert(found.progress, progress)
-      end,
-      state = function(state)
-        table.insert(found.states, state)
-      end,
-      log = function() end,
-      asks = function() end,
-      done = function(call)
-        note(found)(call.outcome.value, call.outcome.error)
-      end,
-    })
-    found.stop = function()
-      call:cancel('user')
-    end
-  end,
-  codecompanion = codecompanion,
-}
+--- Avante's side of its contract; a request that is stopped it ends by itself.
+function hosts.avante(name, args)
+  local found = see()
+  local list = vim.tbl_filter(function(each)
+    return each.name == 'nvim_' .. name
+  end, require('mcp-tools.hosts.avante').tools())
+  local opts = { session_ctx = {} }
+  function opts.on_log(line)
+    table.insert(found.progress, line:match('^1/2 (.*)$'))
+    table.insert(found.states, line:match('^%a.*$'))
+  end
+  function opts.on_complete(result, err)
+    assert(not found.outcome, 'told twice')
+    found.outcome = { ok = err == nil, text = err or result }
+  end
+  assert(list[1].func(args, opts) == nil, 'it has answered already')
+  function found.stop()
+    opts.on_complete(nil, 'cancelled')
+    vim.api.nvim_exec_autocmds('User', { pattern = 'AvanteLLMEscape' })
+  end
+end
+
+--- MCP Hub's side of its contract; it hears of nothing on the way.
+function hosts.mcphub(name, args)
+  local found = see()
+  local list = vim.tbl_filter(function(each)
+    return each.name == 'nvim_' .. name
+  end, require('mcp-tools.hosts.mcphub').server().capabilities.tools)
+  local response = {}
+  function response:send(result)
+    assert(not found.outcome, 'told twice')
+    found.outcome = { ok = not result.isError, text = result.content[1].text }
+  end
+  assert(list[1].handler({ params = args }, response) == nil, 'it has answered already')
+end

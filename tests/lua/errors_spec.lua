@@ -23,6 +23,20 @@ describe('errors', function()
     end
   end)
 
+  it('tell who is to mend what', function()
+    local sorts = { validation_error = 'validation', unknown_tool = 'validation' }
+    sorts.tool_error, sorts.not_found, sorts.stale = 'domain', 'domain', 'domain'
+    for code in pairs(errors.codes) do
+      local err = errors.new(code, 'x')
+      t.eq({ code, sorts[code] == 'validation' }, { code, errors.is_validation_failure(err) })
+      t.eq({ code, sorts[code] == 'domain' }, { code, errors.is_domain_failure(err) })
+    end
+    for _, value in ipairs({ 'tool_error', 5, {}, { code = 'tool_error' } }) do
+      t.ok(not errors.is_validation_failure(value) and not errors.is_domain_failure(value))
+    end
+    t.ok(not errors.is_domain_failure(nil))
+  end)
+
   it('name each code by itself', function()
     for key, code in pairs(errors.codes) do
       t.eq(key, code)

@@ -113,13 +113,13 @@ def test_with_neotest(nvim_program: Path, home: Home) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "CODECOMPANION_PATH" not in os.environ,
-    reason="CODECOMPANION_PATH names no checkouts of codecompanion.nvim",
-)
-def test_with_codecompanion(nvim_program: Path, home: Home) -> None:
-    """Its chats run our tools as our own seam does; the variable has plenary.nvim, too."""
-    if "nvim-0.10" in str(nvim_program):
-        pytest.skip("CodeCompanion needs Neovim 0.11")
-    spec = HERE / "hosts" / "codecompanion_spec.lua"
-    run(spec, nvim_program, home, CODECOMPANION_PATH=os.environ["CODECOMPANION_PATH"])
+@pytest.mark.parametrize("name", ["codecompanion", "avante", "mcphub"])
+def test_with_assistant(name: str, nvim_program: Path, home: Home) -> None:
+    """They run our tools as our own seams do; a variable has their checkout, and plenary.nvim's."""
+    variable = name.upper()
+    checkouts = os.environ.get(f"{variable}_PATH")
+    if not checkouts:
+        pytest.skip(f"{variable}_PATH names no checkouts of {name}.nvim and plenary.nvim")
+    if "nvim-0.10" in str(nvim_program) and name != "mcphub":
+        pytest.skip(f"{name}.nvim needs Neovim 0.11")
+    run(HERE / "hosts" / f"{name}_spec.lua", nvim_program, home, **{variable: checkouts})

@@ -4,16 +4,20 @@
 --- Sends: calls to the executor, as a client's are, with approval; text for the model, once for each call.
 --- Does not know about: any one assistant; each has a file beside this one.
 
-local content = require('mcp-tools.content')
+local catalogue = require('mcp-tools.registry.catalogue')
 local core = require('mcp-tools.core')
+local errors = require('mcp-tools.errors')
+local json = require('mcp-tools.util.json')
 local questions = require('mcp-tools.hosts.questions')
 local results = require('mcp-tools.call.result')
 local scope = require('mcp-tools.registry.scope')
+local utf8 = require('mcp-tools.util.utf8')
+local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
 ---@class mcp-tools.AssistantOpts
----@field tools? string|table names of groups and tools, as in the option `tools`; all that are on when left out
+---@field tools? string|string[] names of groups and tools; all that are on when left out
 ---@field readonly? boolean only those that change nothing
 
 --- A tool as a model is told of it.
@@ -29,38 +33,65 @@ local M = {}
 ---@field state? fun(state: any) an intermediate result
 ---@field log? fun(level: string, data: any)
 
+---@class mcp-tools.AssistantHandle
+---@field id string of the call
+---@field cancel fun(self, reason?: 'user'|'session_closed'): boolean
+
 ---@class mcp-tools.AssistantOutcome
 ---@field ok boolean
 ---@field text string for the model
+---@field content table[] the same, as blocks of MCP
 ---@field value any as the tool gave it
 ---@field error mcp-tools.Error?
 
+--- Who may not give other tools than these to a model: a mistyped option would give all.
+---@param opts mcp-tools.AssistantOpts
+local function check(opts)
+  local tools = opts.tools
+  validate('opts.readonly', opts.readonly, 'boolean', true)
+  if type(tools) ~= 'string' then
+    validate('opts.tools', tools, 'table', true)
+  end
+  for i, name in pairs(type(tools) == 'table' and tools or {}) do
+    validate(('opts.tools[%s]'):format(i), name, 'string')
+  end
+end
+
+--- What its model sees: less than there is by these options, and by the option `clients`.
 ---@param host string
 ---@param opts mcp-tools.AssistantOpts
 ---@return mcp-tools.View?
 local function view_of(host, opts)
+  check(opts)
   local tools = opts.tools
   if type(tools) == 'string' then
     tools = { tools }
   end
-  return scope.view(next(opts) and { tools = tools, read_only = opts.readonly } or nil, host)
+  return scope.view((tools or opts.readonly) and { tools = tools, read_only = opts.readonly } or nil, host)
 end
 
---- The tools that an assistant's model may call, by name.
+--- The tools that an assistant's model may call, by name. Loads all definitions that are not loaded yet.
 ---@param host string
 ---@param opts? mcp-tools.AssistantOpts
 ---@return mcp-tools.Offered[]
 function M.offered(host, opts)
-  local registry, view = core.get().registry, view_of(host, opts or {})
-  local list = registry:list('tools')
+  local view = view_of(host, opts or {})
+  local registry = core.get().registry
+  local list
+  if view and view.catalogue == 'search' then
+    list = catalogue.list()
+  else
+    list = registry:list('tools')
+    list = view and view:filter(list) or list
+  end
   return vim.tbl_map(function(tool)
     return {
       name = registry.prefix() .. tool.name,
       description = tool.description,
       parameters = vim.deepcopy(tool.input_schema),
-      extras = tool.hosts and tool.hosts[host] or {},
+      extras = vim.deepcopy(tool.hosts and tool.hosts[host] or {}),
     }
-  end, view and view:filter(list) or list)
+  end, list)
 end
 
 ---@param block table as MCP has it
@@ -76,22 +107,19 @@ local function text_of_block(block)
   return ('[%s, %s: not shown here]'):format(block.type, block.mimeType)
 end
 
---- What a model reads of a result: the text that a client gets; of blocks that are no text what they are.
----@param value any
----@param call mcp-tools.Call
----@return string? text
----@return mcp-tools.Error? err
-local function text_of(value, call)
-  local result = content.as_result(value)
-  if result then
-    local texts = {}
-    for i, block in ipairs(result.content) do
-      texts[i] = text_of_block((results.block(block)))
-    end
-    return table.concat(texts, '\n')
+--- What a client would get of a result.
+---@param outcome mcp-tools.Outcome
+---@return { content: table[], isError: boolean? }
+local function result_of(outcome)
+  local payload = assert(outcome.payload)
+  if payload.kind ~= 'content' then
+    return { content = payload.text and { { type = 'text', text = payload.text } } or {} }
   end
-  local payload, err = results.payload(value, call.definition, call.max_result)
-  return payload and (payload.text or ''), err
+  local result = vim.json.decode(payload.text, { luanil = { object = true } })
+  if #result.content == 0 and result.structuredContent then
+    result.content[1] = { type = 'text', text = assert(json.encode(result.structuredContent)) }
+  end
+  return result
 end
 
 ---@param err mcp-tools.Error
@@ -106,19 +134,27 @@ local function text_of_error(err)
   return table.concat(lines, '\n')
 end
 
+---@param err mcp-tools.Error
+---@return mcp-tools.AssistantOutcome
+local function failed(err)
+  local text = text_of_error(err)
+  return { ok = false, text = text, content = { { type = 'text', text = text } }, error = err }
+end
+
 ---@param call mcp-tools.Call
 ---@return mcp-tools.AssistantOutcome
 local function outcome_of(call)
-  local value, err = call.outcome.value, call.outcome.error
-  local text
-  if not err then
-    text, err = text_of(value, call)
+  local outcome = call.outcome
+  if outcome.error then
+    return failed(outcome.error)
   end
-  local result = content.as_result(value)
-  if err then
-    return { ok = false, text = text_of_error(err), error = err }
+  if outcome.payload.text and utf8.invalid_at(outcome.payload.text) then
+    local path = results.bad_bytes(results.value_of(outcome)) or 'result'
+    return failed(errors.new('not_serializable', path .. ': bytes that are not UTF-8'))
   end
-  return { ok = not (result and result.is_error), text = text, value = value }
+  local result = result_of(outcome)
+  local text = table.concat(vim.tbl_map(text_of_block, result.content), '\n')
+  return { ok = not result.isError, text = text, content = result.content, value = outcome.value }
 end
 
 --- Calls a tool for an assistant's model. `cb` runs once, on the main loop, never before this has returned.
@@ -128,22 +164,17 @@ end
 ---@param opts mcp-tools.AssistantOpts what `offered` was given
 ---@param hooks mcp-tools.AssistantHooks
 ---@param cb fun(outcome: mcp-tools.AssistantOutcome)
----@return mcp-tools.Handle
+---@return mcp-tools.AssistantHandle
 function M.start(host, name, args, opts, hooks, cb)
+  validate('host', host, 'string')
+  validate('name', name, 'string')
+  validate('opts', opts, 'table')
+  validate('hooks', hooks, 'table')
+  validate('cb', cb, 'callable')
   local function later(hook)
     return hook and vim.schedule_wrap(hook) or nil
   end
   local progress, state, log = later(hooks.progress), later(hooks.state), later(hooks.log)
-  local done = vim.schedule_wrap(function(call)
-    cb(outcome_of(call))
-  end)
-  local told = false
-  local function tell(call)
-    if not told then
-      told = true
-      done(call)
-    end
-  end
   local call = core.for_call('tool', name).executor:execute(name, vim.deepcopy(args), {
     host = host,
     client = { name = host },
@@ -151,8 +182,8 @@ function M.start(host, name, args, opts, hooks, cb)
     view = view_of(host, opts),
     capabilities = questions.CAPABILITIES,
     listener = {
-      progress = progress and function(_, call)
-        progress(vim.deepcopy(call.latest))
+      progress = progress and function(_, running)
+        progress(vim.deepcopy(running.latest))
       end,
       state = state and function(_, _, value)
         state(value)
@@ -160,21 +191,18 @@ function M.start(host, name, args, opts, hooks, cb)
       log = log and function(_, _, level, data)
         log(level, data)
       end,
-      inputs = function(_, call)
-        questions.ask(call)
+      inputs = function(_, running)
+        questions.ask(running)
       end,
-      done = function(_, call)
-        tell(call)
-      end,
+      done = vim.schedule_wrap(function(_, ended)
+        cb(outcome_of(ended))
+      end),
     },
   })
-  if call:ended() then
-    tell(call)
-  end
   return {
     id = call.id,
-    cancel = function()
-      return call:cancel('user')
+    cancel = function(_, reason)
+      return call:cancel(reason or 'user')
     end,
   }
 end

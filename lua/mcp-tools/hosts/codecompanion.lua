@@ -1,23 +1,84 @@
 --- CodeCompanion as a host: its tools, made from the registry.
 ---
---- Receives: which tools it is to have; calls of its chats.
+--- Receives: which tools it is to have; calls of its chats, and that one is stopped or closed.
 --- Sends: a table for `interactions.chat.tools`; to a chat what a tool gave.
---- Does not know about: how a tool is run (assistant.lua), CodeCompanion's own modules: what it needs is handed in.
+--- Does not know about: how a tool is run (assistant.lua); of CodeCompanion's modules all but its configuration.
 ---
---- Follows https://codecompanion.olimorris.dev/extending/tools, and /extending/extensions for `setup`.
+--- Follows https://codecompanion.olimorris.dev/extending/tools, /extending/extensions and /usage/events.
 
 local assistant = require('mcp-tools.hosts.assistant')
 local core = require('mcp-tools.core')
+local log = require('mcp-tools.log')
 
 local M = {}
 
 local HOST = 'codecompanion'
 local GROUP = 'nvim_tools'
+--- Keys of `interactions.chat.tools` that are no tools.
+local RESERVED = { groups = true, opts = true }
+--- ms between two looks while definitions are still being loaded.
+local LOADING_MS = 10
 
 ---@class mcp-tools.CodeCompanionOpts : mcp-tools.AssistantOpts
 ---@field group? string name of the group of all of them (default "nvim_tools")
 ---@field on_progress? fun(name: string, progress: mcp-tools.Progress)
 ---@field on_state? fun(name: string, state: any) an intermediate result
+
+-- One call ---------------------------------------------------------------------------------------------------------
+
+---@type table<integer, table<string, mcp-tools.AssistantHandle>> calls that run, by chat
+local running = {}
+
+local REASONS = { CodeCompanionChatStopped = 'user', CodeCompanionChatClosed = 'session_closed' }
+
+--- Ends the calls of a chat with it. CodeCompanion says so by itself only where a request to its model runs.
+local function watch_chats()
+  vim.api.nvim_create_autocmd('User', {
+    group = vim.api.nvim_create_augroup('mcp-tools.hosts.codecompanion', {}),
+    pattern = vim.tbl_keys(REASONS),
+    desc = 'mcp-tools: cancel the calls of the chat',
+    callback = function(event)
+      local chat = event.data and event.data.bufnr
+      for _, handle in pairs(running[chat] or {}) do
+        handle:cancel(REASONS[event.match])
+      end
+    end,
+  })
+end
+
+--- Runs a tool for a chat; `cb` is told of it, unless the chat is gone by then.
+---@param name string
+---@param args table?
+---@param opts mcp-tools.CodeCompanionOpts
+---@param chat integer its buffer
+---@param cb fun(outcome: mcp-tools.AssistantOutcome)
+local function start(name, args, opts, chat, cb)
+  local function hook(fn)
+    return fn and function(what)
+      fn(name, what)
+    end
+  end
+  if not next(running) then
+    watch_chats()
+  end
+  local calls = running[chat] or {}
+  running[chat] = calls
+  local handle
+  handle = assistant.start(HOST, name, args or vim.empty_dict(), { tools = opts.tools, readonly = opts.readonly }, {
+    session = ('%s %s'):format(HOST, chat),
+    progress = hook(opts.on_progress),
+    state = hook(opts.on_state),
+  }, function(outcome)
+    calls[handle.id] = nil
+    if not next(calls) then
+      running[chat] = nil
+    end
+    if vim.api.nvim_buf_is_valid(chat) then
+      cb(outcome)
+    end
+  end)
+  calls[handle.id] = handle
+end
 
 ---@param output string[]? what `output_cb` was given, of the commands of a tool
 ---@return string
@@ -26,7 +87,8 @@ local function last(output)
   return type(text) == 'table' and table.concat(text, '\n') or tostring(text or '')
 end
 
---- What the chat is told: all of it for the model, a line for the person.
+--- What the chat is told: all of it for the model, a line for the person. What it says of a tool that was rejected or
+--- cancelled is its own.
 local OUTPUT = {
   success = function(self, stdout, meta)
     meta.tools.chat:add_tool_output(self, last(stdout), ('Ran `%s`'):format(self.name))
@@ -37,17 +99,13 @@ local OUTPUT = {
   end,
 }
 
+-- The table --------------------------------------------------------------------------------------------------------
+
 ---@param offered mcp-tools.Offered
 ---@param opts mcp-tools.CodeCompanionOpts
 ---@return table tool as CodeCompanion resolves it
 local function tool_of(offered, opts)
   local name = offered.name
-  local function hook(fn)
-    return fn and function(what)
-      fn(name, what)
-    end
-  end
-  local wanted = { tools = opts.tools, readonly = opts.readonly }
   local made = {
     name = name,
     schema = {
@@ -56,23 +114,9 @@ local function tool_of(offered, opts)
     },
     cmds = {
       function(tools, args, run)
-        local ended = false
-        local handle = assistant.start(HOST, name, args or vim.empty_dict(), wanted, {
-          session = ('%s %s'):format(HOST, tools.bufnr or ''),
-          progress = hook(opts.on_progress),
-          state = hook(opts.on_state),
-        }, function(outcome)
-          ended = true
+        start(name, args, opts, tools.bufnr, function(outcome)
           run.output_cb({ status = outcome.ok and 'success' or 'error', data = outcome.text })
         end)
-        if run.register_job then
-          -- What stops the chat stops the job; it takes this one for a program.
-          run.register_job({
-            kill = function()
-              return not ended and handle:cancel()
-            end,
-          })
-        end
       end,
     },
     output = OUTPUT,
@@ -88,15 +132,20 @@ function M.tools(opts)
   opts = opts or {}
   local group = opts.group or GROUP
   local found, names = {}, {}
-  for i, offered in ipairs(assistant.offered(HOST, { tools = opts.tools, readonly = opts.readonly })) do
-    names[i] = offered.name
-    found[offered.name] = {
-      description = offered.description,
-      callback = function()
-        return tool_of(offered, opts)
-      end,
-      opts = { require_approval_before = false },
-    }
+  for _, offered in ipairs(assistant.offered(HOST, { tools = opts.tools, readonly = opts.readonly })) do
+    local name = offered.name
+    if RESERVED[name] then
+      log.warn("CodeCompanion does not get the tool '%s': it has another meaning for that name", name)
+    else
+      table.insert(names, name)
+      found[name] = {
+        description = offered.description,
+        callback = function()
+          return tool_of(offered, opts)
+        end,
+        opts = vim.tbl_extend('force', { require_approval_before = false }, offered.extras.opts or {}),
+      }
+    end
   end
   found.groups = {
     [group] = {
@@ -108,50 +157,72 @@ function M.tools(opts)
   return found
 end
 
---- Puts them among the tools that there are, and takes out those that are no more.
+-- The extension ----------------------------------------------------------------------------------------------------
+
+--- Puts them among the tools that there are, and takes out those that are no more. Others stay as they are.
 ---@param there table `interactions.chat.tools` of CodeCompanion's configuration
 ---@param opts mcp-tools.CodeCompanionOpts
----@param ours table<string, true>
+---@param ours table<string, table|false> what was put there, by name; false = somebody else's stays
 local function renew(there, opts, ours)
   local made = M.tools(opts)
+  local groups = made.groups
+  made.groups = nil
   for name in pairs(ours) do
     if not made[name] then
-      there[name], ours[name] = nil, nil
+      there[name] = there[name] ~= ours[name] and there[name] or nil
+      ours[name] = nil
+    end
+  end
+  for name, tool in pairs(made) do
+    if there[name] == nil or there[name] == ours[name] then
+      there[name], ours[name] = tool, tool
+    elseif ours[name] ~= false then
+      ours[name] = false
+      log.warn("CodeCompanion has a tool '%s' of its own, which stays (option tool_prefix)", name)
     end
   end
   there.groups = there.groups or {}
-  for name, group in pairs(made.groups) do
+  for name, group in pairs(groups) do
+    group.tools = vim.tbl_filter(function(tool)
+      return there[tool] == made[tool]
+    end, group.tools)
     there.groups[name] = group
-  end
-  made.groups = nil
-  for name, tool in pairs(made) do
-    there[name], ours[name] = tool, true
   end
 end
 
---- As an extension: `extensions = { mcp_tools = { callback = 'mcp-tools.hosts.codecompanion', opts = {…} } }`. Its
---- tools are there once it has started, and follow the registry.
+local options ---@type mcp-tools.CodeCompanionOpts
+local ours ---@type table<string, table|false>
+local watches, due = false, false
+
+local function look()
+  local _, is_pending = core.begin()
+  if is_pending('tools') then
+    return vim.defer_fn(look, LOADING_MS)
+  end
+  due = false
+  renew(require('codecompanion.config').interactions.chat.tools, options, ours)
+end
+
+local function soon()
+  if not due then
+    due = true
+    vim.schedule(look)
+  end
+end
+
+--- As an extension: `extensions = { mcp_tools = { opts = {…} } }`. Its tools are there once it has started, and follow
+--- the registry.
 ---@param opts? mcp-tools.CodeCompanionOpts
 function M.setup(opts)
-  local ours, due = {}, false
-  local function soon()
-    if due then
-      return
-    end
-    due = true
-    vim.schedule(function()
-      due = false
-      local ok, config = pcall(require, 'codecompanion.config')
-      if ok then
-        renew(config.interactions.chat.tools, opts or {}, ours)
+  options, ours = opts or {}, {} -- CodeCompanion's own `setup` has made a new configuration
+  if not watches then
+    watches = true
+    core.registry():on_change(function(kind)
+      if kind == 'tools' then
+        soon()
       end
     end)
   end
-  core.registry():on_change(function(kind)
-    if kind == 'tools' then
-      soon()
-    end
-  end)
   soon()
 end
 

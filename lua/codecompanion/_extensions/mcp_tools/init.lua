@@ -1,0 +1,3 @@
+--- Where CodeCompanion looks for the extension `mcp_tools`.
+
+return require('mcp-tools.hosts.codecompanion')

@@ -137,6 +137,7 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
 
 
+@pytest.mark.slow
 async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge) -> None:
     """Who answers inside the window has left it by the time the tool looks at the editor."""
     await screen.nvim.lua("""
@@ -208,6 +209,7 @@ async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> No
             assert text_of(await ended(call)) == "it ran"
 
 
+@pytest.mark.slow
 async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> None:
     """Said in the frame, where it is seen while one types as well, and gone with its question."""
     lines = "\n".join(f"line {n}" for n in range(30))
@@ -234,6 +236,7 @@ async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> 
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
 
 
+@pytest.mark.slow
 async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
     """What is opened while a question is there is seen beside it, and the question is seen whole."""
     question = ("may this run?", "tool    risky", "without arguments", "<F5> yes")
@@ -274,6 +277,7 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         assert error_of(await ended(call))["code"] == "access_denied"
 
 
+@pytest.mark.slow
 async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
     """Who goes to the window while typing has its keys there, in any size, and types on afterwards."""
     await screen.nvim.lua("vim.keymap.set('i', '<F6>', '<Plug>(mcp-tools-approval-focus)')")
@@ -310,6 +314,7 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"  # typing was over before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
 async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
     """The window is entered, answered and left, whatever an autocommand of the person's throws."""
@@ -465,6 +470,7 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
         assert text_of(await ended(call)) == "done"
 
 
+@pytest.mark.slow
 async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> None:
     """A yes to changes that are others by now shows those, and runs nothing."""
     await screen.nvim.lua("""

@@ -122,6 +122,7 @@ async def test_wrong_arguments(shell: Shell, words: list[str], said: str) -> Non
     assert said in err
 
 
+@pytest.mark.slow
 async def test_which_editor(shell: Shell, start_bridge: Start, tmp_path: Path) -> None:
     """By $NVIM, by the folder, by name; else it is refused with what there is."""
     pid = (await shell.json("list"))[0]["pid"]
@@ -174,6 +175,7 @@ async def test_a_stranger_on_the_port(shell: Shell) -> None:
     assert shell.bridge.token.encode() not in heard
 
 
+@pytest.mark.slow
 async def test_interrupted_on_a_terminal(shell: Shell) -> None:
     """Progress is a bar there; Ctrl-C cancels the tool."""
     await shell.bridge.nvim.lua(
@@ -204,6 +206,7 @@ async def test_interrupted_on_a_terminal(shell: Shell) -> None:
     os.close(terminal)
 
 
+@pytest.mark.slow
 async def test_manifest(shell: Shell, tmp_path: Path) -> None:
     """All tools with their level, as data and as a skill."""
     found = await shell.json("manifest")
@@ -273,6 +276,7 @@ def call(id_: int, value: Any = "x") -> dict[str, Any]:
     return {"id": id_, "method": "tools/call", "params": {"name": "nvim_echo", "arguments": {"value": value}}}
 
 
+@pytest.mark.slow
 async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bridge: Start) -> None:
     """It says that there is none, in words for the person, and goes on when there is one again."""
     process = await processes.start(
@@ -302,6 +306,7 @@ async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bri
         assert await process.wait() == 0
 
 
+@pytest.mark.slow
 async def test_stdio_takes_what_is_no_message(shell: Shell) -> None:
     """Each is answered, and nothing ends."""
     process = await processes.start(
@@ -416,6 +421,7 @@ async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
     assert (code, "codex" in err) == (2, True)
 
 
+@pytest.mark.slow
 async def test_connecting_from_the_editor(shell: Shell) -> None:
     """The same by a command: the change is shown, `y` writes it; a wrong name gets the nearest."""
     nvim = shell.bridge.nvim

@@ -194,7 +194,7 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
     assert list((folder / "ide").iterdir()) == []
 
 
-@pytest.mark.parametrize("way", ["restart", "kill"])
+@pytest.mark.parametrize("way", [pytest.param("restart", marks=pytest.mark.slow), "kill"])
 async def test_an_agent_is_there_again_after_the_bridge_was(
     start_bridge: Start, folder: Path, way: str
 ) -> None:
@@ -224,6 +224,7 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
         assert (again["port"], again["token"]) == (endpoint["port"], endpoint["token"])
 
 
+@pytest.mark.slow
 async def test_another_project_is_another_place(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
     """Its own port, token and file; the token of before opens nothing there."""
     bridge = await start(start_bridge, folder, "made_up_http")

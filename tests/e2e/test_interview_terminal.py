@@ -138,7 +138,9 @@ async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) ->
         assert await answers(call) == ["", "violet"]
 
 
-@pytest.mark.parametrize("how", ["Escape", "close", pytest.param("field", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how", ["Escape", *(pytest.param(how, marks=pytest.mark.slow) for how in ("close", "field"))]
+)
 async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
     """Who leaves it, by key or by closing the window, gives no answers; `q` only goes back to the text."""
     async with connect(bridge, "sessions") as client:
@@ -182,6 +184,7 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         assert await answers(second) == [[]]
 
 
+@pytest.mark.slow
 async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> None:
     """`:only`, another tab page and another size of the screen bring it back with what was typed so far."""
     async with connect(bridge, "sessions") as client:
@@ -204,6 +207,7 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
         assert await answers(call) == ["text so far!"]
 
 
+@pytest.mark.slow
 async def test_it_makes_way(screen: Terminal, bridge: Bridge) -> None:
     """What is opened while it is there is seen beside it."""
     await screen.nvim.lua("""
@@ -224,6 +228,7 @@ async def test_it_makes_way(screen: Terminal, bridge: Bridge) -> None:
         assert len(await answers(call)) == 1
 
 
+@pytest.mark.slow
 async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
     """Who types in a terminal of the editor, where the agent may run, is there again when all is answered."""
     async with connect(bridge, "sessions") as client:
@@ -272,6 +277,7 @@ async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
         assert len(await answers(call)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["WinEnter", "WinLeave"])
 async def test_autocommands_that_throw(screen: Terminal, bridge: Bridge, event: str) -> None:
     """The client has its answers, and the person their text, whatever an autocommand of theirs throws."""

@@ -214,6 +214,7 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
     assert sorted(names) == ["bad", "good"]
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="function")
 async def test_nothing_outlives_the_bridge(start_bridge: Any, tmp_path: Path) -> None:
     """Neither when it is killed, nor when it ends; the next bridge mounts all of it again."""

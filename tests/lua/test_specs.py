@@ -32,6 +32,7 @@ SLOW = (
     "prompts/prompts_spec.lua",
     "resources/resources_spec.lua",
     "schema/bounds_spec.lua",
+    "schema/laws_spec.lua",
     "tools/buffer_access_spec.lua",
     "tools/dap/breakpoints_spec.lua",
     "tools/dap/configurations_spec.lua",

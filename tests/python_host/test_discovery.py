@@ -327,6 +327,7 @@ async def test_a_bad_function_takes_no_other_along(editor: Editor, plugin: Path)
         assert any(words in fault for fault in found), found
 
 
+@pytest.mark.slow
 async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Path) -> None:
     """`:w` of a broken file gives one notification with file and line, each time; a good one gives none."""
     path = write(plugin, "mcp_tools/one.py", "one")
@@ -360,6 +361,7 @@ async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Pat
     assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Path) -> None:
     """One line in each editor, read anew or known from before, for whoever misses a tool; no second one."""
     write(plugin, "mcp_tools/one.py", "one")

@@ -194,6 +194,7 @@ def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
     assert set(re.findall(r"^import (\w+)", asked.read_text(), re.MULTILINE)) == names - {"uvloop"}
 
 
+@pytest.mark.slow
 def test_goes_on_without_a_reader(tmp_path: Path, lock: Path) -> None:
     """An editor that starts the installation and quits does not end it; the lock says who is at it."""
     folder = tmp_path / "venv"

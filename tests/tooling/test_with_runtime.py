@@ -35,6 +35,7 @@ def checkout(tmp_path: Path, lock: Path, path: str) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_fetches_the_runtime_alone(checkout: Path, path: str) -> None:
     """The program runs with what the plugin itself needs; the person's folders stay as they were.
 

@@ -190,7 +190,7 @@ texts = (
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers()
 
 
-@settings(max_examples=2000)
+@settings(max_examples=40 * settings.default.max_examples)
 @given(texts | st.binary(max_size=20) | numbers.map(lambda number: repr(number).encode()))
 def test_every_text_reads_as_the_standard_library_reads_it(text: bytes) -> None:
     """The same verdict and the same value, to the last bit."""
@@ -213,7 +213,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=10 * settings.default.max_examples)
 @given(json_values)
 def test_what_is_written_is_the_value(value: Any) -> None:
     """Any value comes back as it was; NaN and infinity are refused, wherever they stand."""

@@ -6,6 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from bridge.model import Settings
 from tests.support import processes
 from tests.support.served import eventually, served
@@ -23,6 +25,7 @@ def test_the_application_imports_no_sdk() -> None:
     processes.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=30)
 
 
+@pytest.mark.slow
 def test_the_import_holds_no_loop_up() -> None:
     """It happens in a thread: the loop turns meanwhile, and the SDK is there when the kernel is built."""
     code = """if True:

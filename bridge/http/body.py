@@ -77,5 +77,5 @@ class Bodies:
     @staticmethod
     def _too_large(session: Session | None, limit: int) -> web.Response:
         if session is not None:
-            session.lose_answer(limit)
+            session.questions.lose(limit)
         return too_large(limit)

@@ -83,7 +83,7 @@ class StreamableHttp:
         if isinstance(session, web.Response):
             return session
         last = self._events.read(http.headers.get(LAST_EVENT_HEADER, ""))
-        stream = None if last is None else session.resumable(last)
+        stream = None if last is None else session.streams.resumable(last)
         if stream is not None:
             return await serve(stream, http, attach(stream, http), after=last)
         stream = session.standalone
@@ -138,14 +138,14 @@ class StreamableHttp:
     ) -> web.StreamResponse:
         """Answers a request, or those of a batch."""
         response = DeferredResponse(http, self._responses, self._events, prime=session.peer.expects_priming)
-        session.responding(response)
+        session.streams.responding(response)
         response.when_gone = partial(session.lose, response, asked if isinstance(asked, list) else [asked])
         try:
             if isinstance(asked, list):
                 return await response.finish(await session.answer_batch(asked, response))
             return await response.finish(await session.answer(response.connected, asked, response))
         finally:
-            session.responded(response)
+            session.streams.responded(response)
             response.close()
 
     async def _batch(self, http: web.Request, session: Session, batch: jsonrpc.Batch) -> web.StreamResponse:

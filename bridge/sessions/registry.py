@@ -157,7 +157,7 @@ class Sessions:
     def find_asked(self, id_: str) -> Session | None:
         """The session with this id, if its client was asked for something and has not answered."""
         session = self._by_id.get(id_)
-        return session if session is not None and session.asked else None
+        return session if session is not None and session.questions.are_open else None
 
     def find_sse(self, id_: str) -> Session | None:
         """The session over SSE with this id."""
@@ -172,7 +172,7 @@ class Sessions:
         """Ends the connections of all companions' agents, without an answer to what they wait for."""
         for session in self._by_id.values():
             if session.companion is not None:
-                session.let_go()
+                session.streams.hang_up()
 
     def delete(self, id_: str, companion: str | None = None) -> bool:
         """Ends a session for good, also one that is not in memory; False when there is none."""
@@ -265,20 +265,20 @@ class Sessions:
         self._report(self._reported)
 
     def _bound_kept(self) -> None:
-        total = sum(session.kept_bytes for session in self._by_id.values())
+        total = sum(session.streams.kept_bytes for session in self._by_id.values())
         self._forget_kept(total - KEPT_BYTES, math.inf)
 
     def _held(self) -> int:
-        return sum(session.held_bytes for session in self._by_id.values())
+        return sum(session.streams.held_bytes for session in self._by_id.values())
 
     def _ease(self, size: int) -> None:
         """There is no room for more answers: ended streams that nobody came back for give way."""
         self._forget_kept(size, time.monotonic() - ASKED_FOR_WITHIN)
 
     def _forget_kept(self, size: int, until: float) -> None:
-        sessions = self._by_id.values()
+        streams = [session.streams for session in self._by_id.values()]
         while size > 0:
-            oldest = min(sessions, key=lambda session: session.kept_since, default=None)
+            oldest = min(streams, key=lambda each: each.kept_since, default=None)
             if oldest is None or oldest.kept_since >= until:
                 return  # (infinite: it keeps none)
             before = oldest.kept_bytes
@@ -287,7 +287,7 @@ class Sessions:
 
     def _look_after(self, session: Session, now: float) -> None:
         connected = session.connected
-        session.tidy(now)
+        session.streams.tidy(now)
         session.look()
         if connected:
             session.last_heard = now

@@ -286,7 +286,7 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
                 await next_event(events(response))
 
         def kept() -> int:
-            return sum(one.kept_bytes for one in bridge.app.front.sessions._by_id.values())
+            return sum(one.streams.kept_bytes for one in bridge.app.front.sessions._by_id.values())
 
         await eventually(lambda: kept() > 0)
         await asyncio.sleep(2.5)
@@ -310,5 +310,5 @@ async def test_what_was_never_written_counts_too() -> None:
         async with await bridge.post(bridge.call_message("talk", progressToken=1), session) as response:
             await next_event(events(response))
         (known,) = bridge.app.front.sessions._by_id.values()
-        await eventually(lambda: known.kept_bytes > 0)
-        assert known.kept_bytes > count * size
+        await eventually(lambda: known.streams.kept_bytes > 0)
+        assert known.streams.kept_bytes > count * size

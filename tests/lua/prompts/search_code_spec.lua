@@ -104,8 +104,9 @@ describe('search_code', function()
   it('says that there is more where not all files were looked at', function()
     project.write('a.lua', 'needle')
     project.write('b.lua', 'needle')
-    local files, before = require('mcp-tools.editor.search.files'), nil
-    before, files.MAX_FILES = files.MAX_FILES, 2
+    local files = require('mcp-tools.editor.search.files')
+    local before = files.MAX_FILES
+    files.MAX_FILES = 2
     local text = search('needle')
     files.MAX_FILES = before
     t.matches('There is more than the first 2 lines', text)

@@ -10,6 +10,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
@@ -179,7 +180,7 @@ function M.preview(args, make)
   local file = target.bufnr and symbol.now(target.bufnr)
   local note = ''
   if not file then
-    symbol.of_text(lines, filetype, function(found)
+    in_text.of_text(lines, filetype, function(found)
       file = found
     end, true)
     note = file and ('Found by %s; a language server may draw its borders otherwise.\n'):format(symbol.by(file)) or ''

@@ -9,14 +9,12 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
-local from_lines = require('mcp-tools.editor.symbol.from_lines')
 local from_server = require('mcp-tools.editor.symbol.from_server')
-local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
 local time_slice = require('mcp-tools.util.time_slice')
-local treesitter = require('mcp-tools.editor.treesitter')
 
 local api = vim.api
 
@@ -41,18 +39,6 @@ local MAX_KEPT = 64
 
 ---@type table<integer, mcp-tools.SymbolFile> by buffer
 local kept = {}
-
---- Bytes of a text whose symbols are kept.
-local MAX_KEPT_TEXT = 256 * 1024
---- Symbols of texts that are in no buffer, by the whole text: what has changed is another one.
----@type table<string, { filetype: string, language: string, file: mcp-tools.SymbolFile }>
-local texts, texts_count = {}, 0
-
---- So long a name is believed to say the same filetype, ns: each is matched with hundreds of patterns.
-local FILETYPE = 10e9
-local MAX_FILETYPES = 2000
----@type table<string, { at: integer, filetype: string }> by path
-local filetypes, filetypes_count = {}, 0
 
 ---@param bufnr integer
 ---@return mcp-tools.SymbolFile?
@@ -103,95 +89,6 @@ function M.where(file, name)
   return file.first and ('the first %d lines of %s'):format(file.first, name) or name
 end
 
---- Lines that are few enough for a look at each.
----@param source integer|string[]
----@return string[]
----@return boolean cut
-local function some_lines(source)
-  if type(source) == 'number' then
-    return buffers.some_lines(source, 1, from_lines.MAX_LINES, from_lines.MAX_BYTES)
-  elseif #source > from_lines.MAX_LINES then
-    return vim.list_slice(source, 1, from_lines.MAX_LINES), true
-  end
-  return source, false
-end
-
---- Without a server.
----@param source integer|string[]
----@param filetype string
----@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean
-local function by_text(source, filetype, cb, now)
-  local text = type(source) == 'table' and table.concat(source, '\n') .. '\n' or source
-  from_syntax.ask(text --[[@as integer|string]], filetype, function(tree, lang, why)
-    if tree then
-      return time_slice.run(function(pause)
-        cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
-      end, now)
-    elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
-      return cb({ tree = {}, by = 'lines', why = why })
-    end
-    local lines, cut = some_lines(source)
-    from_lines.ask(lines, function(found)
-      time_slice.run(function(pause)
-        cb({ tree = nodes.prune(found, pause), by = 'lines', why = why, first = cut and #lines or nil })
-      end, now)
-    end, now)
-  end, now)
-end
-
---- Symbols of texts that are in no buffer, one after the other: which parsers there are is looked up once, on the disk.
---- `cb` is called on the main loop, perhaps before this returns.
----@return fun(lines: string[], filetype: string, cb: fun(file: mcp-tools.SymbolFile), now?: boolean) of `now`: in one
----  go, before this returns, for small texts
-function M.of_texts()
-  local languages = {}
-  return function(lines, filetype, cb, now)
-    local text = table.concat(lines, '\n')
-    languages[filetype] = languages[filetype] or treesitter.language(filetype) or ''
-    local before, language = texts[text], languages[filetype]
-    if before and before.filetype == filetype and before.language == language then
-      return cb(before.file)
-    end
-    by_text(lines, filetype, function(file)
-      local whole = file.by == 'treesitter' or language == '' -- else the parser has failed, this time
-      if whole and #text <= MAX_KEPT_TEXT then
-        texts_count = texts[text] and texts_count or texts_count + 1
-        if texts_count > MAX_KEPT then
-          texts, texts_count = {}, 1
-        end
-        texts[text] = { filetype = filetype, language = language, file = file }
-      end
-      cb(file)
-    end, now)
-  end
-end
-
---- Symbols of a text that is in no buffer.
----@param lines string[]
----@param filetype string
----@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean
-function M.of_text(lines, filetype, cb, now)
-  M.of_texts()(lines, filetype, cb, now)
-end
-
---- The filetype that the name of a file says.
----@param path string
----@return string '' when it says none
-function M.filetype(path)
-  local name, now = filetypes[path], vim.uv.hrtime()
-  if not name or now - name.at > FILETYPE then
-    filetypes_count = name and filetypes_count or filetypes_count + 1
-    if filetypes_count > MAX_FILETYPES then
-      filetypes, filetypes_count = {}, 1
-    end
-    name = { at = now, filetype = vim.filetype.match({ filename = path }) or '' }
-    filetypes[path] = name
-  end
-  return name.filetype
-end
-
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param bufnr integer loaded
 ---@param cb fun(file: mcp-tools.SymbolFile?, err: mcp-tools.Error?)
@@ -232,7 +129,7 @@ function M.of_buffer(bufnr, cb, opts, try)
         finish({ tree = nodes.prune(tree, pause), by = 'server', name = server })
       end)
     end
-    by_text(bufnr, vim.bo[bufnr].filetype, function(found)
+    in_text.ask(bufnr, vim.bo[bufnr].filetype, function(found)
       if tree and #found.tree == 0 then
         found = { tree = {}, by = 'server', name = server }
       end
@@ -268,7 +165,7 @@ function M.of_source(ctx, source)
     return M.await(ctx, source.bufnr, { within = M.PERSON_MS })
   end
   return ctx:await(function(done)
-    M.of_text(source.lines, source.filetype or '', done)
+    in_text.of_text(source.lines, source.filetype or '', done)
   end)
 end
 

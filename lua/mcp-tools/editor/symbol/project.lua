@@ -6,6 +6,8 @@
 
 local access = require('mcp-tools.files.access')
 local clients = require('mcp-tools.editor.lsp.clients')
+local file_type = require('mcp-tools.editor.file.filetype')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
@@ -14,7 +16,6 @@ local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
 local source = require('mcp-tools.editor.symbol.source')
-local symbol = require('mcp-tools.editor.symbol')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
@@ -108,14 +109,14 @@ local function filetype_of(file)
   if file.bufnr and vim.api.nvim_buf_is_loaded(file.bufnr) then
     return vim.bo[file.bufnr].filetype
   end
-  return symbol.filetype(file.path)
+  return file_type.of(file.path)
 end
 
 --- The symbols of a file that is not loaded, by its text.
 ---@param ctx mcp-tools.Ctx
 ---@param file mcp-tools.search.File
 ---@param filetype string
----@param symbols_of function of `symbol.of_texts`
+---@param symbols_of function of `in_text.of_texts`
 ---@return mcp-tools.Hits
 local function of_text(ctx, file, filetype, symbols_of)
   local lines = vim.split(file.text, '\n', { plain = true })
@@ -217,7 +218,7 @@ function M.find(ctx, path, place, opts)
     end
   end
   local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
-  local symbols_of = symbol.of_texts()
+  local symbols_of = in_text.of_texts()
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits

@@ -7,6 +7,8 @@
 local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
+local file_type = require('mcp-tools.editor.file.filetype')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local lsp = require('mcp-tools.editor.lsp')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
@@ -132,7 +134,7 @@ end
 ---@param file mcp-tools.ReferenceFile
 ---@param list mcp-tools.Reference[]
 ---@param text mcp-tools.Text?
----@param of_text function of `symbol.of_texts`
+---@param of_text function of `in_text.of_texts`
 local function fill(ctx, file, list, text, of_text)
   table.sort(list, function(a, b)
     return a.row == b.row and a.col < b.col or a.row < b.row
@@ -143,7 +145,7 @@ local function fill(ctx, file, list, text, of_text)
       if text.bufnr then
         ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
       else
-        of_text(vim.split(text.text, '\n', { plain = true }), symbol.filetype(file.path), done)
+        of_text(vim.split(text.text, '\n', { plain = true }), file_type.of(file.path), done)
       end
     end)
   end
@@ -205,7 +207,7 @@ function M.find(ctx, picked)
     end
   end
   pause = time_slice.of(ctx) -- what was waited for is no work
-  local of_text = symbol.of_texts()
+  local of_text = in_text.of_texts()
   for _, file in ipairs(made.files) do
     fill(ctx, file, found[file.path], not file.why and read[file.path] or nil, of_text)
     pause()

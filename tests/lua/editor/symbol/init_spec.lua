@@ -1,5 +1,7 @@
 local edits = require('mcp-tools.editor.symbol.edits')
+local file_type = require('mcp-tools.editor.file.filetype')
 local from_lines = require('mcp-tools.editor.symbol.from_lines')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local outline = require('mcp-tools.editor.symbol.outline')
@@ -14,7 +16,7 @@ end
 --- The outline of a text that is in no buffer.
 local function outline_of(text, filetype)
   local lines, file = split(text), nil
-  symbol.of_text(lines, filetype, function(found)
+  in_text.of_text(lines, filetype, function(found)
     file = found
   end)
   t.wait(function()
@@ -254,7 +256,7 @@ end)
 describe('an edit of a symbol', function()
   local function changed(text, filetype, name, make)
     local lines, file = split(text), nil
-    symbol.of_text(lines, filetype, function(found)
+    in_text.of_text(lines, filetype, function(found)
       file = found
     end)
     t.wait(function()
@@ -340,7 +342,7 @@ end)
 describe('texts one after the other', function()
   it('have parsers looked for once by filetype', function()
     local function all()
-      local of, left = symbol.of_texts(), 20
+      local of, left = in_text.of_texts(), 20
       for i = 1, 20 do
         of({ 'text ' .. i }, 'nosuchlanguage', function()
           left = left - 1
@@ -357,7 +359,7 @@ describe('texts one after the other', function()
   it('have their names matched with patterns once', function()
     local matched = t.calls(vim.filetype, 'match', function()
       for _ = 1, 3 do
-        t.eq('lua', symbol.filetype('/somewhere/that/nobody/asked/for.lua'))
+        t.eq('lua', file_type.of('/somewhere/that/nobody/asked/for.lua'))
       end
     end)
     t.eq(1, matched)

@@ -2,7 +2,7 @@
 """The verbs of lua/mcp-tools/wire/, typed: the only module that knows how they look on the wire.
 
 Receives the verbs of `Editor` from calls and server; sends `nvim_exec_lua`, gives back typed values.
-Does not know about: MCP, HTTP, what a call is waiting for.
+Does not know about: MCP, HTTP, what a call is waiting for, events (events.py).
 Longer than others by its list of verbs.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -33,14 +32,13 @@ from ..model import (
 )
 from . import EditorListener, decode, encode
 from .clock import EditorClock
+from .events import Events
 from .peers import Peers
 from .rpc import Channel, connect
 from .start_note import Marker
 from .start_note import make as make_marker
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 ANSWER_WITHIN = 10.0
 """Seconds for a verb that only reads tables; longer means that the main thread is busy."""
@@ -65,20 +63,14 @@ _LOST = _WIRE.format("lost")
 _PROVIDE = _WIRE.format("provide")
 _WITHDRAW = _WIRE.format("withdraw")
 _CLOCK = "return vim.uv.hrtime()"
-_REMOTE = ("mounts", "remote_call", "remote_cancel", "remote_answer", "remote_watch", "remote_unwatch")
 
 
 class NvimEditor:
     """The real `Editor`; make one with `open`."""
 
     def __init__(self) -> None:
-        self._listener: EditorListener | None = None
-        self._changed: list[Callable[[str, int], None]] = []
-        self._updated: list[Callable[[str], None]] = []
-        self._endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
-        self._push: list[Callable[[str, str | None, str, str, bool], None]] = []
-        self._remote: list[Callable[[str, Sequence[Any]], None]] = []
         self._clock = EditorClock()
+        self._events = Events(self._clock)
         self._peers = Peers()
         self._channel: Channel
         self._channel_id = 0
@@ -96,7 +88,7 @@ class NvimEditor:
         """
         editor = cls()
         try:
-            editor._channel = await connect(address, editor._event)
+            editor._channel = await connect(address, editor._events.receive)
         except (OSError, TimeoutError) as error:
             why = str(error) or "no answer"
             raise StartError(
@@ -266,19 +258,19 @@ class NvimEditor:
         self._tell(_REPORT, (kind, data, self._channel_id))
 
     def set_listener(self, listener: EditorListener) -> None:
-        self._listener = listener
+        self._events.listener = listener
 
     def on_changed(self, callback: Callable[[str, int], None]) -> None:
-        self._changed.append(callback)
+        self._events.changed.append(callback)
 
     def on_updated(self, callback: Callable[[str], None]) -> None:
-        self._updated.append(callback)
+        self._events.updated.append(callback)
 
     def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
-        self._endpoints.append(callback)
+        self._events.endpoints.append(callback)
 
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
-        self._push.append(callback)
+        self._events.push.append(callback)
 
     def companion(self, event: str, data: dict[str, Any]) -> None:
         self._tell(_COMPANION, (event, data, self._channel_id))
@@ -286,7 +278,7 @@ class NvimEditor:
     # For mounts (upstream.door.MountEditor)
 
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
-        self._remote.append(callback)
+        self._events.remote.append(callback)
 
     def provide(self, provider: str, kind: str, definitions: str) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         give_up = self._channel.time() + ANSWER_WITHIN
@@ -336,35 +328,3 @@ class NvimEditor:
 
     def _learn(self, sent: float, clock: int) -> None:
         self._clock.sample(sent, self._channel.time() + TICK, clock)
-
-    def _event(self, name: str, args: Sequence[Any]) -> None:
-        listener = self._listener
-        count = len(args) if args and type(args[0]) is str else 0
-        if name in _REMOTE and count:
-            for remote in self._remote:
-                remote(name, args)
-        elif name == "changed" and count == 2:
-            for callback in self._changed:
-                callback(str(args[0]), int(args[1]))
-        elif name == "updated" and count == 1:
-            for heard in self._updated:
-                heard(args[0])
-        elif name == "endpoints" and count == 1:
-            for told in self._endpoints:
-                told(decode.endpoints(decode.json_value(args[0])))
-        elif name == "push" and count == 5:
-            companion, session, method, params, latest = args
-            for push in self._push:
-                push(companion, session, decode.clean(method), decode.clean(params), latest is True)
-        elif listener is None:
-            logger.warning("event %s before anyone listens", name)
-        elif name == "started" and count in (1, 2):
-            limit = args[1] if count == 2 else None
-            listener.started(args[0], decode.deadline(limit, self._clock))
-        elif name == "wake" and count in (1, 2):
-            raw = args[1] if count == 2 else None
-            listener.wake(args[0], None if raw is None else decode.reply(raw, self._clock))
-        elif name == "log" and count == 3:
-            listener.log(args[0], args[1], decode.json_value(args[2]))
-        else:
-            logger.warning("event %s is unknown or has other arguments than expected", name)

@@ -44,9 +44,20 @@ local M = {}
 ---@field value any as the tool gave it
 ---@field error mcp-tools.Error?
 
---- Who may not give other tools than these to a model: a mistyped option would give all.
----@param opts mcp-tools.AssistantOpts
-local function check(opts)
+local OPTIONS = { tools = true, readonly = true }
+
+--- Raises for options that do not fit, since who mistypes one would give a model all tools.
+---@param opts table
+---@param more? table<string, type|'callable'> others that there are
+function M.check(opts, more)
+  validate('opts', opts, 'table')
+  for key, value in pairs(opts) do
+    if more and more[key] then
+      validate('opts.' .. key, value, more[key])
+    elseif not OPTIONS[key] then
+      error(('opts.%s: there is no such option'):format(key), 2)
+    end
+  end
   local tools = opts.tools
   validate('opts.readonly', opts.readonly, 'boolean', true)
   if type(tools) ~= 'string' then
@@ -62,7 +73,7 @@ end
 ---@param opts mcp-tools.AssistantOpts
 ---@return mcp-tools.View?
 local function view_of(host, opts)
-  check(opts)
+  M.check(opts)
   local tools = opts.tools
   if type(tools) == 'string' then
     tools = { tools }
@@ -168,7 +179,6 @@ end
 function M.start(host, name, args, opts, hooks, cb)
   validate('host', host, 'string')
   validate('name', name, 'string')
-  validate('opts', opts, 'table')
   validate('hooks', hooks, 'table')
   validate('cb', cb, 'callable')
   local function later(hook)

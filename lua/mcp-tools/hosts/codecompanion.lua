@@ -14,6 +14,8 @@ local M = {}
 
 local HOST = 'codecompanion'
 local GROUP = 'nvim_tools'
+--- Options that only this host has.
+local OPTIONS = { group = 'string', on_progress = 'callable', on_state = 'callable' }
 --- Keys of `interactions.chat.tools` that are no tools.
 local RESERVED = { groups = true, opts = true }
 --- ms between two looks while definitions are still being loaded.
@@ -130,6 +132,7 @@ end
 ---@return table tools by name; `groups` has one with all of them
 function M.tools(opts)
   opts = opts or {}
+  assistant.check(opts, OPTIONS)
   local group = opts.group or GROUP
   local found, names = {}, {}
   for _, offered in ipairs(assistant.offered(HOST, { tools = opts.tools, readonly = opts.readonly })) do
@@ -214,6 +217,7 @@ end
 --- the registry.
 ---@param opts? mcp-tools.CodeCompanionOpts
 function M.setup(opts)
+  assistant.check(opts or {}, OPTIONS)
   options, ours = opts or {}, {} -- CodeCompanion's own `setup` has made a new configuration
   if not watches then
     watches = true

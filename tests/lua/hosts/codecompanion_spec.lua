@@ -79,7 +79,7 @@ describe('the tools for CodeCompanion', function()
   end)
 
   it('end with a chat that is closed, which hears no more of them', function()
-    local reason, told
+    local reason, told = nil, {}
     register('waits', {
       execute = function(ctx)
         ctx:on_cancel(function(why)
@@ -90,7 +90,7 @@ describe('the tools for CodeCompanion', function()
     local function start(chat)
       host.tools().nvim_waits.callback().cmds[1]({ bufnr = chat }, {}, {
         output_cb = function(message)
-          told = message
+          told[chat] = message.data
         end,
       })
     end
@@ -105,9 +105,10 @@ describe('the tools for CodeCompanion', function()
     vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatStopped', data = { bufnr = other } })
     t.eq('user', reason)
     t.wait(function()
-      return told
+      return told[other]
     end)
-    t.matches('cancelled', told.data)
+    t.matches('cancelled', told[other])
+    t.eq(nil, told[closed])
   end)
 
   it('ask the person, as a client of MCP would', function()
@@ -143,9 +144,17 @@ describe('the extension for CodeCompanion', function()
     config.setup({ tools = 'recommended' })
     require('codecompanion._extensions.mcp_tools').setup({ tools = 'buffer' })
     t.eq({}, there.groups)
+    local bundled = require('mcp-tools.discovery.bundled')
+    local load_all, at_once = bundled.load_all, false
+    bundled.load_all = function(...)
+      at_once = at_once or bundled.is_pending('tools')
+      return load_all(...)
+    end
     t.wait(function()
       return there.nvim_buffer_list
     end)
+    bundled.load_all = load_all
+    t.eq(false, at_once)
     t.ok(#there.groups.nvim_tools.tools > 2)
     t.eq(nil, there.nvim_says)
     config.setup({ tools = {} })
@@ -167,6 +176,10 @@ describe('the extension for CodeCompanion', function()
       return there.nvim_other
     end)
     t.eq(own, there.nvim_says)
+    mcp.unregister('other')
+    t.wait(function()
+      return not there.nvim_other
+    end)
   end)
 end)
 

@@ -11,6 +11,7 @@ local json = require('mcp-tools.util.json')
 local questions = require('mcp-tools.hosts.questions')
 local results = require('mcp-tools.call.result')
 local scope = require('mcp-tools.registry.scope')
+local tool = require('mcp-tools.registry.definition.tool')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
 
@@ -95,12 +96,12 @@ function M.offered(host, opts)
     list = registry:list('tools')
     list = view and view:filter(list) or list
   end
-  return vim.tbl_map(function(tool)
+  return vim.tbl_map(function(definition)
     return {
-      name = registry.prefix() .. tool.name,
-      description = tool.description,
-      parameters = vim.deepcopy(tool.input_schema),
-      extras = vim.deepcopy(tool.hosts and tool.hosts[host] or {}),
+      name = tool.published_name(definition, registry.prefix()),
+      description = definition.description,
+      parameters = vim.deepcopy(definition.input_schema),
+      extras = vim.deepcopy(definition.hosts and definition.hosts[host] or {}),
     }
   end, list)
 end

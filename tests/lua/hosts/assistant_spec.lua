@@ -67,6 +67,19 @@ describe('an assistant of somebody else', function()
     t.eq({ 'my_plugin', 'my_plugin', 'talk 1' }, who)
   end)
 
+  it('calls tools of mounted servers by the names that they have', function()
+    local def = {
+      name = 'server__one',
+      description = 'x',
+      execute = function(ctx)
+        ctx('done')
+      end,
+    }
+    t.ok(require('mcp-tools.core').registry():add('tools', def, { origin = 'mounted', name = 'server' }))
+    t.eq({ 'server__one' }, names(assistant.offered('my_plugin')))
+    t.eq('done', call('server__one', {}).text)
+  end)
+
   it('sees less by its options, by those for clients, and as a catalogue', function()
     register('one')
     register('two', { annotations = { read_only = true } })

@@ -32,6 +32,9 @@ pytestmark = [
 OLD = "line one\nline two\nline three\n"
 PATIENCE = 30_000  # ms; an agent that starts has much to load
 TYPED = 0.3  # s; an Enter that comes faster than a person's is taken for a part of pasted text
+STILL = 1.5
+"""Seconds for an agent to end what it was asked before."""
+
 LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 SESSION = """
@@ -113,6 +116,11 @@ class Stage:
 
     async def asks(self, text: str, *steps: Step) -> None:
         """The person asks the agent for something, for which the model then does this."""
+        # It may still be about what was asked before; after a refusal some ask their model no more.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STILL):
+                while not self.model.done:
+                    await asyncio.sleep(0.02)
         self.model.plan(*steps)
         for busy in self.case.busy:
             await self.agent.hides(busy, timeout=PATIENCE)

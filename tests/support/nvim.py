@@ -21,8 +21,9 @@ from .rpc import Rpc, RpcError
 ROOT = Path(__file__).resolve().parents[2]
 START_TIMEOUT = 10_000  # ms
 STOP_TIMEOUT = 5_000
-# What an outer Neovim or bridge would hand down.
+# What an outer Neovim or bridge would hand down, and what says that nobody sits at the terminal.
 INHERITED = ("VIM", "VIMRUNTIME", "NVIM", "NVIM_APPNAME", "NVIM_LISTEN_ADDRESS", "NVIM_LOG_FILE")
+INHERITED += ("CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITLAB_CI")
 
 
 @dataclass(frozen=True)

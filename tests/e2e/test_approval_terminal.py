@@ -158,6 +158,7 @@ async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge
         await screen.hides("may this run?")
 
 
+@pytest.mark.slow
 async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
     """Beside the window keys are the text's: the frame says how to answer from there, inside by which key."""
     async with connect(bridge, "sessions") as client:
@@ -491,6 +492,7 @@ async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> Non
         assert text_of(await ended(call)) == "done"
 
 
+@pytest.mark.slow
 async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge) -> None:
     """A preview that calls `again` is shown anew, and is to be read; an error ends question and call."""
     await screen.nvim.lua("""

@@ -334,6 +334,7 @@ async def test_stdio_takes_what_is_no_message(shell: Shell) -> None:
     assert "no client" in editor["text"]
 
 
+@pytest.mark.slow
 async def test_stdio_of_a_client_that_is_gone(shell: Shell) -> None:
     """Its call is called off at once, and the process ends."""
     await shell.bridge.nvim.lua(

@@ -194,7 +194,8 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
     assert list((folder / "ide").iterdir()) == []
 
 
-@pytest.mark.parametrize("way", [pytest.param("restart", marks=pytest.mark.slow), "kill"])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["restart", "kill"])
 async def test_an_agent_is_there_again_after_the_bridge_was(
     start_bridge: Start, folder: Path, way: str
 ) -> None:

@@ -164,6 +164,7 @@ async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
         await screen.hides("Which colour?")
 
 
+@pytest.mark.slow
 async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
     """A second interview waits for the first; one that its client cancels goes at once, whoever is in it."""
     async with connect(bridge, "sessions") as client:

@@ -206,6 +206,7 @@ async def test_files_of_its_arguments_are_judged(mounted: Mounted) -> None:
     assert "read" not in [name for name, _ in mounted.journal.of("call")]
 
 
+@pytest.mark.slow
 async def test_one_that_is_too_slow_is_told_to_stop(mounted: Mounted, tmp_path: Path) -> None:
     """Its tools have the deadline of the mount."""
     journal = Journal(tmp_path / "journal")

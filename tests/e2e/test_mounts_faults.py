@@ -64,6 +64,7 @@ async def test_one_that_is_killed_comes_back(bridge: Bridge, tmp_path: Path) -> 
     assert [entry[0] for entry in journal.of("started")][:2] == [first["pid"], second["pid"]]
 
 
+@pytest.mark.slow
 async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
     """It is tried again, later each time; status, health and a call of it name what it said last."""
     async with mounts.mounted(bridge, "bad", mounts.raw("broken"), "waiting"):
@@ -115,6 +116,7 @@ async def test_definitions_that_are_none(bridge: Bridge) -> None:
     assert wrong["code"] == "invalid_output"
 
 
+@pytest.mark.slow
 async def test_a_stubborn_one_is_ended_with_all_it_has_started(bridge: Bridge) -> None:
     """TERM and the end of its input do not impress it; nothing of its group is left."""
     async with mounts.mounted(bridge, "stubborn", mounts.raw("stubborn")) as status:

@@ -132,6 +132,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         assert await lines(screen) == TEXT.splitlines()
 
 
+@pytest.mark.slow
 async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Bridge, path: Path) -> None:
     """Reviews take no key and wait in turn; mappings answer them from insert mode."""
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")

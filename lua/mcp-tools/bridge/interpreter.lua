@@ -96,10 +96,12 @@ end
 ---@return mcp-tools.bridge.PythonFault?
 function M.environment_fault()
   local dir = M.environment_dir()
-  local lock = read_now(vim.fs.joinpath(project.plugin_dir(), 'requirements.lock'))
+  local folder = project.plugin_dir()
+  local lock = read_now(vim.fs.joinpath(folder, 'requirements.lock'))
+    or read_now(vim.fs.joinpath(folder, 'conf', 'requirements.lock')) -- where LuaRocks puts single files
   if not lock then
     return {
-      message = 'requirements.lock is missing from ' .. project.plugin_dir(),
+      message = 'requirements.lock is missing from ' .. folder,
       advice = 'Install the plugin again with your plugin manager',
     }
   end

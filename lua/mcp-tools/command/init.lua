@@ -26,7 +26,7 @@ local DEFAULT = 'status'
 ---@return string[]
 function M.names()
   local names = {}
-  for file in vim.fs.dir(vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', 'command')) do
+  for file in vim.fs.dir(vim.fs.joinpath(project.lua_dir(), 'command')) do
     local name = file:match('^(%w+)%.lua$')
     if name ~= 'init' then
       table.insert(names, name)

@@ -28,7 +28,7 @@ function M.of(kind)
   end
   local files = {}
   found[kind] = { files = files, at = vim.uv.hrtime() }
-  local folder = vim.fs.joinpath(project.plugin_dir(), 'lua', 'mcp-tools', kind)
+  local folder = vim.fs.joinpath(project.lua_dir(), kind)
   for path, type_ in vim.fs.dir(folder, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
     if type_ ~= 'directory' and stem then

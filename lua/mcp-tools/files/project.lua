@@ -98,10 +98,26 @@ function M.state_dir()
   return vim.fs.joinpath(vim.fn.stdpath('state') --[[@as string]], 'mcp-tools')
 end
 
---- The folder that the plugin is installed in.
+--- The folder of the plugin's Lua modules, `mcp-tools`.
+---@return string
+function M.lua_dir()
+  return vim.fs.dirname(vim.fs.dirname(here))
+end
+
+---@type string?
+local plugin_dir
+
+--- The folder that the plugin is installed in: that with `bridge/`. LuaRocks keeps Lua apart from all else; then it is
+--- the one of the runtimepath.
 ---@return string
 function M.plugin_dir()
-  return vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here))))
+  if not plugin_dir then
+    local file = 'rplugin/python3/nvim_mcp_host.py' -- a name that no other plugin has
+    local beside = vim.fs.dirname(vim.fs.dirname(M.lua_dir()))
+    local other = not uv.fs_stat(vim.fs.joinpath(beside, file)) and vim.api.nvim_get_runtime_file(file, false)[1]
+    plugin_dir = other and real(other):sub(1, -#file - 2) or beside
+  end
+  return plugin_dir
 end
 
 return M

@@ -71,7 +71,8 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
     (tmp_path / ".deps").symlink_to(ROOT / ".deps")
     for name in ("bridge", "doc", "lua", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(README, tmp_path)
+    for path in (README, ROOT / "THIRD-PARTY.md", ROOT / "requirements.lock"):
+        shutil.copy(path, tmp_path)
     options = tmp_path / "lua" / "mcp-tools" / "config" / "options.lua"
     options.write_text(options.read_text().replace("default = 'nvim_'", "default = 'vim_'"))
 

@@ -1,0 +1,258 @@
+"""Checks of what `dist` has built, as those find it who install it: nothing of the checkout takes part.
+
+Receives: the files that were built, the checkout for its lock and its Neovim.
+Sends: a line for each check that held; `Wrong` for the first that did not.
+Does not know about: how the files are made.
+
+The wheel goes into an environment of its own with the locked packages; the rock is laid out as LuaRocks does
+it (its own programs are not needed for that), and a Neovim that has nothing but this rock runs the bridge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import _nvims
+import _release
+from _editor import Editor, Unexpected
+
+SECONDS = 60
+READ_SPEC = """
+local spec = setmetatable({}, { __index = function(_, name) error('a rockspec has no ' .. name) end })
+setfenv(assert(loadfile(arg[1])), spec)()
+io.write(vim.json.encode(setmetatable(spec, nil)))
+"""
+INIT = """
+package.path = [[{share}/?.lua;{share}/?/init.lua;]] .. package.path
+vim.opt.runtimepath:prepend([[{rock}]])
+require('mcp-tools').setup({{ tools = {{ 'test' }}, bridge = {{ python = [[{python}]] }} }})
+vim.schedule(function() require('mcp-tools').start() end)
+"""
+
+
+class Wrong(Exception):
+    """Something is not as it has to be; the text says what and where."""
+
+
+class Built(NamedTuple):
+    """What there is to check."""
+
+    facts: _release.Facts
+    wheel: Path
+    sdist: Path
+    rockspec: Path
+    server: Path
+
+
+def steps(built: Built, root: Path) -> Iterator[str]:
+    """All checks, in order; a line for each."""
+    program = os.environ.get("NVIM_PROGRAM") or _nvims.read()["found"][_nvims.REQUIRED]
+    yield _contents(built)
+    with tempfile.TemporaryDirectory(prefix="mcpt-dist-") as folder:
+        home = Path(folder)
+        bin_ = environment(built.wheel, root, home / "env")
+        yield f"{built.wheel.name} in an environment of its own, with the locked packages"
+        yield _commands(bin_, built.facts.version, home)
+        spec = read_spec(built.rockspec, program, home)
+        share, rock = lay_out(spec, root, home / "rocks")
+        yield f"{built.rockspec.name}: {len(spec['build']['modules'])} modules, {_folders(spec)}"
+        yield from _live(bin_, share, rock, program, home, built.facts.version)
+
+
+def _contents(built: Built) -> str:
+    """The readme that the registries show has the line of ownership, the archives have the texts."""
+    server = json.loads(built.server.read_text())
+    with zipfile.ZipFile(built.wheel) as wheel:
+        names = wheel.namelist()
+        (metadata,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        text = wheel.read(metadata).decode()
+        licence = [name for name in names if name.endswith("/licenses/LICENSE")]
+    if f"mcp-name: {server['name']}" not in text:
+        raise Wrong(
+            f"README.md lacks `mcp-name: {server['name']}`, by which the MCP registry knows the owner"
+        )
+    with tarfile.open(built.sdist) as sdist:
+        files = {name.partition("/")[2] for name in sdist.getnames()}
+    missing = {"README.md", "LICENSE", "CHANGELOG.md", "THIRD-PARTY.md", "pyproject.toml"} - files
+    if missing or not licence:
+        raise Wrong(f"missing: {', '.join(missing) or 'LICENSE in the wheel'}")
+    return f"server.json is {server['name']} {server['version']}, and the readme says so"
+
+
+def environment(wheel: Path, root: Path, folder: Path) -> Path:
+    """Install the wheel, its packages by their hashes; gives the folder of programs."""
+    uv = Path(sys.executable).with_name("uv")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    wanted = folder.with_suffix(".txt")
+    lock = (root / "requirements.lock").read_text()
+    wanted.write_text(f"{lock}\nmcp-tools-nvim @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    for command in (
+        [uv, "venv", "--quiet", "--no-project", "--python", sys.executable, folder],
+        [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", wanted],
+        [uv, "pip", "check", "--quiet", "--python", python],
+    ):
+        env = os.environ | {"UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
+        run(list(map(str, command)), folder.parent, env, SECONDS * 5)
+    return python.parent
+
+
+def run(
+    command: list[str], folder: Path, env: dict[str, str], seconds: float = SECONDS, text: str = ""
+) -> str:
+    """What a program prints; anything but its success is `Wrong`."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=env, input=text, capture_output=True, text=True, timeout=seconds
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Wrong(f"{' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        raise Wrong(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _commands(bin_: Path, version: str, home: Path) -> str:
+    """The programs are there by both names, and say which version they are."""
+    env = _clean(home)
+    for name in ("mcp-tools", "mcp-tools-nvim"):
+        said = run([str(bin_ / name), "--version"], home, env).strip()
+        if said != f"mcp-tools {version}":
+            raise Wrong(f"{name} --version: {said}")
+    if "stdio" not in run([str(bin_ / "mcp-tools"), "--help"], home, env):
+        raise Wrong("mcp-tools --help does not name its commands")
+    code = "import mcp_tools_nvim.client, mcp_tools_nvim.python_tools, mcp_tools_nvim.process.main"
+    run([str(bin_ / "python"), "-I", "-c", code], home, env)
+    return "mcp-tools --help, --version; its packages can be imported"
+
+
+def read_spec(path: Path, program: str, home: Path) -> dict[str, Any]:
+    """The values of a rockspec: it is Lua that may use nothing."""
+    reader = home / "read_spec.lua"
+    reader.write_text(READ_SPEC)
+    command = [program, "-u", "NONE", "-i", "NONE", "-n", "-l", str(reader), str(path)]
+    values: dict[str, Any] = json.loads(run(command, home, _clean(home)))
+    wanted = {"rockspec_format", "package", "version", "source", "description", "dependencies", "build"}
+    if set(values) != wanted or not path.name.startswith(f"{values['package']}-{values['version']}."):
+        raise Wrong(f"{path.name} has the fields {sorted(values)}")
+    return values
+
+
+def lay_out(spec: dict[str, Any], root: Path, tree: Path) -> tuple[Path, Path]:
+    """Put the files of a rock where LuaRocks puts them; gives the folder of modules and that of the rock."""
+    share = tree / "share" / "lua" / "5.1"
+    rock = tree / "lib" / "luarocks" / "rocks-5.1" / spec["package"] / spec["version"]
+    build = spec["build"]
+    copies = [(name, rock / "conf" / Path(name).name) for name in build["install"]["conf"]]
+    for module, name in build["modules"].items():
+        place = share.joinpath(*module.split("."))
+        copies.append(
+            (name, place / "init.lua" if Path(name).name == "init.lua" else place.with_suffix(".lua"))
+        )
+    for dotted, name in build["install"]["lua"].items():
+        copies.append((name, share.joinpath(*dotted.split(".")[:-1], Path(name).name)))
+    for name, place in copies:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, place)
+    for name in build["copy_directories"]:
+        shutil.copytree(root / name, rock / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return share, rock
+
+
+def _folders(spec: dict[str, Any]) -> str:
+    return " ".join(f"{name}/" for name in spec["build"]["copy_directories"])
+
+
+def _clean(home: Path) -> dict[str, str]:
+    """This environment without what leads elsewhere."""
+    kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
+    return {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(home)}
+
+
+# With an editor ------------------------------------------------------------------------------------------
+
+
+def _live(bin_: Path, share: Path, rock: Path, program: str, home: Path, version: str) -> Iterator[str]:
+    """An editor that has the rock alone; the wheel's programs find it, and talk to it."""
+    init, place = home / "init.lua", home / "editor"
+    place.mkdir()
+    init.write_text(INIT.format(share=share, rock=rock, python=bin_ / "python"))
+    editor = Editor(program, place, init, _clean(home))
+    try:
+        editor.ask_until('require("mcp-tools").endpoint()')
+        plugin = editor.ask('{require("mcp-tools.files.project").plugin_dir()}')
+        if plugin != [str(rock.resolve())]:
+            raise Wrong(f"the plugin takes {plugin} for its folder")
+        yield f"Neovim with the rock alone runs its bridge ({rock.relative_to(home)})"
+        yield _talk(bin_ / "mcp-tools", editor, version)
+        yield _serve(bin_ / "mcp-tools", editor)
+    except Unexpected as error:
+        raise Wrong(str(error)) from error
+    finally:
+        editor.close()
+
+
+def _talk(program: Path, editor: Editor, version: str) -> str:
+    """`list` finds the editor; `stdio` speaks MCP with it."""
+    project = Path(editor.socket).parent / "project"
+    found = json.loads(run([str(program), "list", "--json"], project, editor.env))
+    if [each["root"] for each in found] != [str(project.resolve())]:
+        raise Wrong(f"mcp-tools list: {found}")
+    begin = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "dist", "version": version},
+    }
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": begin},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {
+            "id": 3,
+            "method": "tools/call",
+            "params": {"name": "nvim_test_echo", "arguments": {"text": "hello"}},
+        },
+    ]
+    text = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    lines = run([str(program), "stdio"], project, editor.env, SECONDS, text).splitlines()
+    results = {said["id"]: said.get("result") for said in map(json.loads, lines) if "id" in said}
+    if not results.get(1) or not results.get(2) or not results.get(3):
+        raise Wrong(f"mcp-tools stdio: {lines}")
+    names = [tool["name"] for tool in results[2]["tools"]]
+    text = results[3]["content"][0]["text"]
+    if results[1]["serverInfo"]["version"] != version or "nvim_test_echo" not in names or text != "hello":
+        raise Wrong(f"mcp-tools stdio: {results}")
+    return f"mcp-tools list, stdio: initialize, tools/list ({len(names)} tools), tools/call"
+
+
+def _serve(program: Path, editor: Editor) -> str:
+    """The wheel's own bridge serves an editor, too."""
+    env = editor.env | {"MCP_AUTH_TOKEN": "token-of-this-check"}
+    command = [str(program), "serve", "--nvim", editor.socket]
+    with subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as bridge:
+        end = threading.Timer(SECONDS, bridge.kill)
+        end.start()
+        try:
+            assert bridge.stdout is not None  # noqa: S101 - it is a pipe
+            line = bridge.stdout.readline()
+        finally:
+            end.cancel()
+            bridge.terminate()
+            _, said = bridge.communicate(timeout=SECONDS)
+    if not line.startswith("MCP server listening on port"):
+        raise Wrong(f"mcp-tools serve: {line}{said}")
+    return "mcp-tools serve: the bridge of the wheel is ready"

@@ -1,0 +1,211 @@
+"""What a release is: its version, its files for the registries, its section of the change log.
+
+Receives: a checkout. Sends: the facts of pyproject.toml, `server.json`, a rockspec, texts with a new version.
+Does not know about: how a package is built or checked (`dist`), what is uploaded where.
+
+The version stands in pyproject.toml. Python and Lua need it without reading that, so it stands in VERSIONED
+as well; `cut` writes all of them, tests/tooling/test_release.py compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+PLACEHOLDER = "OWNER"
+SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+ROCK = "mcp-tools.nvim"
+VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
+VERSIONED = {
+    "pyproject.toml": re.compile(r'(?m)^(version = ")([^"]+)(")$'),
+    "bridge/__init__.py": re.compile(r'(?m)^(__version__ = ")([^"]+)(")$'),
+    "lua/mcp-tools/files/project.lua": re.compile(r"(?m)^(M\.VERSION = ')([^']+)(')$"),
+}
+UNRELEASED = "## [Unreleased]"
+_SECTION = re.compile(r"(?m)^## (?:\[)?(\d[^\s\]]*)")
+# For people and programs of the checkout alone.
+NOT_IN_A_ROCK = ("bench", "tests")
+
+
+class Facts(NamedTuple):
+    """What pyproject.toml says of the project.
+
+    Attributes:
+        owner: of the repository, as in its address.
+    """
+
+    name: str
+    version: str
+    description: str
+    licence: str
+    repository: str
+    owner: str
+
+    @property
+    def server_name(self) -> str:
+        """In the MCP registry: the name space is that of the account on GitHub."""
+        return f"io.github.{self.owner}/{self.name}"
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the address is still the one of the examples."""
+        return self.owner == PLACEHOLDER
+
+
+def facts(root: Path) -> Facts:
+    """Read from the one place."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    repository = project["urls"]["Repository"]
+    return Facts(
+        project["name"],
+        project["version"],
+        project["description"],
+        project["license"],
+        repository,
+        PurePosixPath(repository).parts[-2],
+    )
+
+
+def versions(root: Path) -> dict[str, str]:
+    """Every place that has the version, and what it says; the change log's is that of its newest section."""
+    found = {}
+    for name, pattern in VERSIONED.items():
+        match = pattern.search((root / name).read_text())
+        found[name] = match[2] if match else "none"
+    sections = _SECTION.findall((root / "CHANGELOG.md").read_text())
+    found["CHANGELOG.md"] = sections[0] if sections else "none"
+    return found
+
+
+def tracked(root: Path) -> list[str]:
+    """The files of the checkout, without what was only fetched or built."""
+    done = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return sorted({name for name in done.stdout.split("\0") if name and (root / name).is_file()})
+
+
+# For the registries --------------------------------------------------------------------------------------
+
+
+def server_json(known: Facts) -> dict[str, Any]:
+    """The entry of the MCP registry: `uvx mcp-tools-nvim stdio` is what a client runs by it."""
+    return {
+        "$schema": SCHEMA,
+        "name": known.server_name,
+        "title": ROCK,
+        "description": known.description,
+        "version": known.version,
+        "repository": {"url": known.repository, "source": "github"},
+        "packages": [
+            {
+                "registryType": "pypi",
+                "registryBaseUrl": "https://pypi.org",
+                "identifier": known.name,
+                "version": known.version,
+                "runtimeHint": "uvx",
+                "transport": {"type": "stdio"},
+                "packageArguments": [{"type": "positional", "value": "stdio"}],
+            }
+        ],
+    }
+
+
+def rock_parts(files: list[str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """Where LuaRocks puts things: Lua modules, other files beside them, and folders of the rock.
+
+    Returns:
+        module → file, dotted place → file, names of folders.
+    """
+    modules, others = {}, {}
+    folders = set()
+    for name in files:
+        path = PurePosixPath(name)
+        if path.parts[0] == "lua":
+            dotted = ".".join(path.with_suffix("").parts[1:])
+            if path.suffix != ".lua":
+                others[dotted] = name
+            else:
+                modules[dotted.removesuffix(".init")] = name
+        elif len(path.parts) > 1 and path.parts[0] not in NOT_IN_A_ROCK and not name.startswith("."):
+            folders.add(path.parts[0])
+    return modules, others, sorted(folders)
+
+
+def rockspec(known: Facts, files: list[str]) -> str:
+    """The rockspec of this version, for `luarocks upload`."""
+    modules, others, folders = rock_parts(files)
+
+    def table(entries: dict[str, str], indent: str) -> str:
+        return "".join(f"{indent}[{_lua(key)}] = {_lua(value)},\n" for key, value in sorted(entries.items()))
+
+    return f"""\
+rockspec_format = '3.0'
+package = {_lua(ROCK)}
+version = {_lua(known.version + "-1")}
+source = {{
+  url = {_lua(f"git+{known.repository}")},
+  tag = {_lua(f"v{known.version}")},
+}}
+description = {{
+  summary = {_lua(known.description)},
+  homepage = {_lua(known.repository)},
+  license = {_lua(known.licence)},
+  labels = {{ 'neovim', 'mcp' }},
+}}
+dependencies = {{ 'lua >= 5.1, < 5.4' }}
+build = {{
+  type = 'builtin',
+  modules = {{
+{table(modules, "    ")}  }},
+  install = {{
+    lua = {{
+{table(others, "      ")}    }},
+    conf = {{ 'requirements.lock' }},
+  }},
+  copy_directories = {{ {", ".join(map(_lua, folders))} }},
+}}
+"""
+
+
+def _lua(text: str) -> str:
+    return "'" + json.dumps(text, ensure_ascii=False)[1:-1].replace("'", "\\'").replace('\\"', '"') + "'"
+
+
+# A new version -------------------------------------------------------------------------------------------
+
+
+def cut(text: str, version: str, day: str) -> str:
+    """The change log with what is unreleased as a section of its own, and an empty one above it.
+
+    Raises:
+        ValueError: there is nothing unreleased, or the version is there already.
+    """
+    head, found, rest = text.partition(f"{UNRELEASED}\n")
+    if not found:
+        raise ValueError(f"CHANGELOG.md has no section `{UNRELEASED}`")
+    if version in _SECTION.findall(rest):
+        raise ValueError(f"CHANGELOG.md has a section {version} already")
+    older = _SECTION.search(rest)
+    if not rest[: older.start() if older else len(rest)].strip():
+        raise ValueError("CHANGELOG.md says of nothing that it is unreleased")
+    return f"{head}{UNRELEASED}\n\n## [{version}] - {day}\n{rest}"
+
+
+def with_version(root: Path, version: str) -> dict[Path, str]:
+    """What the files that have the version say with another one."""
+    texts = {}
+    for name, pattern in VERSIONED.items():
+        path = root / name
+        texts[path], count = pattern.subn(rf"\g<1>{version}\g<3>", path.read_text())
+        if count != 1:
+            raise ValueError(f"{name} has the version in {count} places, one is wanted")
+    return texts

@@ -1,0 +1,158 @@
+"""What is published: one version everywhere, files that the registries take, and packages that work."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.support import processes
+from tests.support.nvim import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import _dist_check
+import _licences
+import _nvims
+import _release
+
+FACTS = _release.facts(ROOT)
+# What the registry's schema of 2025-12-11 and the rules beside it ask of the fields that our entry has.
+ENTRY: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["$schema", "name", "description", "version", "packages"],
+    "properties": {
+        "$schema": {"pattern": r"^https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\."},
+        "name": {
+            "type": "string",
+            "maxLength": 200,
+            "pattern": "^io\\.github\\.[A-Za-z0-9-]+/[A-Za-z0-9._-]+$",
+        },
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255, "pattern": r"^\d+\.\d+\.\d+"},
+        "repository": {
+            "required": ["url", "source"],
+            "properties": {
+                "url": {"pattern": "^https://github\\.com/[^/]+/[^/]+$"},
+                "source": {"const": "github"},
+            },
+        },
+        "packages": {
+            "items": {
+                "additionalProperties": False,
+                "required": ["registryType", "identifier", "transport", "version"],
+                "properties": {
+                    "registryType": {"const": "pypi"},
+                    "registryBaseUrl": {"const": "https://pypi.org"},
+                    "identifier": {"type": "string"},
+                    "version": {"pattern": r"^\d+\.\d+\.\d+"},
+                    "runtimeHint": {"const": "uvx"},
+                    "transport": {"const": {"type": "stdio"}},
+                    "packageArguments": {
+                        "items": {
+                            "required": ["type", "value"],
+                            "properties": {"type": {"const": "positional"}, "value": {"type": "string"}},
+                        }
+                    },
+                },
+            }
+        },
+    },
+}
+
+
+def test_one_version() -> None:
+    """pyproject.toml, Python, Lua and the newest section of the change log name the same version."""
+    assert set(_release.versions(ROOT).values()) == {FACTS.version}
+
+
+def test_entry_of_the_registry() -> None:
+    """It has what the MCP registry asks for, and the readme that PyPI shows has the line of ownership."""
+    entry = _release.server_json(FACTS)
+    jsonschema.validate(entry, ENTRY)
+    assert {entry["version"], *(package["version"] for package in entry["packages"])} == {FACTS.version}
+    assert f"mcp-name: {entry['name']}" in (ROOT / "README.md").read_text()
+
+
+def test_what_a_client_runs_by_it() -> None:
+    """`uvx PACKAGE` runs the program that is called like the package; there is one."""
+    scripts = re.search(r"(?ms)^\[project\.scripts\]\n(.*?)^\[", (ROOT / "pyproject.toml").read_text())
+    assert scripts
+    assert re.findall(r"(?m)^([\w-]+) = ", scripts[1]) == ["mcp-tools", FACTS.name]
+
+
+def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
+    """It is Lua without any call, and names every module and folder that the plugin has, and nothing else."""
+    files = _release.tracked(ROOT)
+    path = tmp_path / f"{_release.ROCK}-{FACTS.version}-1.rockspec"
+    path.write_text(_release.rockspec(FACTS, files))
+    spec = _dist_check.read_spec(path, str(nvim_program), tmp_path)
+
+    share, rock = _dist_check.lay_out(spec, ROOT, tmp_path / "tree")
+
+    found = {str(each.relative_to(share)) for each in share.rglob("*") if each.is_file()}
+    lua = [each for each in (ROOT / "lua").rglob("*") if each.is_file() and "__pycache__" not in each.parts]
+    assert found == {str(each.relative_to(ROOT / "lua")) for each in lua}
+    for name in ("bridge/start.py", "scripts/install-env", "plugin/mcp-tools.lua", "conf/requirements.lock"):
+        assert (rock / name).is_file()
+    # Names that LuaRocks uses itself in the folder of a rock.
+    assert not {"lua", "lib", "rock_manifest"} & set(spec["build"]["copy_directories"])
+    done = processes.run(
+        [sys.executable, rock / "scripts" / "install-env", "--check", "--dir", tmp_path / "env"]
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_cut(tmp_path: Path) -> None:
+    """A new version is written into every place, once; what is unreleased is its section."""
+    for name in (*_release.VERSIONED, "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    log = tmp_path / "CHANGELOG.md"
+    log.write_text(f"# Log\n\n{_release.UNRELEASED}\n\n- New.\n\n## {FACTS.version}\n\n- Old.\n")
+
+    def cut(version: str) -> subprocess.CompletedProcess[str]:
+        return processes.run([sys.executable, ROOT / "scripts" / "cut", version, "--root", tmp_path])
+
+    assert cut("1.2").returncode == 2
+    assert "already" in cut(FACTS.version).stderr
+    assert set(_release.versions(tmp_path).values()) == {FACTS.version}
+    assert cut("9.8.7").returncode == 0
+    assert set(_release.versions(tmp_path).values()) == {"9.8.7"}
+    assert re.search(
+        r"## \[Unreleased\]\n\n## \[9\.8\.7\] - \d{4}-\d\d-\d\d\n\n- New\.\n\n## ", log.read_text()
+    )
+    assert "nothing" in cut("9.8.8").stderr
+
+
+def test_licences() -> None:
+    """Every package of the runtime says its licence, and none is one that binds those who use it."""
+    names = _licences.names(ROOT / "requirements.lock")
+    assert {"aiohttp", "mcp", "msgpack", "pywin32", "uvicorn"} <= set(names)
+    kinds = {name: _licences.of(name)[0] for name in names}
+    free = re.compile(r"(MIT-0|MIT|Apache-2\.0|BSD-[23]-Clause|PSF-2\.0|ISC|MPL-2\.0)")
+    assert [name for name, kind in kinds.items() if re.sub(free, "", kind).strip(" ANDOR()")] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # packages are fetched where no cache has them
+def test_dist(tmp_path: Path) -> None:
+    """Built twice it is the same; installed, its programs serve an editor that has the rock alone."""
+    if _nvims.REQUIRED not in _nvims.read()["found"]:
+        pytest.skip(f"Neovim {_nvims.REQUIRED} is not installed")
+    program = [sys.executable, ROOT / "scripts" / "dist", "--out"]
+    done = processes.run([*program, tmp_path / "first"], timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("✓") == 7, done.stdout
+    assert processes.run([*program, tmp_path / "second", "--no-check"], timeout=30).returncode == 0
+    for path in (tmp_path / "first").iterdir():
+        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
+    jsonschema.validate(json.loads((tmp_path / "first" / "server.json").read_text()), ENTRY)

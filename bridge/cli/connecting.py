@@ -71,7 +71,8 @@ def client_of(options: argparse.Namespace) -> tuple[str, Client]:
 def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     """Whose files, and the project's folder."""
     chosen = editors.choose(options)
-    root = Path(chosen.root) if isinstance(chosen, Instance) else Path(options.root or ".").resolve()
+    known = isinstance(chosen, Instance) and chosen.root
+    root = Path(known) if known else Path(options.root or ".").resolve()
     return ("project" if options.project else "user"), root
 
 
@@ -82,14 +83,20 @@ def server_of(options: argparse.Namespace) -> Server:
         CommandError: there is no editor whose URL could be written.
     """
     if not options.http:
-        program = shutil.which("mcp-tools")
-        if program is not None:
-            return Stdio("mcp-tools", ("stdio",))
-        return Stdio(_python(), (str(START), "cli.main", "stdio"))
+        command, *arguments = command_line()
+        elsewhere = () if options.url is None else ("--url", options.url)
+        return Stdio(command, (*arguments, "stdio", *elsewhere))
     chosen = editors.choose(options)
     if isinstance(chosen, Missing):
         raise CommandError(f"--http: {chosen.text}", Exit.NO_EDITOR)
     return Http(chosen.url, chosen.token, options.env)
+
+
+def command_line() -> list[str]:
+    """How another program starts this command: by its name where it has one on PATH."""
+    if shutil.which("mcp-tools") is not None:
+        return ["mcp-tools"]
+    return [_python(), str(START), "cli.main"]
 
 
 def agree(change: Change, options: argparse.Namespace) -> bool:

@@ -1,4 +1,4 @@
-"""Which editor a command means, by one rule: `--instance`, $NVIM, the project of the folder.
+"""Which editor a command means, by one rule: `--url`, `--instance`, $NVIM, the project of the folder.
 
 Receives what the person said, the environment, the notes of editors. Sends an instance, and its endpoint
 once that has proven who it is. Does not know about: what it is asked.
@@ -10,6 +10,7 @@ import argparse
 import os
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ..instances.choose import VARIABLES, names, nearest, read_own
 from ..instances.files import Instance
@@ -18,6 +19,10 @@ from ..stdio.pump import Missing
 from .fault import CommandError, Exit
 
 LOOK_SECONDS = 0.5
+TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
+"""The variable that has the token of an editor that is elsewhere."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +36,21 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--root", metavar="DIR", help="the project that contains this folder, instead of the working folder"
     )
+    group.add_argument(
+        "--url",
+        metavar="URL",
+        help=f"an editor elsewhere whose bridge's port is forwarded to here; its token is in ${TOKEN}",
+    )
 
 
 def choose(options: argparse.Namespace) -> Instance | Missing:
-    """The editor that is meant; `Missing` says which ones there are."""
+    """The editor that is meant; `Missing` says which ones there are.
+
+    Raises:
+        CommandError: `--url` cannot be that of a bridge.
+    """
+    if options.url is not None:
+        return _elsewhere(options.url)
     found = read_own()
     if options.instance is not None:
         return _named(options.instance, found)
@@ -66,6 +82,10 @@ def reach(options: argparse.Namespace) -> Endpoint | Missing:
     endpoint = Endpoint(chosen.url, chosen.token)
     if endpoint.is_ours():
         return endpoint
+    if options.url is not None:
+        port = endpoint.port
+        text = f"no bridge with the token of ${TOKEN} answers at {chosen.url}: is the tunnel up, and its port"
+        return Missing(f"{text} the same on both sides (ssh -L {port}:127.0.0.1:{port} HOST)?", True)
     return Missing(
         f"the bridge of {chosen.root} (process {chosen.pid}) does not answer at {chosen.url}:"
         " run :McpTools restart in it",
@@ -90,6 +110,30 @@ def wait(options: argparse.Namespace) -> Endpoint:
     while isinstance(found := reach(options), Missing):
         time.sleep(LOOK_SECONDS)
     return found
+
+
+def _elsewhere(url: str) -> Instance:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if port is None or parts.scheme != "http":
+        raise CommandError(
+            f"--url: {url} is no address of a bridge, such as http://127.0.0.1:7777/mcp", Exit.USAGE
+        )
+    if host not in _LOOPBACK:
+        raise CommandError(
+            f"--url: {host} is another machine, and the token would cross the network in the clear;"
+            f" forward the port (ssh -L {port}:127.0.0.1:{port} {host}) and name 127.0.0.1",
+            Exit.USAGE,
+        )
+    token = os.environ.get(TOKEN)
+    if not token:
+        raise CommandError(
+            f"--url: ${TOKEN} is not set; :McpTools endpoint shows the token there", Exit.USAGE
+        )
+    return Instance(0, port, token, url=url)
 
 
 def _named(which: str, found: list[Instance]) -> Instance | Missing:

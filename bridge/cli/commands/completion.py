@@ -15,7 +15,7 @@ _mcp_tools() {
   elif [ "$COMP_CWORD" -eq 2 ] && { [ "${COMP_WORDS[1]}" = call ] || [ "${COMP_WORDS[1]}" = tools ]; }; then
     COMPREPLY=($(compgen -W "$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)" -- "$word"))
   else
-    COMPREPLY=($(compgen -W "--instance --root --json --help" -- "$word"))
+    COMPREPLY=($(compgen -W "--instance --root --url --json --help" -- "$word"))
   fi
 }
 complete -o default -F _mcp_tools mcp-tools""",
@@ -27,7 +27,7 @@ _mcp_tools() {
   elif (( CURRENT == 3 )) && [[ $words[2] == (call|tools) ]]; then
     compadd -- ${(f)"$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)"}
   else
-    compadd -- --instance --root --json --help
+    compadd -- --instance --root --url --json --help
   fi
 }
 compdef _mcp_tools mcp-tools""",
@@ -38,6 +38,7 @@ complete -c mcp-tools -n "__fish_seen_subcommand_from call tools" \\
   -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ')"
 complete -c mcp-tools -l instance -r
 complete -c mcp-tools -l root -r -F
+complete -c mcp-tools -l url -r
 complete -c mcp-tools -l json""",
 }
 

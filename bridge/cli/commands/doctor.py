@@ -72,7 +72,9 @@ def _editors() -> Iterator[Finding]:
 
 def _editor(one: Instance) -> Finding:
     name = f"the editor of {shown(one.root)} (process {one.pid}, {one.url})"
-    if not is_alive(one.pid):
+    if not one.pid:
+        name = f"the editor at {one.url}"
+    elif not is_alive(one.pid):
         return Finding("ok", f"{name} is gone; its note is removed by the next editor that starts")
     try:
         endpoint = Endpoint(one.url, one.token)
@@ -102,4 +104,6 @@ def _choice(options: argparse.Namespace) -> Finding:
     chosen = editors.choose(options)
     if isinstance(chosen, Missing):
         return Finding("warning", f"no editor for this folder: {chosen.text}")
+    if options.url is not None:
+        return _editor(chosen)
     return Finding("ok", f"commands in this folder go to {shown(chosen.root)} (process {chosen.pid})")

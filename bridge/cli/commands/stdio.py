@@ -19,4 +19,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Until the client ends."""
+    if options.url is not None:
+        editors.choose(options)  # what is wrong with it is said at once
     return serve(partial(editors.wait if options.wait else editors.reach, options))

@@ -32,6 +32,7 @@ local function neovim()
     health.info(('the bridge does not start by itself here: %s'):format(hindrance))
     health.info(('to start it: %s'):format(advice))
   end
+  require('mcp-tools.health.addresses').check()
 end
 
 ---@param fault mcp-tools.bridge.PythonFault

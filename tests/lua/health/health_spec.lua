@@ -203,6 +203,22 @@ describe('health', function()
     require('mcp-tools').refresh()
   end)
 
+  it('warns of addresses of the editor that other machines can reach', function()
+    local addresses = require('mcp-tools.health.addresses')
+    local harmless = { '/run/user/1000/nvim.1.0', '127.0.0.1:7000', 'localhost:7000', '[::1]:7000', '::1:7000' }
+    table.insert(harmless, '\\\\.\\pipe\\nvim.1.0')
+    local open = { '0.0.0.0:7000', '[::]:7000', 'devbox:7000', '192.168.1.2:7000', ':7000' }
+    t.eq({}, addresses.exposed(harmless))
+    t.eq(open, addresses.exposed(vim.list_extend(vim.deepcopy(harmless), open)))
+    rawset(vim.fn, 'serverlist', function()
+      return { '0.0.0.0:7000' }
+    end)
+    local ok, text = pcall(report)
+    rawset(vim.fn, 'serverlist', nil)
+    t.ok(ok, text)
+    t.matches('WARNING[^\n]*0%.0%.0%.0:7000.*serverstop%("0%.0%.0%.0:7000"%)', text)
+  end)
+
   it('lists resources and prompts that were not taken in', function()
     config.setup({ prompts = { 'verify_setup', 'no_such' } })
     pcall(require('mcp-tools').register_resource, { uri = 'x://broken' })

@@ -11,12 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..clients import registry
+from ..clients import registry, skill
 from ..clients.change import Change, ChangeError, is_tracked
 from ..clients.client import Client, Http, Scope, Server, Stdio
 from ..instances.files import Instance
 from ..stdio.pump import Missing
-from . import editors, show
+from . import editors, offered, show
 from .fault import CommandError, Exit
 
 PYTHON_SECONDS = 5.0
@@ -38,6 +38,11 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
             "--env",
             metavar="NAME",
             help="with --http: the variable that will hold the token, so no file does",
+        )
+        parser.add_argument(
+            "--skill",
+            action="store_true",
+            help="and a skill (SKILL.md) that tells when to use the tools; with --project it lists them",
         )
     editors.add_choice(parser)
 
@@ -99,20 +104,32 @@ def command_line() -> list[str]:
     return [_python(), str(START), "cli.main"]
 
 
-def agree(change: Change, options: argparse.Namespace) -> bool:
-    """Shows the change, and asks for leave to write it.
+def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespace) -> Change:
+    """The skill that `--skill` asks for: that of a project lists its tools, yours holds for all projects.
+
+    Raises:
+        CommandError: there is no editor whose tools could be listed.
+        ChangeError: see `skill.install`.
+    """
+    found = offered.ask(editors.connect(options)) if scope == "project" else None
+    return skill.install(client, offered.skill(command_line(), found), scope, root)
+
+
+def agree(changes: list[Change], options: argparse.Namespace) -> bool:
+    """Shows the changes, and asks for leave to write them.
 
     Raises:
         CommandError: nobody can be asked; or a token would get into a repository.
     """
-    if change.secret and is_tracked(change.path) and not options.token_into_git:
+    tracked = [change.path for change in changes if change.secret and is_tracked(change.path)]
+    if tracked and not options.token_into_git:
         raise CommandError(
-            f"{change.path} is tracked by git, and the token in it would be for everybody who gets the"
+            f"{tracked[0]} is tracked by git, and the token in it would be for everybody who gets the"
             " repository. Leave --http out, name a variable by --env, or leave --project out"
             " (--token-into-git writes it all the same)"
         )
     if not options.json:
-        print(show.plain(_hidden(change)))
+        print(show.plain("\n".join(map(_hidden, changes))))
     if options.dry_run:
         return False
     if options.yes:

@@ -16,6 +16,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Amp",
     files={"user": "~/.config/amp/settings.json", "project": ".amp/settings.json"},
+    skills={"user": "~/.config/agents/skills", "project": ".agents/skills"},
     format="jsonc",
     path=("amp.mcpServers",),
     entry=_entry,

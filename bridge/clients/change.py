@@ -67,7 +67,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = _read(path), _format(client)
+    before, form = read_text(path), _format(client)
     keys = (*client.path, NAME)
     entry = client.entry(server, client)
     try:
@@ -88,7 +88,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = _read(path), _format(client)
+    before, form = read_text(path), _format(client)
     if before is None:
         return Change(path, None, None)
     keys = (*client.path, NAME)
@@ -112,7 +112,7 @@ def apply(change: Change) -> None:
         ChangeError: the file was changed meanwhile, or cannot be written.
     """
     path = change.path
-    if _read(path) != change.before:
+    if read_text(path) != change.before:
         raise ChangeError(f"{path} was changed meanwhile; nothing was written. Try again")
     try:
         if change.before is not None and not path.stat().st_mode & stat.S_IWUSR:
@@ -184,6 +184,15 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
         raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
+    return resolve(name, root)
+
+
+def resolve(name: str, root: Path) -> Path:
+    """Where a file is, behind all links: `~` is the home folder, all else is relative to `root`.
+
+    Raises:
+        ChangeError: the links lead nowhere.
+    """
     path = Path(os.path.expanduser(name)) if name.startswith("~") else root / name
     try:
         return path.resolve()
@@ -191,7 +200,12 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
         raise ChangeError(f"{path}: {error}") from error
 
 
-def _read(path: Path) -> str | None:
+def read_text(path: Path) -> str | None:
+    """What is in a file; None = there is none.
+
+    Raises:
+        ChangeError: it is no file of text, or cannot be read.
+    """
     try:
         if not path.exists():
             return None
@@ -208,7 +222,7 @@ def _read(path: Path) -> str | None:
 
 def _backup(path: Path) -> tuple[bool, str | None]:
     backup = path.with_name(path.name + BACKUP)
-    text = _read(backup)
+    text = read_text(backup)
     return text is not None, text or None
 
 

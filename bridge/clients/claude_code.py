@@ -7,6 +7,7 @@ from .client import Client, common
 CLIENT = Client(
     title="Claude Code",
     files={"user": "~/.claude.json", "project": ".mcp.json"},
+    skills={"user": "~/.claude/skills", "project": ".claude/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=common,

@@ -58,6 +58,7 @@ class Client:
         files: where its configuration is, `~` for the home folder; a project's is relative to the project.
         format: of those files.
         path: where in them servers are; ends before the name.
+        skills: folders of skills, like `files`; a scope that is not there has none.
         entry: what such a server looks like there.
         programs: one of them is there if the client is.
         folders: one of them is there if the client was run.
@@ -70,6 +71,7 @@ class Client:
     format: Format
     path: tuple[str, ...]
     entry: Callable[[Server, Client], dict[str, Any]]
+    skills: Mapping[Scope, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     reference: str | None = None

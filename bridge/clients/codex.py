@@ -18,6 +18,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Codex",
     files={"user": "~/.codex/config.toml", "project": ".codex/config.toml"},
+    skills={"user": "~/.agents/skills", "project": ".agents/skills"},
     format="toml",
     path=("mcp_servers",),
     entry=_entry,

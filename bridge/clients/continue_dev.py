@@ -19,6 +19,7 @@ _FILE = f".continue/mcpServers/{NAME}.json"
 CLIENT = Client(
     title="Continue",
     files={"user": f"~/{_FILE}", "project": _FILE},
+    skills={"user": "~/.continue/skills", "project": ".continue/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,

@@ -17,6 +17,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Copilot CLI",
     files={"user": "~/.copilot/mcp-config.json"},
+    skills={"user": "~/.copilot/skills", "project": ".github/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,

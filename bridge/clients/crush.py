@@ -16,6 +16,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Crush",
     files={"user": "~/.config/crush/crush.json", "project": "crush.json"},
+    skills={"user": "~/.config/crush/skills", "project": ".crush/skills"},
     format="jsonc",
     path=("mcp",),
     entry=_entry,

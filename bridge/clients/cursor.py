@@ -16,6 +16,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Cursor",
     files={"user": "~/.cursor/mcp.json", "project": ".cursor/mcp.json"},
+    skills={"user": "~/.cursor/skills", "project": ".cursor/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,

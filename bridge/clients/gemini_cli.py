@@ -17,6 +17,7 @@ def entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Gemini CLI",
     files={"user": "~/.gemini/settings.json", "project": ".gemini/settings.json"},
+    skills={"user": "~/.gemini/skills", "project": ".gemini/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=entry,

@@ -22,6 +22,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Goose",
     files={"user": "~/.config/goose/config.yaml"},
+    skills={"user": "~/.config/goose/skills", "project": ".goose/skills"},
     format="yaml",
     path=("extensions",),
     entry=_entry,

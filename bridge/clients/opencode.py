@@ -17,6 +17,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="OpenCode",
     files={"user": "~/.config/opencode/opencode.json", "project": "opencode.json"},
+    skills={"user": "~/.config/opencode/skills", "project": ".opencode/skills"},
     format="jsonc",
     path=("mcp",),
     entry=_entry,

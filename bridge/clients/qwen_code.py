@@ -8,6 +8,7 @@ from .gemini_cli import entry
 CLIENT = Client(
     title="Qwen Code",
     files={"user": "~/.qwen/settings.json", "project": ".qwen/settings.json"},
+    skills={"user": "~/.qwen/skills", "project": ".qwen/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=entry,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .client import Client
 
-_OTHERS = frozenset({"client", "registry", "change"})
+_OTHERS = frozenset({"client", "registry", "change", "skill"})
 
 
 def names() -> list[str]:

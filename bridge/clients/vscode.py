@@ -19,6 +19,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="VS Code",
     files={"user": f"{_USER}/mcp.json", "project": ".vscode/mcp.json"},
+    skills={"user": "~/.copilot/skills", "project": ".github/skills"},
     format="jsonc",
     path=("servers",),
     entry=_entry,

@@ -16,6 +16,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Windsurf",
     files={"user": "~/.codeium/windsurf/mcp_config.json"},
+    skills={"user": "~/.codeium/windsurf/skills", "project": ".windsurf/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,

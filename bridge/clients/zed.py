@@ -16,6 +16,7 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 CLIENT = Client(
     title="Zed",
     files={"user": "~/.config/zed/settings.json", "project": ".zed/settings.json"},
+    skills={"user": "~/.agents/skills", "project": ".agents/skills"},
     format="jsonc",
     path=("context_servers",),
     entry=_entry,

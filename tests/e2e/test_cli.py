@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import pty
+import re
+import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -215,9 +217,14 @@ async def test_manifest(shell: Shell, tmp_path: Path) -> None:
     assert "nvim_echo" in levels
     code, out, _ = await shell.run("manifest", "--skill", str(tmp_path))
     assert code == 0
-    text = Path(out.strip()).read_text()
+    path = Path(out.strip())
+    text = path.read_text()
     assert text.startswith("---\nname: nvim-tools\n")
     assert "`nvim_echo(" in text
+    assert (await shell.run("manifest", "--skill", str(tmp_path)))[0] == 0
+    path.write_text("mine")
+    code, _, err = await shell.run("manifest", "--skill", str(tmp_path))
+    assert (code, "somebody else" in err, path.read_text()) == (1, True, "mine")
 
 
 async def test_completion(shell: Shell) -> None:
@@ -395,6 +402,40 @@ async def test_connecting_a_client(shell: Shell) -> None:
     assert path.read_text() == '{ // mine\n  "mcpServers": {}\n}\n'
 
 
+@pytest.mark.nvim("0.11")
+async def test_a_skill_for_a_client(shell: Shell) -> None:
+    """Shown with the entry, written with it, and gone with it; what it tells an agent to run does run."""
+    home = shell.bridge.nvim.home.make("home")
+    path = home / ".claude" / "skills" / "nvim-tools" / "SKILL.md"
+    shown = await shell.json("connect", "claude-code", "--skill", "--dry-run")
+    assert (shown["skill"], shown["needed"]) == (str(path), True)
+    assert "+name: nvim-tools" in shown["diff"]
+    assert '"nvim-tools"' in shown["diff"]
+    assert not path.exists()
+    assert (await shell.run("connect", "claude-code", "--skill", "--yes"))[0] == 0
+    assert "already" in (await shell.run("connect", "claude-code", "--skill", "--yes"))[1]
+    text = path.read_text()
+    assert "## Tools" not in text  # it holds for every project
+    (command,) = re.findall(r"(?m)^    (.+)$", text)
+    process = await processes.start(
+        *shlex.split(command),
+        *("call", "nvim_echo", '{"value": "as told"}'),
+        cwd=shell.folder,
+        env=shell.env,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(20):
+        assert (await process.communicate())[0] == b"as told\n"
+    assert (await shell.run("connect", "claude-code", "--project", "--skill", "--yes"))[0] == 0
+    project = shell.folder / ".claude" / "skills" / "nvim-tools" / "SKILL.md"
+    assert "- `nvim_echo(" in project.read_text()
+    for words in (["--project"], []):
+        assert (await shell.run("disconnect", "claude-code", *words, "--yes"))[0] == 0
+    assert not project.parent.exists()
+    assert not path.parent.exists()
+    assert not (home / ".claude.json").exists()
+
+
 async def test_tokens_and_git(shell: Shell) -> None:
     """A token is not shown, and gets into a repository by an explicit word alone."""
     for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "a"]):
@@ -435,9 +476,10 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
     await nvim.request("nvim_command", "McpTools connect cursr")
     assert "cursor" in await nvim.lua("return vim.fn.execute('messages')")
     for verb, there in (("connect", True), ("disconnect", False)):
-        await nvim.request("nvim_command", f"McpTools {verb} cursor")
+        await nvim.request("nvim_command", f"McpTools {verb} cursor{' skill' if there else ''}")
         lines = await nvim.wait_for(shown, f"{verb} cursor", timeout=10_000)
         assert any('"nvim-tools"' in line for line in lines)
+        assert any("name: nvim-tools" in line for line in lines)
         assert path.exists() != there
         await nvim.request("nvim_feedkeys", "y", "xt", False)
         done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed', 1, true)"

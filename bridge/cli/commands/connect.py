@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ...clients import change
+from ...clients import change, skill
 from .. import connecting, show
 
 
@@ -20,23 +20,29 @@ def run(options: argparse.Namespace) -> int:
     scope, root = connecting.scope_of(options)
     try:
         made = change.connect(client, connecting.server_of(options), scope, root)
-        written = not made.is_empty and connecting.agree(made, options)
+        added = connecting.skill_of(client, scope, root, options) if options.skill else None
+        changes = [each for each in (made, added) if each is not None and not each.is_empty]
+        written = bool(changes) and connecting.agree(changes, options)
         if written:
-            change.keep(made)
-            change.apply(made)
+            if not made.is_empty:
+                change.keep(made)
+                change.apply(made)
+            if added is not None and not added.is_empty:
+                skill.apply(added)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
     if options.json:
         show.as_json(
             {
                 "path": str(made.path),
-                "diff": made.diff(),
+                "skill": None if added is None else str(added.path),
+                "diff": "\n".join(each.diff() for each in changes),
                 "written": written,
-                "needed": not made.is_empty,
+                "needed": bool(changes),
                 "advice": client.advice,
             }
         )
-    elif made.is_empty:
+    elif not changes:
         print(f"{client.title} is connected already ({made.path})")
     elif written:
         print(f"{client.title} is connected. {client.advice}".rstrip())

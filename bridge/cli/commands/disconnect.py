@@ -1,10 +1,10 @@
-"""`mcp-tools disconnect CLIENT`: takes this server out of a client's configuration again."""
+"""`mcp-tools disconnect CLIENT`: takes this server, and its skill, out of a client's configuration again."""
 
 from __future__ import annotations
 
 import argparse
 
-from ...clients import change
+from ...clients import change, skill
 from .. import connecting, show
 
 
@@ -20,17 +20,28 @@ def run(options: argparse.Namespace) -> int:
     scope, root = connecting.scope_of(options)
     try:
         made = change.disconnect(client, scope, root)
-        written = not made.is_empty and connecting.agree(made, options)
+        gone = skill.remove(client, scope, root)
+        changes = [each for each in (made, gone) if each is not None and not each.is_empty]
+        written = bool(changes) and connecting.agree(changes, options)
         if written:
-            change.apply(made)
-            change.forget(made)
+            if not made.is_empty:
+                change.apply(made)
+                change.forget(made)
+            if gone is not None:
+                skill.apply(gone)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
     if options.json:
         show.as_json(
-            {"path": str(made.path), "diff": made.diff(), "written": written, "needed": not made.is_empty}
+            {
+                "path": str(made.path),
+                "skill": None if gone is None else str(gone.path),
+                "diff": "\n".join(each.diff() for each in changes),
+                "written": written,
+                "needed": bool(changes),
+            }
         )
-    elif made.is_empty:
+    elif not changes:
         print(f"{client.title} is not connected by {made.path}")
     else:
         print(f"{client.title} is disconnected." if written else "Nothing was written.")

@@ -13,6 +13,9 @@ local M = {}
 --- ms; starting Python takes a tenth of a second, asking git whether it has a file a little more.
 local TIMEOUT = 20000
 
+--- Files beside those of the clients.
+local OTHERS = { __init__ = true, change = true, client = true, registry = true, skill = true }
+
 ---@return string
 local function folder()
   return vim.fs.joinpath(project.plugin_dir(), 'bridge')
@@ -24,7 +27,7 @@ function M.names()
   local names = {}
   for file, kind in vim.fs.dir(vim.fs.joinpath(folder(), 'clients')) do
     local name = kind == 'file' and file:match('^([%w_]+)%.py$')
-    if name and not ({ __init__ = true, change = true, client = true, registry = true })[name] then
+    if name and not OTHERS[name] then
       table.insert(names, (name:gsub('_', '-')))
     end
   end

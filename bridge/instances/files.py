@@ -34,12 +34,18 @@ class Instance:
     focused_at: float = 0.0
 
 
-def own_folders(environ: Mapping[str, str]) -> list[str]:
+def own_folders(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
     """Where this user's editors note themselves, as lua/mcp-tools/bridge/instances.lua has it.
 
     An editor has one place; one that was started elsewhere (by a service, say) may have the other.
+
+    Args:
+        environ: usually `os.environ`.
+        sessions: where the system has XDG_RUNTIME_DIR, for what `ssh` or `su` started without the variable.
     """
     runtime = environ.get("XDG_RUNTIME_DIR")
+    if runtime is None and os.name != "nt":
+        runtime = f"{sessions}/{os.getuid()}"
     folders = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_folder(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
     if os.name == "nt":

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bridge.instances.files import read_all
+from bridge.instances.files import own_folders, read_all
 from bridge.instances.holder import holder_of
 from bridge.instances.proof import prove
 
@@ -171,3 +171,17 @@ def test_a_folder_that_is_no_utf_8(tmp_path: Path) -> None:
     path = write(tmp_path, "1.json")
     path.write_bytes(b'{"pid": 1, "port": 5, "token": "t", "root": "%s"}' % folder)
     assert [os.fsencode(instance.root) for instance in read_all(str(tmp_path))] == [folder]
+
+
+def test_folders_without_the_variable(tmp_path: Path) -> None:
+    """What `ssh` starts may lack XDG_RUNTIME_DIR: the system's folder is looked at; an empty one says no."""
+    usual = tmp_path / "run" / str(os.getuid())
+    usual.mkdir(parents=True, mode=0o700)
+    environ, sessions = {"XDG_STATE_HOME": str(tmp_path)}, str(usual.parent)
+    state = str(tmp_path / "nvim" / "mcp-tools" / "instances")
+    assert own_folders(environ, sessions) == [str(usual / "mcp-tools"), state]
+    assert own_folders(environ | {"XDG_RUNTIME_DIR": ""}, sessions) == [state]
+    named = own_folders(environ | {"XDG_RUNTIME_DIR": str(tmp_path)}, sessions)
+    assert named == [str(tmp_path / "mcp-tools"), state]
+    usual.chmod(0o777)
+    assert own_folders(environ, sessions) == [state]

@@ -133,6 +133,11 @@ def _commands(bin_: Path, version: str, home: Path) -> str:
             raise Wrong(f"{name} --version: {said}")
     if "stdio" not in run([str(bin_ / "mcp-tools"), "--help"], home, env):
         raise Wrong("mcp-tools --help does not name its commands")
+    active = env | {"PATH": f"{bin_}{os.pathsep}{env['PATH']}"}
+    config = json.loads(run([str(bin_ / "mcp-tools"), "config", "cursor", "--json"], home, active))["text"]
+    entry = json.loads(config)["mcpServers"]["nvim-tools"]
+    if "usage: mcp-tools stdio" not in run([entry["command"], *entry["args"], "--help"], home, env):
+        raise Wrong(f"a client could not start it by {entry}")
     code = "import mcp_tools_nvim.client, mcp_tools_nvim.python_tools, mcp_tools_nvim.process.main"
     run([str(bin_ / "python"), "-I", "-c", code], home, env)
     return "mcp-tools --help, --version; its packages can be imported"

@@ -98,8 +98,11 @@ def server_of(options: argparse.Namespace) -> Server:
 
 
 def command_line() -> list[str]:
-    """How another program starts this command: by its name where it has one on PATH."""
-    if shutil.which("mcp-tools") is not None:
+    """How another program starts this command: by its name, where that is on everybody's PATH."""
+    program = shutil.which("mcp-tools")
+    # The programs of an environment are on PATH while that is active, or runs this as `uvx` does; not later.
+    own = sys.prefix != sys.base_prefix and Path(program or "").parent == Path(sys.executable).parent
+    if program is not None and not own:
         return ["mcp-tools"]
     return [_python(), str(START), "cli.main"]
 

@@ -5,6 +5,7 @@ if vim.g.loaded_mcp_tools then
   return
 end
 vim.g.loaded_mcp_tools = true
+vim.g.mcp_tools_status = '' -- a statusline that names a variable which is not there is emptied
 
 vim.api.nvim_create_user_command('McpTools', function(args)
   require('mcp-tools.command').run(args)

@@ -4,8 +4,8 @@
 --- Does not know about: what is said of an error in the documentation (errors.toml).
 ---
 --- Counted are `notify.error|warn|once(…)`, tables with `message` and `advice`, faults that are gathered in config/ and
---- mounts/, `error(…)` there, words of mounts/ that begin with `mount '`, and what bridge/ gives to a `cb` in place of a
---- value. A text that only passes through is none.
+--- mounts/, `error(…)` there, words of mounts/ that begin with `mount '`, and what bridge/ gives to a `cb` in place of
+--- a value. A text that only passes through is none.
 
 local M = {}
 

@@ -97,12 +97,16 @@ local function build()
     root = project.root,
     ledger = require('mcp-tools.trust.ledger').new({ dir = project.state_dir }),
   })
+  local activity = require('mcp-tools.ui.activity')
   local executor = require('mcp-tools.call.executor').new({
     registry = M.registry(),
+    heard = activity.heard,
     gateway = gateway,
     settings = settings,
     audit = require('mcp-tools.trust.audit').record,
   })
+  activity.follow(executor)
+  require('mcp-tools.ui.change_marks').follow()
   local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
   require('mcp-tools.files.redact').watch()
   -- Start-up cost: it is loaded when there is something to review.

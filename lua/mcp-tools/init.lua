@@ -253,12 +253,19 @@ function M.status()
   return status
 end
 
---- What waits for you, for a statusline: "2 reviews", or nothing. `User McpToolsReview` tells when it is another.
+--- What waits for you, else what assistants are doing, for a statusline: "1 approval, 2 reviews", "shell_run 40%", or
+--- nothing. `User McpToolsStatus` tells when it is another. `:h mcp-tools-statusline`
 ---@return string
 function M.statusline()
-  local review = package.loaded['mcp-tools.editor.review']
-  local count = review and review.count() or 0
-  return count == 0 and '' or ('%d review%s'):format(count, count == 1 and '' or 's')
+  local activity = package.loaded['mcp-tools.ui.activity'] -- nothing goes on before it is loaded
+  return activity and activity.text() or ''
+end
+
+--- What assistants are doing and what waits for you, in parts.
+---@return mcp-tools.Activity
+function M.activity()
+  require('mcp-tools.core').begin()
+  return require('mcp-tools.ui.activity').get()
 end
 
 --- Everything that is offered and where it comes from, and what could not be loaded and why.

@@ -17,7 +17,7 @@ local HIGHLIGHT = { info = 'Normal', warn = 'WarningMsg', error = 'ErrorMsg' }
 
 --- Whether messages go to the message line, as they do while no notification plugin has taken the place.
 ---@return boolean
-local function is_builtin()
+function M.is_builtin()
   if type(vim.notify) ~= 'function' then
     return false -- a module that can be called, as some notification plugins are
   end
@@ -27,7 +27,7 @@ end
 
 --- Whether nobody's keys are at stake: no screen, or one whose owner draws messages as it likes.
 ---@return boolean
-local function has_room()
+function M.has_room()
   return vim.iter(vim.api.nvim_list_uis()):all(function(ui)
     return ui.ext_messages == true
   end)
@@ -37,7 +37,7 @@ end
 ---@param text string
 ---@param cells integer
 ---@return string
-local function fitting(text, cells)
+function M.fitting(text, cells)
   local piece = vim.fn.strcharpart(text, 0, math.max(0, cells))
   local chars = vim.fn.strchars(piece)
   while chars > 0 and vim.fn.strdisplaywidth(piece) > cells do
@@ -70,19 +70,19 @@ end
 local function echo(level, text)
   local lines = vim.split(vim.trim(text), '\n', { plain = true })
   vim.cmd.redraw()
-  if has_room() or (#lines == 1 and vim.fn.strdisplaywidth(text) <= vim.v.echospace) then
+  if M.has_room() or (#lines == 1 and vim.fn.strdisplaywidth(text) <= vim.v.echospace) then
     vim.api.nvim_echo({ { text, HIGHLIGHT[level] } }, true, {})
     return
   end
   keep(level, lines)
-  local line = fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(MORE))
+  local line = M.fitting(lines[1], vim.v.echospace - vim.fn.strdisplaywidth(MORE))
   vim.api.nvim_echo({ { line .. MORE, HIGHLIGHT[level] } }, false, {})
 end
 
 ---@param level 'info'|'warn'|'error'
 ---@param text string
 local function show(level, text)
-  if is_builtin() then
+  if M.is_builtin() then
     echo(level, text)
   else
     vim.notify(text, vim.log.levels[level:upper()], { title = 'mcp-tools' })
@@ -151,7 +151,7 @@ function M.progress(text)
   if vim.o.cmdheight > 0 then -- without a line of its own every message waits for a key
     text = text:gsub('%s+', ' ')
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { fitting('[mcp-tools] ' .. text, vim.v.echospace) } }, false, {})
+    vim.api.nvim_echo({ { M.fitting('[mcp-tools] ' .. text, vim.v.echospace) } }, false, {})
     vim.cmd.redraw()
   end
 end

@@ -94,3 +94,15 @@
 ---  `roots` (the root of the project); nothing when left out
 ---@field timeout? integer ms for each of its tools; that of all tools (`bridge.tool_timeout`) when left out
 ---@field start_timeout? integer ms until it must have said what it offers; 60000 when left out
+
+--- What assistants are doing, and what waits for the person.
+---@class mcp-tools.Activity
+---@field state 'off'|'ready'|'connected'|'working'|'waiting'|'done' `waiting`: for the person; `done`: only in an event
+---@field text string what `statusline()` gives
+---@field clients string[] names of the clients that are connected, as they call themselves
+---@field calls integer calls of tools that run or wait
+---@field tool? string the one that runs longest
+---@field client? string whose call that is
+---@field percent? integer how far it is, where it says so
+---@field waiting { approvals: integer, interviews: integer, reviews: integer }
+---@field done? { calls: integer, failed: integer, ms: integer } what was done since nobody worked

@@ -96,6 +96,7 @@ local reports = {
   end,
   sessions = function(data)
     current.said.sessions = data
+    current.changed('clients')
   end,
   blocked = function(data)
     current.said.blocked = data

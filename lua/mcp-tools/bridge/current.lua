@@ -30,18 +30,19 @@ local M = {
 ---@field open string[] names
 ---@field failed table<string, string> name → why it does not stand
 
-local listeners = {} ---@type fun()[]
+local listeners = {} ---@type (fun(what: 'clients'?))[]
 
 --- Calls `fn` whenever any of this may be another.
----@param fn fun()
+---@param fn fun(what: 'clients'?) `clients`: nothing but who is connected
 function M.on_change(fn)
   table.insert(listeners, fn)
 end
 
 --- Something is another now.
-function M.changed()
+---@param what? 'clients'
+function M.changed(what)
   for _, fn in ipairs(listeners) do
-    log.guard('who follows the bridge', fn)
+    log.guard('who follows the bridge', fn, what)
   end
 end
 

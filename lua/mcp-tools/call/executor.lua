@@ -45,6 +45,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
 ---@field private counter integer of ids
+---@field private heard? fun(call: mcp-tools.Call)
 ---@field private leave fun(call: mcp-tools.Call)
 ---@field private room fun(size: integer): mcp-tools.Error?
 local Executor = {}
@@ -52,14 +53,16 @@ Executor.__index = Executor
 
 --- Makes an executor over a registry.
 ---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
----  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)? } `root` is that of the project (default: the editor's);
----  `audit` is told of calls that were decided on, when they end
+---  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)?, heard: fun(call: mcp-tools.Call)? } `root` is that of
+---  the project (default: the editor's); `audit` is told of calls that were decided on, when they end; `heard` of all that
+---  come in, and again when they end
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({
     registry = opts.registry,
     gateway = opts.gateway,
     settings = opts.settings,
+    heard = opts.heard,
     root = opts.root or project.root,
     calls = {},
     active = 0,
@@ -84,6 +87,9 @@ function M.new(opts)
     self.active = self.active - 1
     if call.decision and opts.audit then
       opts.audit(call)
+    end
+    if self.heard then
+      self.heard(call)
     end
     if call.keep then
       self.sweeper:later(call.ended_at)
@@ -192,6 +198,9 @@ function Executor:enter(call)
   self.active = self.active + 1
   call.leave = self.leave
   call.room = call.keep and self.room or nil
+  if self.heard then
+    self.heard(call)
+  end
 end
 
 --- Why one more result of `size` bytes is not kept, if so: nobody takes those that there are.

@@ -1,6 +1,7 @@
 --- `:McpTools changes`: what agents have changed in this session.
 
 local access = require('mcp-tools.files.access')
+local change_marks = require('mcp-tools.ui.change_marks')
 local changes = require('mcp-tools.editor.edit.changes')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
@@ -77,6 +78,7 @@ local function take_back(change, done)
     if not reverted then
       return notify.error(err.message)
     end
+    change_marks.clear()
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
     local one = reverted.hunks == 1 and '' or 's'
     notify.info(('%s: %d change%s taken back%s'):format(shown(change), reverted.hunks, one, rest))
@@ -88,7 +90,13 @@ end
 
 local function show()
   local list = changes.list()
+  local here = change_marks.at(0, api.nvim_win_get_cursor(0)[1])
   local buffer = scratch.show('changes', rows(), { title = TITLE })
+  for row, change in ipairs(list) do
+    if change.id == here then
+      api.nvim_win_set_cursor(0, { row, 0 })
+    end
+  end
   local function key(lhs, desc, fn)
     vim.keymap.set('n', lhs, function()
       local change = list[api.nvim_win_get_cursor(0)[1]]
@@ -111,17 +119,19 @@ local ACTIONS = { jump = jump, diff = diff, revert = take_back }
 
 ---@type mcp-tools.Subcommand
 return {
-  usage = '[jump N | diff N | revert N]',
-  description = 'list what agents have changed in this session, newest first; go to one, show it as a diff, or take it'
-    .. ' back (open files stay unsaved)',
+  usage = '[jump N | diff N | revert N | clear]',
+  description = 'list what agents have changed in this session, newest first, from a marked line with the cursor on its'
+    .. ' change; go to one, show it as a diff, or take it back (open files stay unsaved); take the marks away',
   run = function(rest)
     if rest == '' then
       return show()
+    elseif rest == 'clear' then
+      return change_marks.clear(true)
     end
     local name, id = rest:match('^(%a+)%s+(%d+)$')
     local change = id and changes.find(tonumber(id) --[[@as integer]])
     if not ACTIONS[name] then
-      notify.error(':McpTools changes [jump N | diff N | revert N]')
+      notify.error(':McpTools changes [jump N | diff N | revert N | clear]')
     elseif not change then
       notify.error(('there is no change %s; :McpTools changes lists them'):format(id))
     else
@@ -131,7 +141,7 @@ return {
   arguments = 2,
   complete = function(_, rest)
     if vim.trim(rest) == '' then
-      return { 'diff', 'jump', 'revert' }
+      return { 'clear', 'diff', 'jump', 'revert' }
     end
     return vim.tbl_map(function(change)
       return tostring(change.id)

@@ -496,6 +496,21 @@ return {
     description = 'Move the cursor into the window of an interview when it opens in normal mode.',
   },
   {
+    path = 'ui.changes',
+    type = 'string',
+    default = 'number',
+    enum = { 'number', 'sign', 'none' },
+    description = 'How lines that an assistant has changed are marked: their number is coloured, with a sign beside it,'
+      .. ' or not at all (|mcp-tools-changes|).',
+  },
+  {
+    path = 'ui.progress',
+    type = 'boolean',
+    default = true,
+    description = 'Show calls that run longer than a second as progress messages (`:help progress-message`, Neovim 0.12);'
+      .. ' in older ones as notifications, where a plugin shows those.',
+  },
+  {
     path = 'debug',
     type = 'boolean',
     default = false,

@@ -180,7 +180,11 @@ end
 
 local had_channel ---@type integer?
 
-local function bridge_changed()
+---@param what 'clients'?
+local function bridge_changed(what)
+  if what == 'clients' then
+    return
+  end
   if had_channel and current.said.channel ~= had_channel then
     sessions.drop()
   end

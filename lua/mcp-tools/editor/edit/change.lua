@@ -201,7 +201,8 @@ end
 ---@param bufnr integer? of a file that is open
 ---@param hunks mcp-tools.EditHunk[]
 ---@param ctx mcp-tools.Ctx?
-function M.announce(path, bufnr, hunks, ctx)
+---@param id integer? among the changes that are kept
+function M.announce(path, bufnr, hunks, ctx, id)
   local ok, thrown = pcall(api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
     modeline = false,
@@ -211,6 +212,7 @@ function M.announce(path, bufnr, hunks, ctx)
       tool = ctx and ctx.call and ctx.call.name or nil,
       client = ctx and ctx.client or nil,
       hunks = hunks,
+      change = id,
     },
   })
   if not ok then
@@ -226,10 +228,10 @@ function M.tell(done, ctx)
     local path = api.nvim_buf_get_name(done.bufnr)
     baseline.note(ctx and ctx.session, done.bufnr, done.before)
     local noted = { path = path, bufnr = done.bufnr, before = done.before, hunks = done.hunks }
-    changes.note(ctx, noted, function(first, count)
+    local id = changes.note(ctx, noted, function(first, count)
       return api.nvim_buf_get_lines(done.bufnr, first - 1, first - 1 + count, false)
     end)
-    M.announce(path, done.bufnr, done.hunks, ctx)
+    M.announce(path, done.bufnr, done.hunks, ctx, id)
   end
 end
 
@@ -239,10 +241,10 @@ end
 ---@param ctx mcp-tools.Ctx?
 function M.tell_new(path, lines, ctx)
   local hunks = { { line = 1, removed = 0, added = #lines } }
-  changes.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
+  local id = changes.note(ctx, { path = path, before = {}, hunks = hunks, is_new = true }, function()
     return lines
   end)
-  M.announce(path, nil, hunks, ctx)
+  M.announce(path, nil, hunks, ctx, id)
 end
 
 --- Remembers and tells a change that was made in another way.

@@ -64,6 +64,7 @@ end
 ---@param ctx mcp-tools.Ctx? whose edit it is; without a call it is nobody's
 ---@param fields { path: string, bufnr: integer?, before: string[], hunks: mcp-tools.EditHunk[], is_new: boolean? }
 ---@param lines_of fun(first: integer, count: integer): string[] of the new text, from 1
+---@return integer? id nil when it is not kept
 function M.note(ctx, fields, lines_of)
   if not ctx or not ctx.call or #fields.hunks == 0 then
     return
@@ -94,6 +95,7 @@ function M.note(ctx, fields, lines_of)
   while #kept > MAX_EDITS or bytes_kept > MAX_BYTES do
     bytes_kept = bytes_kept - table.remove(kept, 1).bytes
   end
+  return last_id
 end
 
 --- Every edit, newest first.

@@ -1,13 +1,14 @@
 --- Interviews: questions that somebody has for the person, one interview on the screen after the other.
 ---
 --- Receives: questions of tools and plugins.
---- Sends: the answers, once; or nothing when nobody waits for them any more.
+--- Sends: the answers, once; or nothing when nobody waits for them any more. `User McpToolsInterview` tells others.
 --- Does not know about: tools, windows.
 
 local answers = require('mcp-tools.ui.interview.answers')
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
 local float = require('mcp-tools.ui.interview.float')
+local log = require('mcp-tools.log')
 
 local M = {}
 
@@ -30,6 +31,10 @@ local function advance()
     open[1].waiting = #open - 1
   end
   float.show(open[1])
+  vim.schedule(function() -- it may have come in a request, which must be answered first
+    local opts = { pattern = 'McpToolsInterview', modeline = false, data = { open = #open } }
+    log.guard('an autocommand for User McpToolsInterview', vim.api.nvim_exec_autocmds, 'User', opts)
+  end)
 end
 
 --- Takes it out of those that are open.

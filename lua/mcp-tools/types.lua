@@ -105,4 +105,5 @@
 ---@field client? string whose call that is
 ---@field percent? integer how far it is, where it says so
 ---@field waiting { approvals: integer, interviews: integer, reviews: integer }
----@field done? { calls: integer, failed: integer, ms: integer } what was done since nobody worked
+---@field done? { calls: integer, failed: integer, ms: integer, tool: string?, client: string? } what was done since
+--- nobody worked; the last tool, and who called it

@@ -45,8 +45,21 @@ class Home:
             kept[f"XDG_{name}"] = str(self.make(folder))
         kept["XDG_RUNTIME_DIR"] = str(self.make("run"))
         kept["HOME"] = str(self.make("home"))
+        if not (self.make("state") / "nvim").exists():
+            self.greeted()
         kept["TMPDIR"] = str(self.make("tmp"))
         return kept
+
+    def greeted(self) -> Path:
+        """The note that this person was told of the first steps: else that line would be on every screen."""
+        folder = self.make("state")
+        for name in ("nvim", "mcp-tools"):
+            folder /= name
+            folder.mkdir(mode=0o700, exist_ok=True)
+        note = folder / "welcomed.json"
+        note.write_text('{"at": 0}\n')
+        note.chmod(0o600)
+        return note
 
     def make(self, name: str) -> Path:
         """One of the folders, for nobody else to read."""

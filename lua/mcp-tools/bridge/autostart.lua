@@ -73,6 +73,7 @@ function M.run(start)
   local function begin()
     vim.defer_fn(function()
       if not M.hindrance() then
+        require('mcp-tools.bridge.first_time').tell() -- start-up cost
         start()
       end
     end, DELAY)

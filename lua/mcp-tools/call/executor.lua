@@ -54,8 +54,8 @@ Executor.__index = Executor
 --- Makes an executor over a registry.
 ---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
 ---  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)?, heard: fun(call: mcp-tools.Call)? } `root` is that of
----  the project (default: the editor's); `audit` is told of calls that were decided on, when they end; `heard` of all that
----  come in, and again when they end
+---  the project (default: the editor's); `audit` is told of calls that were decided on, when they end; `heard` of
+---  all that come in, and again when they end
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({

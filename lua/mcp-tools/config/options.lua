@@ -507,8 +507,8 @@ return {
     path = 'ui.progress',
     type = 'boolean',
     default = true,
-    description = 'Show calls that run longer than a second as progress messages (`:help progress-message`, Neovim 0.12);'
-      .. ' in older ones as notifications, where a plugin shows those.',
+    description = 'Show calls that run longer than a second as progress messages (`:help progress-message`, Neovim'
+      .. ' 0.12); in older ones as notifications, where a plugin shows those.',
   },
   {
     path = 'debug',

@@ -30,6 +30,7 @@ local LOOK, QUIET = 200, 1e9
 ---@field running integer
 ---@field calls integer that have ended
 ---@field failed integer
+---@field last? mcp-tools.Call the one that ended last
 ---@field looks mcp-tools.Timer
 
 local executor ---@type mcp-tools.Executor?
@@ -177,6 +178,8 @@ local function work_done(ended)
   told.done = {
     calls = ended.calls,
     failed = ended.failed,
+    tool = ended.last and ended.last.name,
+    client = ended.last and (ended.last.client.name or ended.last.host),
     ms = math.floor((ended.last_at - ended.began_at) / 1e6),
   }
   tell(told)
@@ -212,6 +215,7 @@ function M.heard(call)
     burst.running = burst.running + 1
   elseif burst then
     burst.running, burst.calls, burst.last_at = burst.running - 1, burst.calls + 1, call.ended_at
+    burst.last = call
     burst.failed = burst.failed + (call.outcome.error and 1 or 0)
     progress.ended(call)
   end

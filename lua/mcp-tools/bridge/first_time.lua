@@ -1,0 +1,31 @@
+--- First time: whether this person has never had a bridge, and the one line that they are told then.
+---
+--- Receives: word that a bridge is about to start by itself. Sends: the line, once ever; a file that remembers it.
+--- Does not know about: what the first steps are.
+
+local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
+local private_files = require('mcp-tools.files.private')
+local project = require('mcp-tools.files.project')
+
+local M = {}
+
+--- Says where the first steps are, to who has never had a bridge.
+function M.tell()
+  local dir = project.state_dir()
+  local file = vim.fs.joinpath(dir, 'welcomed.json')
+  if vim.uv.fs_stat(vim.fs.joinpath(dir, 'projects')) or vim.uv.fs_stat(file) then
+    return
+  end
+  local ok, err = private_files.ensure_dir(dir)
+  if ok then
+    ok, err = private_files.write(file, { at = os.time() })
+  end
+  if ok then
+    notify.info('new here? :McpTools welcome leads to the first call by an assistant')
+  else
+    log.warn('%s', err) -- not told, or it would be told each time
+  end
+end
+
+return M

@@ -1,0 +1,119 @@
+--- `:McpTools welcome`: leads to the first call by an assistant, step by step.
+
+local sanitize = require('mcp-tools.util.sanitize')
+local scratch = require('mcp-tools.ui.scratch')
+local steps = require('mcp-tools.command._welcome_steps')
+local timer = require('mcp-tools.util.timer')
+
+local api = vim.api
+
+local REFRESH = 250 -- ms
+local TITLE = 'welcome: <CR> does what is next, or the step under the cursor; q close'
+local MARKS = { done = '✓', todo = '·', busy = '…', waits = ' ', fault = '✗' }
+--- Who calls without being an assistant: this editor, and the command of the try.
+local OURS = { nvim = true, cli = true, ['mcp-tools'] = true }
+
+local refresh ---@type mcp-tools.Timer? while the window is open
+local facts = {} ---@type mcp-tools.WelcomeFacts
+local step_of = {} ---@type table<integer, integer> line → step
+
+--- The step that is next: the first that is not done and can be.
+---@param list mcp-tools.WelcomeStep[]
+---@return integer?
+local function next_of(list)
+  for i, step in ipairs(list) do
+    if step.state == 'busy' then
+      return nil
+    elseif step.state == 'todo' or step.state == 'fault' then
+      return i
+    end
+  end
+end
+
+---@return string[]
+local function lines_now()
+  local list = steps.look(facts)
+  local now, lines = next_of(list), { 'From here to the first call by an assistant:', '' }
+  step_of = {}
+  for i, step in ipairs(list) do
+    local mark = i == now and step.state == 'todo' and '→' or MARKS[step.state]
+    table.insert(lines, ('  %s %d %-9s  %s'):format(mark, i, step.title, sanitize.line(step.text)))
+    step_of[#lines] = i
+    if step.hint and i == now then
+      table.insert(lines, '                ' .. sanitize.line(step.hint))
+      step_of[#lines] = i
+    end
+    if step.title == 'Client' and facts.proposal then
+      local ask = '                y writes this into the configuration of %s, n leaves it:'
+      table.insert(lines, ask:format(facts.proposal.client.title))
+      for _, line in ipairs(facts.proposal.diff) do
+        table.insert(lines, '                ' .. sanitize.line(line))
+      end
+    end
+  end
+  vim.list_extend(lines, { '', '  Any time: :McpTools status, :checkhealth mcp-tools, :h mcp-tools-errors' })
+  return lines
+end
+
+local function act()
+  local list = steps.look(facts)
+  local chosen = list[step_of[api.nvim_win_get_cursor(0)[1]]]
+  if not (chosen and chosen.act and chosen.state ~= 'done') then
+    chosen = list[next_of(list)]
+  end
+  if chosen and chosen.act then
+    chosen.act()
+  end
+end
+
+--- Notes who calls while the window is open.
+---@return integer autocommand
+local function watch()
+  return api.nvim_create_autocmd('User', {
+    pattern = 'McpToolsStatus',
+    desc = 'mcp-tools: the first call by an assistant is waited for',
+    callback = function(args)
+      local data = args.data.done or args.data
+      if data.client and not OURS[data.client] then
+        facts.caller = ('%s has called %s: you are there'):format(data.client, data.tool or 'a tool')
+      end
+    end,
+  })
+end
+
+---@param buffer integer
+local function set_keys(buffer)
+  local function key(lhs, desc, fn)
+    vim.keymap.set('n', lhs, fn, { buffer = buffer, nowait = true, desc = desc })
+  end
+  key('<CR>', 'do this step', act)
+  key('y', 'write what is shown', function()
+    if facts.proposal then
+      steps.agree(facts)
+    end
+  end)
+  key('n', 'leave it', function()
+    facts.proposal = nil
+  end)
+end
+
+---@type mcp-tools.Subcommand
+return {
+  description = 'lead to the first call by an assistant: options, Python, bridge and client are checked, `<CR>` does'
+    .. ' what is missing, and a call is tried',
+  run = function()
+    facts = {}
+    if refresh then
+      refresh:stop()
+    end
+    local buffer = scratch.show('welcome', lines_now(), { title = TITLE })
+    set_keys(buffer)
+    local watcher = watch()
+    refresh = timer.every(REFRESH, function()
+      if not scratch.update(buffer, lines_now()) then
+        refresh:stop()
+        pcall(api.nvim_del_autocmd, watcher)
+      end
+    end)
+  end,
+}

@@ -1,0 +1,135 @@
+"""The first steps at a real terminal: from a fresh configuration to the first call by a client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import processes, terminal
+from tests.support.nvim import Home
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+INIT = f"""
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }} }})
+"""
+HINT = "new here? :McpTools welcome"
+
+
+def marks(screen: str) -> list[str]:
+    """How far each step is."""
+    return re.findall(r"  (.) \d (?:Options|Python|Bridge|Client|Try it|Your turn) ", screen)
+
+
+async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
+    """Call a tool as the client whose configuration this is: by the entry that stands in it."""
+    entry = json.loads(settings.read_text())["mcpServers"]["nvim-tools"]
+    process = await processes.start(
+        *(entry["command"], *entry["args"]),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env=home.environment(),
+        cwd=home.make("cwd"),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": name, "version": "1"},
+    }
+    messages = (
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "nvim_editor_state", "arguments": {}}},
+    )
+    for message in messages:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    try:
+        async with asyncio.timeout(20):
+            while True:
+                answer: dict[str, Any] = json.loads(await process.stdout.readline())
+                if answer.get("id") == 2:
+                    return answer
+    finally:
+        process.stdin.close()
+        await process.wait()
+
+
+async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) -> None:
+    """Enter does what is next: options, bridge, client, a try; then the client that was connected calls."""
+    home.greeted().unlink()
+    settings = home.make("home") / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
+        await screen.shows(HINT)
+        await screen.command("McpTools welcome")
+        await screen.shows(
+            "→ 1 Options    no tool is offered: `tools` is not set", "<CR> does it for this once"
+        )
+        await screen.press("Enter")
+        await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
+
+        await screen.press("Enter")
+        asked = await screen.shows("connect which client?", "Gemini CLI")
+        number = re.search(r"(\d+): Gemini CLI", asked)
+        assert number
+        await screen.type(number[1])
+        await screen.press("Enter")
+        await screen.shows("y writes this into the configuration of Gemini CLI", "nvim-tools")
+        assert not settings.exists()
+        await screen.type("y")
+        await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
+        assert settings.exists()
+
+        await screen.press("Enter")
+        await screen.shows("✓ 5 Try it     editor_state has answered, through client and bridge")
+        assert marks(await screen.screen()) == ["✓", "✓", "✓", "✓", "✓", "→"]
+
+        answer = await call_as(settings, "gemini-cli", home)
+        assert not answer["result"].get("isError"), answer
+        await screen.shows("✓ 6 Your turn  gemini-cli has", "you are there")
+        await screen.type("q")
+        await screen.hides("Your turn")
+        await no_trace(screen)
+
+
+async def no_trace(screen: Terminal) -> None:
+    """What the window needed has gone with it."""
+    left = "return #vim.tbl_filter(function(each) return (each.desc or ''):find('is waited for') end, {})"
+    await screen.nvim.wait_for(
+        left.replace("{}", "vim.api.nvim_get_autocmds({ event = 'User' })").replace(
+            "return ", "return 0 == ", 1
+        )
+    )
+
+
+@pytest.mark.slow
+async def test_the_line_comes_once(nvim_program: Path, home: Home) -> None:
+    """Who has had a bridge is not greeted again."""
+    home.greeted().unlink()
+    async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
+        await screen.shows(HINT)
+    async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
+        await screen.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+        assert HINT not in await screen.screen()
+
+
+async def test_what_is_missing_is_named(nvim_program: Path, home: Home) -> None:
+    """Without Python's packages the window says so, and what Enter would do; refused options come first."""
+    init = "_G.mcp_tools = require('mcp-tools')\npcall(mcp_tools.setup, { tools = 'recomended' })"
+    async with terminal.opened(nvim_program, home, init_lua=init) as screen:
+        await screen.command("McpTools welcome")
+        await screen.shows("✗ 1 Options", "did you mean", "2 Python", "is not installed", "3 Bridge")
+        await screen.nvim.lua("mcp_tools.setup({ tools = 'recommended', bridge = { autostart = false } })")
+        text = await screen.shows("→ 2 Python     the Python environment of the bridge is not installed")
+        assert "<CR> installs it: about 20 MB" in text
+        assert marks(text) == ["✓", "→", " ", " ", " ", " "]

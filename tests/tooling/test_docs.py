@@ -18,6 +18,7 @@ from tests.support.nvim import ROOT, Home, Nvim
 Spawn = Callable[..., Awaitable[Nvim]]
 
 HELP = ROOT / "doc" / "mcp-tools.txt"
+HELPS = sorted((ROOT / "doc").glob("*.txt"))
 README = ROOT / "README.md"
 NEEDS_NETWORK = "vim.pack.add("
 """Such an example is compiled, not run."""
@@ -36,7 +37,7 @@ def help_blocks(text: str) -> list[str]:
 def examples() -> list[tuple[str, str]]:
     """Every Lua example, after the place where it begins."""
     found = []
-    for path, blocks in ((README, markdown_blocks), (HELP, help_blocks)):
+    for path, blocks in ((README, markdown_blocks), *((each, help_blocks) for each in HELPS)):
         text = path.read_text()
         for block in blocks(text):
             line = text[: text.index(block)].count("\n") + 1
@@ -88,7 +89,8 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
 def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
     """`:helptags` accepts the help: no tag twice, and every chapter has one."""
     folder = home.make("doc")
-    (folder / HELP.name).write_text(HELP.read_text())
+    for path in HELPS:
+        (folder / path.name).write_text(path.read_text())
     command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", f"+helptags {folder}", "+qall"]
     done = processes.run(command, env=home.environment())
 
@@ -100,7 +102,8 @@ def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
 
 def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
     """Every `|link|` of the help is a tag of it or of Neovim's own help."""
-    text = re.sub(r">\w*\n.*?^<", "", HELP.read_text(), flags=re.MULTILINE | re.DOTALL)
+    whole = "\n".join(path.read_text() for path in HELPS)
+    text = re.sub(r">\w*\n.*?^<", "", whole, flags=re.MULTILINE | re.DOTALL)
     own = set(re.findall(r"(?<!\S)\*(\S+)\*(?!\S)", text))
     links = set(re.findall(r"(?<![\w|`])\|([\w:()'.-]+)\|(?![\w|`])", text)) - own
     script = (
@@ -117,9 +120,10 @@ def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
 
 def test_help_fits_the_screen() -> None:
     """No line of the help is longer than 78 columns or ends in blanks."""
-    for number, line in enumerate(HELP.read_text().splitlines(), 1):
-        assert len(line) <= 78, f"line {number} has {len(line)} columns: {line}"
-        assert line == line.rstrip(), f"line {number} ends in blanks"
+    for path in HELPS:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            assert len(line) <= 78, f"{path.name}:{number} has {len(line)} columns: {line}"
+            assert line == line.rstrip(), f"{path.name}:{number} ends in blanks"
 
 
 def test_examples_are_found() -> None:

@@ -36,6 +36,9 @@ local PROMPT = 'Use the nvim tools and tell me what I am looking at.'
 --- Tools for a try, the first that is there: they only read, and need no argument.
 local TRIES = { 'editor_state', 'buffer_list', 'bridge_status' }
 
+--- Characters of an installation's line that are shown: a list of packages fills the screen.
+local LINE = 48
+
 ---@return mcp-tools.WelcomeStep
 local function options()
   local step = { title = 'Options', state = 'todo' }
@@ -63,7 +66,7 @@ local function install_line()
   for i = #lines, 1, -1 do
     local text = lines[i]:match('install: (.*)')
     if text then
-      return text
+      return vim.fn.strcharpart(vim.trim(text), 0, LINE)
     end
   end
   return 'working …'

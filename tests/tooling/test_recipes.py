@@ -1,0 +1,182 @@
+"""The recipes of the help: each is put into a real Neovim as it stands, and does what its text says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge.clients import registry
+from tests.support import processes
+from tests.support.nvim import ROOT, Nvim
+
+RECIPES = ROOT / "doc" / "mcp-tools-recipes.txt"
+SETUP = (
+    "require('mcp-tools').setup({ approval = { tools = { make_check = 'allow', bookmarks_add = 'allow',"
+    " weather_forecast = 'allow' } } })"
+)
+PNG = b"\x89PNG\r\n\x1a\n\xff\x00"
+
+BOOKMARKS = """
+package.loaded.bookmarks = {
+  list = {},
+  add = function(path, line)
+    if line > 100 then error('there is no such line', 0) end
+    table.insert(package.loaded.bookmarks.list, { path = path, line = line })
+  end,
+  all = function() return package.loaded.bookmarks.list end,
+}
+"""
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+
+def recipes() -> dict[str, str]:
+    """The Lua code of each recipe, by the tag of its chapter."""
+    chapters = re.split(r"^=+\n", RECIPES.read_text(), flags=re.MULTILINE)
+    found = {}
+    for chapter in chapters:
+        tag = re.search(r"\*mcp-tools-(?:recipe-)?([\w-]+)\*", chapter)
+        blocks = re.findall(r">lua\n(.*?)^<", chapter, re.MULTILINE | re.DOTALL)
+        if tag and blocks:
+            assert len(blocks) == 1, tag[1]
+            found[tag[1]] = re.sub(r"^    ", "", blocks[0], flags=re.MULTILINE)
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of git; what lies beside it is no part of it."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    processes.run([*git, "init", "--quiet"], check=True)
+    (folder / "a.txt").write_text("short\nthe longest one\nmiddle\n")
+    processes.run([*git, "add", "a.txt"], check=True)
+    processes.run([*git, "commit", "--quiet", "--message", "First steps"], check=True)
+    (folder / "Makefile").write_text("check:\n\t@echo one\n\t@echo two\n\t@exit 3\n")
+    plots = folder / "plots"
+    plots.mkdir()
+    (plots / "new.png").write_bytes(PNG)
+    return folder
+
+
+@pytest.fixture
+async def nvim(spawn_nvim: Spawn, project: Path, tmp_path: Path) -> Nvim:
+    """An editor in that project, with every recipe in its configuration."""
+    ext = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
+    ext.mkdir(parents=True)
+    (ext / "bookmarks.lua").write_text(recipes()["plugin"])
+    code = [code for name, code in recipes().items() if name != "plugin"]
+    path = f"vim.opt.runtimepath:append([[{tmp_path / 'plugin'}]])"
+    # Each in a scope of its own, as files of a configuration are.
+    init = "\n".join([SETUP, path, BOOKMARKS, *(f"do\n{block}\nend" for block in code)])
+    return await spawn_nvim(args=[str(project / "a.txt")], cwd=project, init_lua=init)
+
+
+async def call(nvim: Nvim, name: str, **arguments: Any) -> Any:
+    """Call a tool from Lua; its result, or its error. What it tells meanwhile is in `Told`."""
+    await nvim.lua(
+        "local name, args = ... Called, Told = nil, {}"
+        " require('mcp-tools').call(name, args, {"
+        "   on_progress = function(at) table.insert(Told, at.message) end,"
+        " }, function(result, err) Called = { err or result } end)",
+        name,
+        arguments,
+    )
+    return (await nvim.wait_for("return Called"))[0]
+
+
+async def test_tools(nvim: Nvim) -> None:
+    """Tools that answer at once, later, step by step, with an image."""
+    assert await call(nvim, "longest_line") == {"line": 2, "columns": 15, "text": "the longest one"}
+    assert re.fullmatch(r"[0-9a-f]{7,} First steps\n", await call(nvim, "recent_commits", count=3))
+    assert (await call(nvim, "recent_commits", count=0))["code"] == "validation_error"
+    assert await call(nvim, "make_check") == {"code": 2, "lines": ["one", "two"]}
+    assert await nvim.lua("return Told[#Told]") == "two"
+    await call(nvim, "newest_plot")
+    blocks = await nvim.lua("return { Called[1][1].text, Called[1][2].mimeType, #Called[1][2].bytes }")
+    assert blocks == ["new.png", "image/png", len(PNG)]
+
+
+async def test_a_tool_that_asks(nvim: Nvim) -> None:
+    """Nothing to lose is no question; unsaved text is, with the reason in it; a yes lets it run."""
+    await nvim.lua("vim.cmd('edit b.txt | edit c.txt')")
+    assert await call(nvim, "close_others") == {"closed": 2, "kept": []}
+
+    await nvim.attach_ui()
+    await nvim.lua(
+        "vim.cmd('edit d.txt') vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'new' })"
+        " vim.cmd('hide edit c.txt')"
+        " vim.api.nvim_create_autocmd('User', { pattern = 'McpToolsApproval', callback = function(args)"
+        "   if args.data.state == 'shown' then Asked = args.data.reason"
+        "     vim.defer_fn(function() require('mcp-tools.approval').answer(args.data.id, 'once') end, 600)"
+        "   end end })"
+    )
+    assert (await call(nvim, "close_others"))["closed"] == 0
+    assert await nvim.lua("return Asked") is None
+    assert (await call(nvim, "close_others", force=True))["closed"] == 1
+    assert await nvim.lua("return Asked") == "1 buffers have unsaved changes"
+
+
+async def test_tools_of_a_plugin(nvim: Nvim) -> None:
+    """The file of a plugin is found by itself, and its tools go through the plugin."""
+    await nvim.lua("require('mcp-tools.core').get()")
+    await nvim.wait_for("return require('mcp-tools').list_tools().bookmarks_list ~= nil")
+    assert await call(nvim, "bookmarks_add", path="a.txt", line=2) == "set"
+    assert (await call(nvim, "bookmarks_list"))[0]["line"] == 2
+    refused = await call(nvim, "bookmarks_add", path="a.txt", line=101)
+    assert (refused["code"], refused["message"]) == ("tool_error", "there is no such line")
+
+
+READ = """
+local kind, name = ...
+Outcome = nil
+require('mcp-tools.core').for_call(kind, name).executor:execute(name, vim.empty_dict(), {
+  kind = kind, host = 'test', listener = { done = function(_, call) Outcome = call.outcome end },
+})
+"""
+
+
+async def ask(nvim: Nvim, kind: str, name: str) -> Any:
+    """Read a resource, or get a prompt."""
+    await nvim.lua(READ, kind, name)
+    return await nvim.wait_for(
+        "local done = Outcome"
+        " return done and { done.error or vim.NIL, done.payload and vim.inspect(done.payload) or '' }"
+    )
+
+
+async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
+    """The notes are read as they are; the prompt has what is staged, and says so when nothing is."""
+    await nvim.lua("vim.cmd('Note look at a.txt')")
+    error, text = await ask(nvim, "resource", "notes://mine")
+    assert error is None
+    assert "- look at a.txt" in text
+
+    error, _ = await ask(nvim, "prompt", "write_commit")
+    assert error["message"] == "nothing is staged"
+    (project / "a.txt").write_text("changed\n")
+    processes.run(["git", "-C", str(project), "add", "a.txt"], check=True)
+    error, text = await ask(nvim, "prompt", "write_commit")
+    assert error is None
+    assert "+changed" in text
+
+
+async def test_native_servers_of_mcp_hub(nvim: Nvim) -> None:
+    """A tool written for MCP Hub answers, fails and is checked here without a change."""
+    assert await call(nvim, "weather_forecast", city="Oslo") == "Sunny in Oslo."
+    assert (await call(nvim, "weather_forecast", city="Atlantis"))["message"] == "it is under water"
+    assert (await call(nvim, "weather_forecast"))["code"] == "validation_error"
+
+
+def test_every_recipe_is_tried() -> None:
+    """No recipe has code that no test here runs, and every client is there."""
+    tried = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin", "from-mcphub"}
+    assert set(recipes()) == tried
+    text = RECIPES.read_text()
+    named = set(re.findall(r":McpTools connect ([\w-]+)$", text, re.MULTILINE))
+    assert named == set(registry.names())

@@ -10,8 +10,13 @@ import ast
 import re
 from pathlib import Path
 
-KINDS = ("ConfigurationError", "StartError", "CommandError", "ChangeError", "InstallError")
-"""Exceptions whose text a person reads."""
+KINDS = (
+    *("ConfigurationError", "StartError", "CommandError", "ChangeError", "InstallError"),
+    *("Missing", "UnreachableError", "BrokenError"),
+)
+"""Exceptions and values whose text a person reads, in the editor, a shell or the log of a client."""
+REFUSAL = "refusal"
+"""What makes an answer over HTTP that refuses: its text stands behind the status."""
 
 GAP = "…"
 
@@ -31,15 +36,15 @@ def find(root: Path) -> list[dict[str, str]]:
 def _of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     texts = []
     for node in ast.walk(function):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in KINDS
-            and node.args
-        ):
-            text = re.sub(r"\s+", " ", _text(node.args[0], function))
-            if re.search(r"[A-Za-z]{2}", text):
-                texts.append(text)
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+            continue
+        first, text = node.args[0], ""
+        if node.func.id in KINDS:
+            text = _text(first, function)
+        elif node.func.id == REFUSAL and isinstance(first, ast.Constant) and isinstance(first.value, int):
+            text = f"{first.value} {_text(node.args[1], function)}"
+        if re.search(r"[A-Za-z]{2}", text):
+            texts.append(re.sub(r"\s+", " ", text))
     return texts
 
 

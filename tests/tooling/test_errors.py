@@ -128,9 +128,12 @@ def test_texts_are_found_in_python(tmp_path: Path) -> None:
         "    text = f'port {a}'\n"
         "    if a:\n"
         "        raise StartError(text + ' is taken')\n"
+        "    elif a is None:\n"
+        "        return refusal(401, 'no token')\n"
         "    raise ValueError('of nobody')\n"
     )
-    assert _messages.find(tmp_path) == [
+    assert sorted(_messages.find(tmp_path), key=str) == [
+        {"file": "bridge/a.py", "text": "401 no token"},
         {"file": "bridge/a.py", "text": "port … is taken"},
         {"file": "scripts/install-env", "text": "… is gone"},
     ]

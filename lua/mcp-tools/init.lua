@@ -253,12 +253,12 @@ function M.status()
   return status
 end
 
---- What waits for you, else what assistants are doing, for a statusline: "1 approval, 2 reviews", "shell_run 40%", or
---- nothing. `User McpToolsStatus` tells when it is another. `:h mcp-tools-statusline`
+--- What waits for you, else what assistants are doing, as a part of a statusline (`%` is doubled): "1 approval, 2
+--- reviews", "shell_run 40%%", or nothing. `User McpToolsStatus` tells when it is another. `:h mcp-tools-statusline`
 ---@return string
 function M.statusline()
   local activity = package.loaded['mcp-tools.ui.activity'] -- nothing goes on before it is loaded
-  return activity and activity.text() or ''
+  return activity and (activity.text():gsub('%%', '%%%%')) or ''
 end
 
 --- What assistants are doing and what waits for you, in parts.

@@ -98,7 +98,7 @@
 --- What assistants are doing, and what waits for the person.
 ---@class mcp-tools.Activity
 ---@field state 'off'|'ready'|'connected'|'working'|'waiting'|'done' `waiting`: for the person; `done`: only in an event
----@field text string what `statusline()` gives
+---@field text string as in `g:mcp_tools_status`
 ---@field clients string[] names of the clients that are connected, as they call themselves
 ---@field calls integer calls of tools that run or wait
 ---@field tool? string the one that runs longest

@@ -44,15 +44,15 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
     await nvim.lua(WATCH)
     native = await nvim.lua("return vim.fn.has('nvim-0.12') == 1")
 
-    await nvim.lua("vim.o.statusline = '[%{v:lua.mcp_tools.statusline()}] %{g:mcp_tools_status}'")
+    await nvim.lua("vim.o.laststatus = 2")
+    await nvim.lua("vim.o.statusline = '[%{%v:lua.mcp_tools.statusline()%}] <%{g:mcp_tools_status}>'")
     await nvim.lua("mcp_tools.call('test_echo', { text = 'x' }, function() Echoed = true end)")
     await nvim.wait_for("return Echoed")
     await nvim.lua("mcp_tools.call('long_one', {}, function() end)")
-    await nvim.lua("vim.o.laststatus = 2 vim.cmd.redrawstatus()")
-    await idle.shows("[long_one 25%]")
     await nvim.wait_for("return Seen[1]", timeout=5_000)
     if native:
         await idle.shows("mcp-tools:  25% long_one: reading files")
+    await idle.shows("[long_one 25%] <long_one 25%>")
     await nvim.lua("Finish:progress(2, 4, 'writing')")
     await nvim.wait_for("return Seen[2]", timeout=5_000)
     await nvim.lua("Finish('done')")
@@ -74,7 +74,7 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
         assert [each.get("replace") for each in seen] == [None, 1, 2]
         assert [each["stays"] for each in seen] == [True, True, False]
     assert seen[2]["text"].startswith("long_one: done, ")
-    await nvim.wait_for("return vim.g.mcp_tools_status == ''")
+    await idle.shows("[] <>")
 
 
 @pytest.mark.slow

@@ -131,6 +131,15 @@ function M.text()
   return idle and '' or M.get().text
 end
 
+--- Draws statuslines again that name us; others draw themselves, at the event.
+local function redraw()
+  if vim.o.statusline:find('mcp_tools', 1, true) or vim.o.winbar:find('mcp_tools', 1, true) then
+    vim.cmd('redrawstatus!')
+  elseif vim.o.tabline:find('mcp_tools', 1, true) then
+    vim.cmd.redrawtabline()
+  end
+end
+
 ---@param activity mcp-tools.Activity
 local function tell(activity)
   vim.g.mcp_tools_status = activity.text
@@ -139,6 +148,7 @@ local function tell(activity)
   if not ok then
     log.warn('an autocommand for User McpToolsStatus failed: %s', tostring(err))
   end
+  redraw()
 end
 
 --- Tells what is another than the last time.

@@ -98,7 +98,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         if _pruned(values) != _pruned(_without(form.read(before), keys)):
             raise _risk(path)
         known, old = _backup(path)
-        if before != after and known and _pruned(form.read(old or "")) == _pruned(values):
+        if before != after and known and _made_of(old or "", before, keys, form):
             after = old
     except FormatError as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
@@ -218,6 +218,17 @@ def read_text(path: Path) -> str | None:
         raise ChangeError(f"{path} is no UTF-8; nothing was changed") from error
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}") from error
+
+
+def _made_of(old: str, now: str, keys: tuple[str, ...], form: Any) -> bool:
+    """Whether `now` is `old` with the entry put in, to the byte: a comment that was added since must stay."""
+    entry = form.read(now)
+    for key in keys:
+        entry = entry[key]
+    try:
+        return bool(form.put(old, keys, entry) == now)
+    except FormatError:
+        return False
 
 
 def _backup(path: Path) -> tuple[bool, str | None]:

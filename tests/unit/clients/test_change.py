@@ -89,6 +89,28 @@ def test_changed_by_the_person_since(home: Path) -> None:
     assert path.read_text() == '{"mcpServers": {"a": {"mine": 1}}}'
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "added"),
+    [
+        ("cursor", '{\n  "other": 1\n}\n', "// added later\n"),
+        ("codex", 'model = "x"\n', "# added later\n"),
+        ("goose", "model: x\n", "# added later\n"),
+    ],
+)
+def test_a_comment_that_was_added_since(name: str, before: str, added: str, home: Path) -> None:
+    """It is no value, and yet nobody but the person takes it away."""
+    client = registry.find(name)
+    assert client is not None
+    path = Path(client.files["user"].replace("~", str(home)))
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    write(client)
+    path.write_text(added + path.read_text())
+    undo(client)
+    assert path.read_text().startswith(added)
+    assert NAME not in path.read_text()
+
+
 def test_changed_meanwhile(home: Path) -> None:
     """What somebody else has written since it was shown is not overwritten."""
     made = change.connect(CURSOR, SERVER, "user", Path())

@@ -34,6 +34,10 @@ class FakeBridge(ThreadingHTTPServer):
         self.heard: list[tuple[str, dict[str, str]]] = []
         self.connections: list[socket.socket] = []
         self.token, self.answer = token, answer
+        self.stream: Callable[[dict[str, str]], tuple[int, str]] = lambda _: (
+            200,
+            "",
+        )  # one that ends at once
         super().__init__(("127.0.0.1", port), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
@@ -63,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.heard.append((self.path, dict(self.headers)))
         nonce = parse_qs(urlsplit(self.path).query).get("nonce")
         if nonce is None:
-            self.say(200, "", "text/event-stream")  # a stream that ends at once
+            self.say(*self.server.stream(dict(self.headers)), "text/event-stream")
         elif self.server.token is None:
             self.say(404, "Not Found")
         else:
@@ -73,7 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.heard.append((self.path, dict(self.headers)))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.say(*self.server.answer(body))
+        status, text = self.server.answer(body)
+        self.say(status, text, "text/event-stream" if text.startswith("id:") else None)
 
     def say(self, status: int, text: str, kind: str | None = None) -> None:
         self.send_response(status)
@@ -123,6 +128,12 @@ class Client:
             assert self._come.wait_for(found, 5), f"{id_} is not answered: {self.lines}"
         (only,) = found()
         return only
+
+    def hear(self, method: str) -> None:
+        """Waits for a notification."""
+        with self._come:
+            heard = self._come.wait_for(lambda: any(line.get("method") == method for line in self.lines), 5)
+            assert heard, f"{method} has not come: {self.lines}"
 
 
 @pytest.fixture
@@ -223,5 +234,64 @@ def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.M
         client.ask(INITIALIZE | {"id": 2})
         assert "error" in client.answer(2)
     client.ask(call(3))
+    assert "result" in client.answer(3)
+    bridge.end()
+
+
+def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
+    """It is begun anew also while the client asks for nothing: else it would hear of no change."""
+    begun = threading.Semaphore(0)
+
+    def answer(message: Any) -> tuple[int, str]:
+        if isinstance(message, dict) and message.get("method") == "initialize":
+            bridge.stream = lambda _: (200, "")
+            begun.release()
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    listened = threading.Event()
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    assert begun.acquire(timeout=5)
+
+    def heard(_: dict[str, str]) -> tuple[int, str]:
+        listened.set()
+        return 200, ""
+
+    bridge.stream = heard
+    assert listened.wait(5)
+    bridge.stream = lambda _: (404, "Not Found")
+    assert begun.acquire(timeout=5)
+    client.hear("notifications/tools/list_changed")
+    bridge.end()
+
+
+def test_an_answer_that_is_taken_up_again(clients: Callable[[str], Client]) -> None:
+    """Its connections are let go of once: two requests that come next do not share one."""
+    both = threading.Barrier(2)
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message.get("id") == 1:
+            return 200, 'id: 7\ndata: {"jsonrpc": "2.0", "method": "notifications/message"}\n\n'
+        if message.get("id") in (2, 3):
+            both.wait(5)
+        return answered(message)
+
+    def stream(headers: dict[str, str]) -> tuple[int, str]:
+        if headers.get("Last-Event-ID") != "7":
+            return 405, ""
+        return 200, 'id: 8\ndata: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
+
+    bridge = FakeBridge(TOKEN, answer)
+    bridge.stream = stream
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    client.ask(call(1))
+    assert "result" in client.answer(1)
+    client.ask(call(2))
+    client.ask(call(3))
+    assert "result" in client.answer(2)
     assert "result" in client.answer(3)
     bridge.end()

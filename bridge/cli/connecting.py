@@ -81,12 +81,21 @@ def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     return ("project" if options.project else "user"), root
 
 
-def server_of(options: argparse.Namespace) -> Server:
+def server_of(options: argparse.Namespace, client: Client) -> Server:
     """How the client is to reach the editor.
 
     Raises:
-        CommandError: there is no editor whose URL could be written.
+        CommandError: there is no editor whose URL could be written; or a file would hold the token
+            although a variable was named for it.
     """
+    if options.env is not None and not options.http:
+        raise CommandError("--env: only --http has a token; leave --env out", Exit.USAGE)
+    if options.env is not None and client.reference is None:
+        raise CommandError(
+            f"--env: {client.title} reads no variables there, so its file would hold the token."
+            " Leave --http out (then no token is needed), or --env",
+            Exit.USAGE,
+        )
     if not options.http:
         command, *arguments = command_line()
         elsewhere = () if options.url is None else ("--url", options.url)

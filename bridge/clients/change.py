@@ -67,7 +67,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = read_text(path), _format(client)
+    before, form = read_text(path), format_of(client)
     keys = (*client.path, NAME)
     entry = client.entry(server, client)
     try:
@@ -88,7 +88,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = read_text(path), _format(client)
+    before, form = read_text(path), format_of(client)
     if before is None:
         return Change(path, None, None)
     keys = (*client.path, NAME)
@@ -172,7 +172,12 @@ def is_tracked(path: Path) -> bool:
     return done.returncode == 0
 
 
-def _format(client: Client) -> Any:
+def format_of(client: Client) -> Any:
+    """The module of `formats/` for its files.
+
+    Raises:
+        ChangeError: its library is not installed here.
+    """
     try:
         return importlib.import_module(f"{__package__}.formats.{client.format}")
     except ImportError as error:

@@ -189,7 +189,7 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
         raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
-    return resolve(name, root)
+    return resolve(client.here(name), root)
 
 
 def resolve(name: str, root: Path) -> Path:

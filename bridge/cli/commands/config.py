@@ -28,10 +28,11 @@ def run(options: argparse.Namespace) -> int:
         text = change.format_of(client).put("", (*client.path, NAME), entry)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
+    file = client.here(client.files[scope])
     if options.json:
-        show.as_json({"file": client.files[scope], "text": text, "advice": client.advice})
+        show.as_json({"file": file, "text": text, "advice": client.advice})
         return 0
-    print(f"# {client.files[scope]}\n{text.rstrip()}")
+    print(f"# {file}\n{text.rstrip()}")
     if client.advice:
         print(f"# {client.advice}")
     return 0

@@ -22,6 +22,8 @@ assert CURSOR is not None
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
 
@@ -109,6 +111,28 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
     undo(client)
     assert path.read_text().startswith(added)
     assert NAME not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "file"),
+    [
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
+        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
+    ],
+)
+def test_folders_that_a_variable_moves(
+    name: str, variable: str, file: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client reads the file there, and nowhere else; a relative one does not count."""
+    client = registry.find(name)
+    assert client is not None
+    monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    assert write(client) == tmp_path / "elsewhere" / file
+    assert list(home.iterdir()) == []
+    monkeypatch.setenv(variable, "elsewhere")
+    assert write(client).is_relative_to(home)
 
 
 def test_changed_meanwhile(home: Path) -> None:

@@ -136,8 +136,8 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     tracked = [change.path for change in changes if change.secret and is_tracked(change.path)]
     if tracked and not options.token_into_git:
         raise CommandError(
-            f"{tracked[0]} is tracked by git, and the token in it would be for everybody who gets the"
-            " repository. Leave --http out, name a variable by --env, or leave --project out"
+            f"{tracked[0]} is tracked by git (or git does not say): the token in it would be for all"
+            " who get the repository. Leave --http out, name a variable by --env, or leave --project out"
             " (--token-into-git writes it all the same)"
         )
     if not options.json:

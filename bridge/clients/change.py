@@ -27,6 +27,8 @@ from .formats.fault import FormatError
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
 GIT_SECONDS = 5.0
+GIT_KNOWS, GIT_KNOWS_NOT = 0, 1
+"""Its exit codes; any other is an error."""
 
 
 class ChangeError(Exception):
@@ -148,28 +150,26 @@ def forget(change: Change) -> None:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git has the file in its index. No program of the project's configuration is run."""
-    command = [
-        "git",
-        "-c",
-        "core.fsmonitor=false",
-        "-C",
-        str(path.parent),
-        "ls-files",
-        "--error-unmatch",
-        "--",
-    ]
+    """Whether git has the file in its index, or may have it, where git gives no answer.
+
+    No program of the project's configuration is run.
+    """
+    folder = next((each for each in path.parents if each.is_dir()), path.parent)
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "ls-files", "--error-unmatch", "--"]
     try:
         done = subprocess.run(
-            [*command, path.name],
+            [*command, str(path.relative_to(folder))],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        pass
+    else:
+        if done.returncode in (GIT_KNOWS, GIT_KNOWS_NOT):
+            return done.returncode == GIT_KNOWS
+    return any((each / ".git").exists() for each in path.parents)
 
 
 def format_of(client: Client) -> Any:

@@ -207,3 +207,13 @@ def test_files_that_git_tracks(tmp_path: Path) -> None:
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
     assert change.is_tracked(tmp_path / ".mcp.json")
     assert not (tmp_path / "ran").exists()
+    assert not change.is_tracked(tmp_path / "no" / "such" / "folder" / "mcp.json")
+
+
+def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token stays out of its files; elsewhere there is nothing that could have them."""
+    (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
+    assert change.is_tracked(tmp_path / "repository" / ".mcp.json")
+    monkeypatch.setenv("PATH", "")
+    assert change.is_tracked(tmp_path / "repository" / "new" / ".mcp.json")
+    assert not change.is_tracked(tmp_path / ".mcp.json")

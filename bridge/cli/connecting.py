@@ -141,7 +141,7 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
             " (--token-into-git writes it all the same)"
         )
     if not options.json:
-        print(show.plain("\n".join(map(_hidden, changes))))
+        print(show.plain("\n".join(each.diff() for each in changes)))
     if options.dry_run:
         return False
     if options.yes:
@@ -156,16 +156,6 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
 def attempt_fault(error: ChangeError) -> CommandError:
     """What a change that cannot be made is for the person."""
     return CommandError(str(error))
-
-
-def _hidden(change: Change) -> str:
-    """The diff; a token in it is not for the screen."""
-    text = change.diff()
-    lines = []
-    for line in text.splitlines():
-        head, found, _ = line.partition("Bearer ")
-        lines.append(f"{head}Bearer …" if found and "${" not in line and "{env:" not in line else line)
-    return "\n".join(lines)
 
 
 def _python() -> str:

@@ -14,6 +14,7 @@ import copy
 import difflib
 import importlib
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -29,6 +30,10 @@ MAX_BYTES = 8 * 1024 * 1024
 GIT_SECONDS = 5.0
 GIT_KNOWS, GIT_KNOWS_NOT = 0, 1
 """Its exit codes; any other is an error."""
+
+
+_TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
+"""With a value, which a reference to a variable is not."""
 
 
 class ChangeError(Exception):
@@ -57,8 +62,8 @@ class Change:
         return self.before == self.after
 
     def diff(self) -> str:
-        """For people."""
-        old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
+        """For people, on terminals and in buffers: without tokens."""
+        old, new = (_TOKEN.sub("Bearer …", text or "").splitlines() for text in (self.before, self.after))
         return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
 
 

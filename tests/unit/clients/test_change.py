@@ -50,7 +50,9 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
     client = registry.find(name)
     assert client is not None
     for scope in client.files:
+        assert TOKEN not in change.connect(client, server, scope, tmp_path).diff()
         path = write(client, server, scope, tmp_path)
+        assert TOKEN not in change.disconnect(client, scope, tmp_path).diff()
         assert path.is_relative_to(tmp_path)
         text = path.read_text()
         assert NAME in text

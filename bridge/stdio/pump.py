@@ -46,7 +46,7 @@ TELL_SECONDS = 10.0
 """For a notification to be taken; whoever sends it waits with all that comes after it."""
 
 THREADS = 64
-"""Requests at a time; as many as the bridge serves by default."""
+"""Requests at a time, each in a thread of its own; more than agents make. The next wait."""
 
 TRIES = 3
 UNKNOWN_SESSION, NO_STREAM = 404, 405

@@ -44,6 +44,20 @@ YAML = [
 ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ['{\r\n  "a": 1,\n  "b": 2\n}\n', '{\r\n  "a": 1\r\n}\r\n', '{"a": 1}', '{\n  "a": 1 // x\r\n}\n'],
+)
+def test_jsonc_keeps_the_ends_of_lines(text: str) -> None:
+    """Also where they are not all the same: what is added is taken out again to the byte."""
+    changed = jsonc.put(text, PATH, ENTRY)
+    assert changed.startswith(text[: text.index("1") + 1])
+    assert changed.endswith(text[text.rindex("}") :])
+    assert changed.count("\r\n") == (
+        text.count("\r\n") if "\n" in text.replace("\r\n", "") else changed.count("\n")
+    )
+
+
 @pytest.mark.parametrize("text", JSONC)
 def test_jsonc_there_and_back(text: str) -> None:
     """All values are as before beside the entry, every line of before is there, and it can be undone."""

@@ -50,8 +50,8 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     if _is_empty(text):
         return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
     plain = text.replace("\r\n", "\n")
-    if plain.replace("\n", "\r\n") != text:
-        return _put(text, path, value)  # its lines do not all end in CRLF
+    if plain == text or plain.replace("\n", "\r\n") != text:
+        return _put(text, path, value)  # not all of its lines end in CRLF
     return _put(plain, path, value).replace("\n", "\r\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -97,22 +98,44 @@ async def test_one_that_says_nothing(bridge: Bridge) -> None:
 class _Slow(BaseHTTPRequestHandler):
     """Each of its answers comes in time, all of them together do not."""
 
+    pause, bomb = 0.6, False
+
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        time.sleep(0.6)
+        time.sleep(self.pause)
         about = {"name": "slow", "version": "0"}
         result: dict[str, Any] = {"tools": [], "nextCursor": "more"}
         if said["method"] == "initialize":
             result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
         body = json.dumps({"jsonrpc": "2.0", "id": said.get("id"), "result": result}).encode()
         self.send_response(200 if "id" in said else 202)
-        self.send_header("Content-Type", "application/json")
+        if self.bomb:
+            body = gzip.compress(body + b" " * 50_000_000, 1)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Type", "Application/JSON")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+class _Bomb(_Slow):
+    """Small on the wire, large in memory."""
+
+    pause, bomb = 0.0, True
+
+
+async def test_one_whose_answers_grow(bridge: Bridge) -> None:
+    """What is compressed is not unpacked, however small it looks."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Bomb)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    spec = {"url": f"http://127.0.0.1:{server.server_port}/mcp"}
+    async with mounts.mounted(bridge, "bomb", spec, "waiting") as status:
+        assert "it compresses an answer" in status["error"]
+    server.shutdown()
+    server.server_close()
 
 
 async def test_one_at_a_url_that_never_comes_to_an_end(bridge: Bridge) -> None:

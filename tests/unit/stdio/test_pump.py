@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +22,7 @@ from bridge.instances.proof import prove
 from bridge.stdio import pump as pumps
 from bridge.stdio.endpoint import Endpoint
 from bridge.stdio.pump import Missing, Pump
+from tests.support.nvim import ROOT
 
 TOKEN = "a-token-of-this-test"
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
@@ -34,6 +39,7 @@ class FakeBridge(ThreadingHTTPServer):
         self.heard: list[tuple[str, dict[str, str]]] = []
         self.connections: list[socket.socket] = []
         self.token, self.answer = token, answer
+        self.goodbye: Callable[[], Any] = lambda: None
         self.stream: Callable[[dict[str, str]], tuple[int, str]] = lambda _: (
             200,
             "",
@@ -79,6 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status, text = self.server.answer(body)
         self.say(status, text, "text/event-stream" if text.startswith("id:") else None)
+
+    def do_DELETE(self) -> None:
+        self.server.goodbye()
+        self.say(200, "{}")
 
     def say(self, status: int, text: str, kind: str | None = None) -> None:
         self.send_response(status)
@@ -294,4 +304,33 @@ def test_an_answer_that_is_taken_up_again(clients: Callable[[str], Client]) -> N
     client.ask(call(3))
     assert "result" in client.answer(2)
     assert "result" in client.answer(3)
+    bridge.end()
+
+
+def test_signals_at_the_end() -> None:
+    """However many come, and whenever: it takes leave, and ends without a trace."""
+    leaving, leave = threading.Event(), threading.Event()
+
+    def goodbye() -> None:
+        leaving.set()
+        leave.wait(5)
+
+    bridge = FakeBridge(TOKEN, answered)
+    bridge.goodbye = goodbye
+    env = {**os.environ, "MCP_TOOLS_URL": bridge.url, "MCP_TOOLS_TOKEN": TOKEN}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, "-m", "bridge.stdio"], cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.flush()
+        assert b"result" in process.stdout.readline()
+        process.terminate()
+        assert leaving.wait(5)
+        process.terminate()
+        process.send_signal(signal.SIGINT)
+        leave.set()
+        assert (process.wait(5), process.stderr and process.stderr.read()) == (0, b"")
     bridge.end()

@@ -22,6 +22,7 @@ from bridge.instances.proof import prove
 from bridge.stdio import pump as pumps
 from bridge.stdio.endpoint import Endpoint
 from bridge.stdio.pump import Missing, Pump
+from tests.support import processes
 from tests.support.nvim import ROOT
 
 TOKEN = "a-token-of-this-test"
@@ -319,18 +320,26 @@ def test_signals_at_the_end() -> None:
     bridge.goodbye = goodbye
     env = {**os.environ, "MCP_TOOLS_URL": bridge.url, "MCP_TOOLS_TOKEN": TOKEN}
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [sys.executable, "-m", "bridge.stdio"], cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe
-    ) as process:
+    command = [sys.executable, "-m", "bridge.stdio"]
+    with processes.begin(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
         process.stdin.flush()
-        assert b"result" in process.stdout.readline()
+        assert "result" in process.stdout.readline()
         process.terminate()
         assert leaving.wait(5)
         process.terminate()
         process.send_signal(signal.SIGINT)
         leave.set()
-        assert (process.wait(5), process.stderr and process.stderr.read()) == (0, b"")
+        assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
     bridge.end()
+
+
+@pytest.mark.parametrize("url", ["", "https://127.0.0.1/mcp", "http://127.0.0.1:port/mcp"])
+def test_an_address_that_is_none(url: str) -> None:
+    """The variable is named, without a trace."""
+    env = {**os.environ, "MCP_TOOLS_URL": url}
+    done = processes.run([sys.executable, "-m", "bridge.stdio"], cwd=ROOT, env=env)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "MCP_TOOLS_URL" in done.stderr

@@ -1,4 +1,4 @@
-"""What the command refuses without an editor: it says what to do, and writes nothing."""
+"""The command without an editor: what it refuses, saying what to do, and what it prints for shells."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from bridge.cli.fault import Exit
 from bridge.cli.main import run
+from tests.support import processes
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +62,18 @@ def test_a_note_without_an_address(home: Path, tmp_path: Path, capsys: pytest.Ca
     (folder / "1.json").chmod(0o600)
     assert run(["tools"]) == Exit.NO_EDITOR
     assert ":McpTools restart" in capsys.readouterr().err
+
+
+def test_names_that_a_shell_would_run(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers choose the names of their tools; bash expands what it completes, so these are left out."""
+    assert run(["completion", "bash"]) == Exit.OK
+    program = tmp_path / "mcp-tools"
+    program.write_text("#!/bin/sh\necho 'fs__read  Reads.'\necho 'fs__$(touch${IFS}ran)  Runs.'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = capsys.readouterr().out + "COMP_WORDS=(mcp-tools call fs) COMP_CWORD=2; _mcp_tools\n"
+    done = processes.run(["bash", "-c", script + 'echo "${COMPREPLY[@]}"'], cwd=tmp_path, check=True)
+    assert done.stdout == "fs__read\n"
+    assert not (tmp_path / "ran").exists()

@@ -77,3 +77,11 @@ def test_names_that_a_shell_would_run(
     done = processes.run(["bash", "-c", script + 'echo "${COMPREPLY[@]}"'], cwd=tmp_path, check=True)
     assert done.stdout == "fs__read\n"
     assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is in no error, whosever words these are."""
+    assert run(["connect", "\x1b[2Jcursor"]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "cursor is not known" in said

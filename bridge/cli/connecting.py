@@ -81,12 +81,21 @@ def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     return ("project" if options.project else "user"), root
 
 
-def server_of(options: argparse.Namespace) -> Server:
+def server_of(options: argparse.Namespace, client: Client) -> Server:
     """How the client is to reach the editor.
 
     Raises:
-        CommandError: there is no editor whose URL could be written.
+        CommandError: there is no editor whose URL could be written; or a file would hold the token
+            although a variable was named for it.
     """
+    if options.env is not None and not options.http:
+        raise CommandError("--env: only --http has a token; leave --env out", Exit.USAGE)
+    if options.env is not None and client.reference is None:
+        raise CommandError(
+            f"--env: {client.title} reads no variables there, so its file would hold the token."
+            " Leave --http out (then no token is needed), or --env",
+            Exit.USAGE,
+        )
     if not options.http:
         command, *arguments = command_line()
         elsewhere = () if options.url is None else ("--url", options.url)
@@ -127,12 +136,12 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     tracked = [change.path for change in changes if change.secret and is_tracked(change.path)]
     if tracked and not options.token_into_git:
         raise CommandError(
-            f"{tracked[0]} is tracked by git, and the token in it would be for everybody who gets the"
-            " repository. Leave --http out, name a variable by --env, or leave --project out"
+            f"{tracked[0]} is tracked by git (or git does not say): the token in it would be for all"
+            " who get the repository. Leave --http out, name a variable by --env, or leave --project out"
             " (--token-into-git writes it all the same)"
         )
     if not options.json:
-        print(show.plain("\n".join(map(_hidden, changes))))
+        print(show.plain("\n".join(each.diff() for each in changes)))
     if options.dry_run:
         return False
     if options.yes:
@@ -147,16 +156,6 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
 def attempt_fault(error: ChangeError) -> CommandError:
     """What a change that cannot be made is for the person."""
     return CommandError(str(error))
-
-
-def _hidden(change: Change) -> str:
-    """The diff; a token in it is not for the screen."""
-    text = change.diff()
-    lines = []
-    for line in text.splitlines():
-        head, found, _ = line.partition("Bearer ")
-        lines.append(f"{head}Bearer …" if found and "${" not in line and "{env:" not in line else line)
-    return "\n".join(lines)
 
 
 def _python() -> str:

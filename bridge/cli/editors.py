@@ -79,7 +79,12 @@ def reach(options: argparse.Namespace) -> Endpoint | Missing:
     chosen = choose(options)
     if isinstance(chosen, Missing):
         return chosen
-    endpoint = Endpoint(chosen.url, chosen.token)
+    try:
+        endpoint = Endpoint(chosen.url, chosen.token)
+    except ValueError as error:
+        return Missing(
+            f"the editor of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
+        )
     if endpoint.is_ours():
         return endpoint
     if options.url is not None:

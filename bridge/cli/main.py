@@ -63,7 +63,9 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return int(_module(options.command).run(options))
     except CommandError as error:
-        sys.stderr.write(f"mcp-tools {options.command}: {error}\n")
+        from .show import plain  # the words may be those of a tool
+
+        sys.stderr.write(plain(f"mcp-tools {options.command}: {error}\n"))
         return error.code
     except KeyboardInterrupt:
         sys.stderr.write("\n")

@@ -62,11 +62,12 @@ def skill(command: list[str], found: dict[str, Any] | None = None) -> str:
         if len(lines) == 1:
             lines += ["## Tools", ""]
         arguments = ", ".join(tool["arguments"])
-        lines.append(f"- `{tool['name']}({arguments})` [{tool['level']}] {_one_line(tool['description'])}")
+        call = _one_line(f"{tool['name']}({arguments})")
+        lines.append(f"- `{call}` [{tool['level']}] {_one_line(tool['description'])}")
     for title, key, kind in (("Prompts", "name", "prompts"), ("Resources", "uri", "resources")):
         if found and found[kind]:
             lines += ["", f"## {title} (`mcp-tools {kind} NAME`)", ""]
-            lines += [f"- `{each[key]}` {_one_line(each['description'])}" for each in found[kind]]
+            lines += [f"- `{_one_line(each[key])}` {_one_line(each['description'])}" for each in found[kind]]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 
 def as_json(value: Any) -> None:
     """One value for a program."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    print(_for_terminal(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:

@@ -14,6 +14,7 @@ import copy
 import difflib
 import importlib
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -27,6 +28,12 @@ from .formats.fault import FormatError
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
 GIT_SECONDS = 5.0
+GIT_KNOWS, GIT_KNOWS_NOT = 0, 1
+"""Its exit codes; any other is an error."""
+
+
+_TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
+"""With a value, which a reference to a variable is not."""
 
 
 class ChangeError(Exception):
@@ -55,8 +62,8 @@ class Change:
         return self.before == self.after
 
     def diff(self) -> str:
-        """For people."""
-        old, new = (self.before or "").splitlines(), (self.after or "").splitlines()
+        """For people, on terminals and in buffers: without tokens."""
+        old, new = (_TOKEN.sub("Bearer …", text or "").splitlines() for text in (self.before, self.after))
         return "\n".join(difflib.unified_diff(old, new, str(self.path), str(self.path), lineterm=""))
 
 
@@ -67,7 +74,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = read_text(path), _format(client)
+    before, form = read_text(path), format_of(client)
     keys = (*client.path, NAME)
     entry = client.entry(server, client)
     try:
@@ -88,7 +95,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         ChangeError: see there.
     """
     path = _path(client, scope, root)
-    before, form = read_text(path), _format(client)
+    before, form = read_text(path), format_of(client)
     if before is None:
         return Change(path, None, None)
     keys = (*client.path, NAME)
@@ -98,7 +105,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         if _pruned(values) != _pruned(_without(form.read(before), keys)):
             raise _risk(path)
         known, old = _backup(path)
-        if before != after and known and _pruned(form.read(old or "")) == _pruned(values):
+        if before != after and known and _made_of(old or "", before, keys, form):
             after = old
     except FormatError as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
@@ -148,31 +155,34 @@ def forget(change: Change) -> None:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git has the file in its index. No program of the project's configuration is run."""
-    command = [
-        "git",
-        "-c",
-        "core.fsmonitor=false",
-        "-C",
-        str(path.parent),
-        "ls-files",
-        "--error-unmatch",
-        "--",
-    ]
+    """Whether git has the file in its index, or may have it, where git gives no answer.
+
+    No program of the project's configuration is run.
+    """
+    folder = next((each for each in path.parents if each.is_dir()), path.parent)
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "ls-files", "--error-unmatch", "--"]
     try:
         done = subprocess.run(
-            [*command, path.name],
+            [*command, str(path.relative_to(folder))],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+        pass
+    else:
+        if done.returncode in (GIT_KNOWS, GIT_KNOWS_NOT):
+            return done.returncode == GIT_KNOWS
+    return any((each / ".git").exists() for each in path.parents)
 
 
-def _format(client: Client) -> Any:
+def format_of(client: Client) -> Any:
+    """The module of `formats/` for its files.
+
+    Raises:
+        ChangeError: its library is not installed here.
+    """
     try:
         return importlib.import_module(f"{__package__}.formats.{client.format}")
     except ImportError as error:
@@ -184,7 +194,7 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
         raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
-    return resolve(name, root)
+    return resolve(client.here(name), root)
 
 
 def resolve(name: str, root: Path) -> Path:
@@ -218,6 +228,17 @@ def read_text(path: Path) -> str | None:
         raise ChangeError(f"{path} is no UTF-8; nothing was changed") from error
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}") from error
+
+
+def _made_of(old: str, now: str, keys: tuple[str, ...], form: Any) -> bool:
+    """Whether `now` is `old` with the entry put in, to the byte: a comment that was added since must stay."""
+    entry = form.read(now)
+    for key in keys:
+        entry = entry[key]
+    try:
+        return bool(form.put(old, keys, entry) == now)
+    except FormatError:
+        return False
 
 
 def _backup(path: Path) -> tuple[bool, str | None]:

@@ -13,6 +13,7 @@ CLIENT = Client(
     entry=common,
     programs=("claude",),
     folders=("~/.claude",),
+    moved=("~", "CLAUDE_CONFIG_DIR"),
     reference="${%s}",
     advice="`claude mcp list` connects and says whether it worked; of a project's file it asks once.",
 )

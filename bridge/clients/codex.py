@@ -24,6 +24,7 @@ CLIENT = Client(
     entry=_entry,
     programs=("codex",),
     folders=("~/.codex",),
+    moved=("~/.codex", "CODEX_HOME"),
     reference="%s",
     advice='Neovim asks by itself; default_tools_approval_mode = "approve" spares the second question.',
 )

@@ -22,5 +22,6 @@ CLIENT = Client(
     entry=_entry,
     programs=("crush",),
     folders=("~/.config/crush",),
+    moved=("~/.config", "XDG_CONFIG_HOME"),
     reference="$%s",
 )

@@ -28,5 +28,6 @@ CLIENT = Client(
     entry=_entry,
     programs=("goose",),
     folders=("~/.config/goose",),
+    moved=("~/.config", "XDG_CONFIG_HOME"),
     advice="`goose configure` shows it among the extensions.",
 )

@@ -23,6 +23,7 @@ CLIENT = Client(
     entry=_entry,
     programs=("opencode",),
     folders=("~/.config/opencode",),
+    moved=("~/.config", "XDG_CONFIG_HOME"),
     reference="{env:%s}",
     advice="`opencode mcp list` says whether it is connected.",
 )

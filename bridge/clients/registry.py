@@ -34,5 +34,5 @@ def find(name: str) -> Client | None:
 
 def is_there(client: Client) -> bool:
     """Whether it seems to be installed."""
-    folders = (Path(os.path.expanduser(folder)) for folder in client.folders)
+    folders = (Path(os.path.expanduser(client.here(folder))) for folder in client.folders)
     return any(map(shutil.which, client.programs)) or any(folder.is_dir() for folder in folders)

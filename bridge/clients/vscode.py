@@ -25,6 +25,7 @@ CLIENT = Client(
     entry=_entry,
     programs=("code",),
     folders=(_USER,),
+    moved=("~/.config", "XDG_CONFIG_HOME"),
     reference="${env:%s}",
     advice="It asks once whether the server is trusted; `MCP: List Servers` starts it.",
 )

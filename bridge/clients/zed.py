@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .client import Client, Server, Stdio
@@ -22,5 +23,6 @@ CLIENT = Client(
     entry=_entry,
     programs=("zed", "zeditor"),
     folders=("~/.config/zed",),
+    moved=("~/.config", "XDG_CONFIG_HOME") if sys.platform != "darwin" else None,
     advice="The agent panel's settings show whether it runs.",
 )

@@ -19,7 +19,11 @@ def main() -> int:
     if not url:
         sys.stderr.write("MCP_TOOLS_URL is not set: it names the bridge, and ends in /mcp\n")
         return 2
-    endpoint = Endpoint(url, token)
+    try:
+        endpoint = Endpoint(url, token)
+    except ValueError as error:
+        sys.stderr.write(f"MCP_TOOLS_URL: {error}\n")
+        return 2
 
     def find() -> Endpoint | Missing:
         if endpoint.is_ours():

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .endpoint import BrokenError, Endpoint, UnreachableError
+from .endpoint import OK, BrokenError, Endpoint, UnreachableError
 
 SESSION = "Mcp-Session-Id"
 LAST_EVENT = "Last-Event-ID"
@@ -29,6 +29,9 @@ PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 LOOK_SECONDS = 0.25
 """Between looks for a bridge while there is none, and before a stream is opened again."""
+
+FORGOTTEN_SECONDS = 30.0
+"""At most between tries to begin anew while nobody asks for anything."""
 
 RESTART_SECONDS = 5.0
 """For a bridge that ends and starts again; it takes about one."""
@@ -43,10 +46,10 @@ TELL_SECONDS = 10.0
 """For a notification to be taken; whoever sends it waits with all that comes after it."""
 
 THREADS = 64
-"""Requests at a time; as many as the bridge serves by default."""
+"""Requests at a time, each in a thread of its own; more than agents make. The next wait."""
 
 TRIES = 3
-UNKNOWN_SESSION = 404
+UNKNOWN_SESSION, NO_STREAM = 404, 405
 UNCERTAIN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
@@ -208,29 +211,33 @@ class Pump:
     def _answer(self, session: Session, reply: Any, asked: list[Any]) -> None:
         """Hands on what an answer holds; takes a stream up again that ends before the answer."""
         open_, status = set(map(_key, asked)), reply.status
-        while True:
-            try:
-                for message in reply.messages():
-                    answered = _answered(message)
-                    if status < 400 or answered & open_:  # else it is told below
-                        self._put(message)
-                    open_ -= answered
-            except BrokenError:
-                pass
-            if not open_:
-                return
-            if not reply.is_stream or reply.last_event is None or self.ended:
+        self._hand_on(reply, open_, status)
+        while open_ and reply.is_stream and reply.last_event is not None and not self.ended:
+            resumed = self._resume(session, reply.last_event)
+            if resumed is None:
                 break
-            if (resumed := self._resume(session, reply.last_event)) is None:
-                break
-            reply.__exit__(None, None, None)
+            with resumed:
+                self._hand_on(resumed, open_, status)
             reply = resumed
+        if not open_:
+            return
         left = [id_ for id_ in asked if _key(id_) in open_]
         if status >= 400:
             text = f"The editor's bridge refused the request: HTTP {status}"
         else:
             text = f"The editor's bridge ended before it answered; {UNCERTAIN}"
         self._fail_all(left, text)
+
+    def _hand_on(self, reply: Any, open_: set[str], status: int) -> None:
+        """Until it ends; what is answered is no longer `open_`."""
+        try:
+            for message in reply.messages():
+                answered = _answered(message)
+                if status < 400 or answered & open_:  # else it is told by who asked
+                    self._put(message)
+                open_ -= answered
+        except BrokenError:
+            pass
 
     def _resume(self, session: Session, last: str) -> Any:
         deadline = time.monotonic() + RESTART_SECONDS
@@ -240,7 +247,7 @@ class Pump:
             except OSError:
                 time.sleep(LOOK_SECONDS)
                 continue
-            if reply.status == 200:
+            if reply.status == OK:
                 return reply
             reply.__exit__(OSError, None, None)
             return None
@@ -300,14 +307,15 @@ class Pump:
     def _listen(self, session: Session) -> None:
         """Hands on what belongs to no request, as long as the session is the present one."""
         last: str | None = None
+        known, pause = False, LOOK_SECONDS
         while not (session.over.is_set() or self.ended):
+            status = 0
             try:
                 more = {} if last is None else {LAST_EVENT: last}
                 with session.endpoint.get({**session.headers, **more}) as reply:
-                    session.stream = reply
-                    if reply.status in (404, 405):
-                        return  # known no more, or without such a stream
-                    if reply.status == 200:
+                    session.stream, status = reply, reply.status
+                    if status == OK:
+                        known, pause = True, LOOK_SECONDS
                         for message in reply.messages():
                             self._put(message)
                             last = reply.last_event
@@ -315,7 +323,12 @@ class Pump:
                 pass
             finally:
                 session.stream = None
-            session.over.wait(LOOK_SECONDS)
+            if status == NO_STREAM or (status == UNKNOWN_SESSION and not known):
+                return
+            if status == UNKNOWN_SESSION:
+                self._again(session, known=False)  # then this one is over
+                pause = min(2 * pause, FORGOTTEN_SECONDS)
+            session.over.wait(pause)
 
     # Threads and lines
 

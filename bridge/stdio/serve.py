@@ -38,10 +38,16 @@ def serve(find: Find) -> int:
         except (OSError, ValueError):
             os.kill(os.getpid(), signal.SIGTERM)  # nobody reads any more
 
+    ended = False
+
     def end(*_: Any) -> None:
-        raise _Ended
+        nonlocal ended
+        if not ended:  # more may follow, one for each answer that nobody reads
+            ended = True
+            raise _Ended
 
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     pump = Pump(find, write)
     try:
         while line := sys.stdin.buffer.readline(MAX_LINE):
@@ -50,8 +56,9 @@ def serve(find: Find) -> int:
         # Whoever pipes messages into it reads the answers; a client that is gone does not.
         deadline = time.monotonic() + ANSWER_SECONDS
         pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
-    except (_Ended, KeyboardInterrupt):
+    except _Ended:
         pass
+    ended = True
     pump.close()
     return 0
 

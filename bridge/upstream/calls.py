@@ -47,10 +47,14 @@ class Connection(Protocol):
 
 
 class Call:
-    """A call that runs here."""
+    """A call that runs here.
+
+    Attributes:
+        sent: the server may have heard of it.
+    """
 
     def __init__(
-        self, call_id: str, info: Mapping[str, Any], work: Callable[[Call], Coroutine[Any, Any, None]]
+        self, call_id: str, info: Mapping[str, Any], work: Callable[[Call], Coroutine[Any, Any, Outcome]]
     ) -> None:
         self.id = call_id
         self.session = info.get("session")
@@ -58,7 +62,8 @@ class Call:
         context = contextvars.copy_context()
         context.run(_call.set, self)
         loop = asyncio.get_running_loop()
-        self.task: asyncio.Task[None] = loop.create_task(work(self), context=context)
+        self.sent = False
+        self.task: asyncio.Task[Outcome] = loop.create_task(work(self), context=context)
 
 
 class Calls:
@@ -89,21 +94,25 @@ class Calls:
             forget: is told when it has ended.
         """
 
-        async def work(call: Call) -> None:
-            outcome: Outcome | None = None
+        async def work(call: Call) -> Outcome:
             try:
-                outcome = await self._outcome(call, target, arguments, info)
-            except asyncio.CancelledError:
-                pass  # the editor has ended it, or has been told
+                return await self._outcome(call, target, arguments, info)
             except Exception as fault:  # noqa: BLE001 - boundary: whatever a server answers, the call ends
                 text = f"mount '{self._mount.name}' gave what cannot be read: {fault!r}"
-                outcome = failed("execution_error", self._mount.clean(text))
-            finally:
-                if self._running.pop(call_id, None) is not None:
-                    self._tell(call_id, outcome or failed("cancelled", "the call was cancelled"))
-                forget(call_id)
+                return failed("execution_error", self._mount.clean(text))
 
-        self._running[call_id] = Call(call_id, info, work)
+        def over(task: asyncio.Task[Outcome]) -> None:
+            if self._running.pop(call_id, None) is not None:
+                cancelled = task.cancelled()  # the editor has ended it
+                self._tell(
+                    call_id, failed("cancelled", "the call was cancelled") if cancelled else task.result()
+                )
+            forget(call_id)
+
+        call = self._running[call_id] = Call(call_id, info, work)
+        call.task.add_done_callback(
+            over
+        )  # a task that is cancelled before it begins runs none of its own code
 
     def cancel(self, call_id: str) -> None:
         """The editor has ended a call; the server is told to stop."""
@@ -122,9 +131,11 @@ class Calls:
         else:
             waiting.set_result(result)
 
-    def settle_all(self, why: str) -> None:
-        """Ends what runs."""
+    def settle_all(self, why: str, *, sent: bool = False) -> None:
+        """Ends what runs, or only what was `sent`: the rest waits for a connection, or hears why not."""
         for call_id, call in list(self._running.items()):
+            if sent and not call.sent:
+                continue
             del self._running[call_id]
             self._tell(call_id, failed("execution_error", why))
             call.task.cancel()
@@ -177,6 +188,7 @@ class Calls:
         session = await self._connection.session()
         if session is None:
             return failed("busy", self._connection.absence())
+        call.sent = True
         kind, limit = target.get("kind") or "tool", info.get("limit") or self._mount.limit
         try:
             raw = await self._request(session, call, kind, str(target["name"]), arguments)

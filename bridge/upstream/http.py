@@ -51,7 +51,7 @@ class Remote:
         """Opens it, and takes leave with the context."""
         host = urlsplit(self._mount.url).hostname or ""
         client = httpx2.AsyncClient(
-            headers=self._mount.headers,
+            headers={"Accept-Encoding": "identity", **self._mount.headers},  # see `_heard`
             timeout=httpx2.Timeout(CONNECT, read=None),  # deadlines are those of the calls
             trust_env=host not in _LOOPBACK,
             event_hooks={"request": [_bound], "response": [self._heard]},
@@ -82,7 +82,10 @@ class Remote:
                 self.reason += ": it wants other credentials (headers of the mount)"
         elif status < 400 and response.request.method == "POST":
             self.reason = ""
-        if response.headers.get("content-type", "").startswith("application/json"):
+        if response.headers.get("content-type", "").lower().startswith("application/json"):
+            if response.headers.get("content-encoding", "identity") != "identity":
+                self.reason = "it compresses an answer, of which nobody knows how large it will be"
+                raise httpx2.DecodingError(self.reason)
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is an async one)
             response.stream = _Bounded(stream, self._limit, self._too_much)

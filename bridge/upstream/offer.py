@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
 from . import definitions
-from .dispatcher import LISTS
+from .dispatcher import LISTS, Item
 from .door import MountEditor
 from .session import Session
 from .spec import Mount
@@ -56,14 +56,16 @@ class Offer:
             MCPError: the server refuses one.
         """
         for method, (kind, make) in _KINDS.items():
-            if method not in lists or not session.offers(method):
+            if method not in lists:
                 continue
+            items: list[Item] = []
+            faults: list[str] = []
             try:
-                items, faults = await session.list(method)
+                if session.offers(method):
+                    items, faults = await session.list(method)
             except MCPError as fault:
                 if fault.error.code != METHOD_NOT_FOUND:
                     raise
-                continue
             made: dict[str, definitions.Definition] = {}
             for item in items:
                 definition = make(self._mount, item, session)

@@ -15,6 +15,9 @@ from .spec import Mount
 
 Outcome = dict[str, Any]
 
+_KEPT = ("annotations", "_meta", "icons")
+"""Of a content block, what the editor passes on as it is."""
+
 
 def failed(code: str, message: str) -> Outcome:
     """An error of a call."""
@@ -107,6 +110,9 @@ def _blocks(mount: Mount, items: list[dict[str, Any]]) -> tuple[list[dict[str, A
             text = json.dumps(item, ensure_ascii=False)
             blocks.append({"type": "text", "text": text})
             size += len(text)
+            continue
+        if kept := {field: item[field] for field in _KEPT if item.get(field)}:
+            blocks[-1]["extras"] = json.dumps(kept, ensure_ascii=False)
     return blocks, size
 
 
@@ -118,6 +124,8 @@ def _contents(mount: Mount, item: dict[str, Any]) -> dict[str, Any]:
         out["blob"] = _bytes(item["blob"])
     else:
         out["text"] = item.get("text") or ""
+    if item.get("_meta"):
+        out["meta"] = json.dumps(item["_meta"], ensure_ascii=False)
     return out
 
 

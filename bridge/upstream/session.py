@@ -65,6 +65,15 @@ def _is_text(raw: dict[str, Any]) -> bool:
     )
 
 
+def _unstamped(raw: dict[str, Any]) -> dict[str, Any]:
+    """Without what the server says of itself in each answer: to our clients the server is this bridge."""
+    meta = raw.get("_meta")
+    if not isinstance(meta, dict) or types.SERVER_INFO_META_KEY not in meta:
+        return raw
+    rest = {key: value for key, value in meta.items() if key != types.SERVER_INFO_META_KEY}
+    return {**raw, "_meta": rest} if rest else {key: raw[key] for key in raw if key != "_meta"}
+
+
 def _call_request(**params: Any) -> types.CallToolRequest:
     return types.CallToolRequest(params=types.CallToolRequestParams(**params))
 
@@ -217,7 +226,7 @@ class Session:
                 request(**params, **more), _RAW, progress_callback=progress
             )
             if raw.get("resultType") != "input_required":
-                return raw
+                return _unstamped(raw)
             needed = types.InputRequiredResult.model_validate(raw, by_name=False)
             answers = {}
             for key, question in (needed.input_requests or {}).items():

@@ -142,23 +142,27 @@ class Upstream:
             delay = BACKOFF[min(failures, len(BACKOFF)) - 1]
             self._next = self._loop.time() + delay
             logger.warning("mount %s: %s; tried again in %g s", self.mount.name, self._error, delay)
-            self.calls.settle_all(f"mount '{self.mount.name}' was lost while the tool ran: {self._error}")
+            text = f"mount '{self.mount.name}' was lost while the tool ran: {self._error}"
+            self.calls.settle_all(text, sent=True)
             self._become("waiting")
             await asyncio.sleep(delay)
 
     async def _live(self, transport: Child | Remote) -> None:
         """One connection, from its beginning to its end."""
         patience = self.mount.start_timeout
-        deadline = self._loop.call_later(patience, self._too_slow, transport)
+        self._dirty.clear()
+        start = asyncio.timeout(patience)
         try:
             async with (
+                start,
                 transport.run() as streams,
                 Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
             ):
                 await self._offer.look(session)
-                deadline.cancel()
+                start.reschedule(None)
                 self._session, self._error = session, ""
                 self._become("ready")
+                self._changed(())  # what has changed while it was looked at
                 for uri in self._watched:
                     self._spawn(self._subscribe(session, uri, True))
                 logger.info("mount %s: connected to %s", self.mount.name, session.server or "it")
@@ -171,11 +175,8 @@ class Upstream:
                         if task is not None:
                             task.cancel()
         finally:
-            deadline.cancel()
-
-    def _too_slow(self, transport: Child | Remote) -> None:
-        transport.reason = f"it did not say what it offers within {self.mount.start_timeout:g} s"
-        transport.kill()
+            if start.expired():
+                transport.reason = f"it did not say what it offers within {patience:g} s"
 
     def _lose(self) -> None:
         """The connection is at its end."""

@@ -13,6 +13,7 @@ local M = {}
 M.MAX_BLOCKS = 10000
 
 ---@class mcp-tools.Block
+---@field package extras? table of a mounted server: `annotations`, `_meta`, `icons` as MCP has them
 local Block = {}
 ---@class mcp-tools.ContentResult
 local Result = {}

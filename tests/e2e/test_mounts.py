@@ -82,7 +82,12 @@ async def test_results_come_as_they_are(mounted: Mounted) -> None:
         assert text_of(await client.call_tool("py__echo", {"text": "hällo\0"})) == "hällo\0"
         added = await client.call_tool("py__add", {"a": 1})
         assert (added.structured_content, text_of(added)) == ({"sum": 3}, "3")
-        image, link = (await client.call_tool("py__picture")).content
+        image, link, contents = blocks = (await client.call_tool("py__picture")).content
+        for block in blocks:
+            assert block.annotations == types.Annotations(audience=["user"], priority=0.5)
+            assert block.meta == {"a/b": [None, {}]}
+        assert isinstance(contents, types.EmbeddedResource)
+        assert contents.resource.meta == {"of": "it"}
         assert isinstance(image, types.ImageContent)
         assert image.data == "iVBORyBwaXhlbA=="
         assert isinstance(link, types.ResourceLink)
@@ -119,7 +124,7 @@ async def test_resources_and_prompts(mounted: Mounted) -> None:
             types.ResourceTemplateReference(uri="py+test://item/{id}"), {"name": "id", "value": "b"}
         )
     assert isinstance(text, types.TextResourceContents)
-    assert (text.uri, text.text) == ("py+test://item/5", "read test://item/5")
+    assert (text.uri, text.text, text.meta) == ("py+test://item/5", "read test://item/5", {"n": 1})
     assert isinstance(blob, types.BlobResourceContents)
     assert (blob.mime_type, blob.blob) == ("image/png", "iVBORyBwaXhlbA==")
     assert (missing.value.error.code, missing.value.error.message) == (-32002, "Resource not found")

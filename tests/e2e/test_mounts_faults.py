@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +93,76 @@ async def test_one_that_says_nothing(bridge: Bridge) -> None:
     spec = mounts.raw("silent", start_timeout=300)
     async with mounts.mounted(bridge, "silent", spec, "waiting") as status:
         assert status["error"] == "it did not say what it offers within 0.3 s"
+
+
+class _Slow(BaseHTTPRequestHandler):
+    """Each of its answers comes in time, all of them together do not."""
+
+    pause, bomb = 0.6, False
+
+    def do_POST(self) -> None:
+        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(self.pause)
+        about = {"name": "slow", "version": "0"}
+        result: dict[str, Any] = {"tools": [], "nextCursor": "more"}
+        if said["method"] == "initialize":
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+        body = json.dumps({"jsonrpc": "2.0", "id": said.get("id"), "result": result}).encode()
+        self.send_response(200 if "id" in said else 202)
+        if self.bomb:
+            body = gzip.compress(body + b" " * 50_000_000, 1)
+            self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Type", "Application/JSON")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class _Bomb(_Slow):
+    """Small on the wire, large in memory."""
+
+    pause, bomb = 0.0, True
+
+
+async def test_one_whose_answers_grow(bridge: Bridge) -> None:
+    """What is compressed is not unpacked, however small it looks."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Bomb)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    spec = {"url": f"http://127.0.0.1:{server.server_port}/mcp"}
+    async with mounts.mounted(bridge, "bomb", spec, "waiting") as status:
+        assert "it compresses an answer" in status["error"]
+    server.shutdown()
+    server.server_close()
+
+
+async def test_one_at_a_url_that_never_comes_to_an_end(bridge: Bridge) -> None:
+    """The time to say what it offers is that of all its answers, also where no process can be ended."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    spec = {"url": f"http://127.0.0.1:{server.server_port}/mcp", "start_timeout": 1500}
+    async with mounts.mounted(bridge, "slow", spec, "waiting") as status:
+        assert status["error"] == "it did not say what it offers within 1.5 s"
+    server.shutdown()
+    server.server_close()
+
+
+async def test_tools_that_change_while_they_are_looked_at(bridge: Bridge) -> None:
+    """They are looked at once more."""
+    async with mounts.mounted(bridge, "raw", mounts.raw("hasty")):
+        await bridge.nvim.wait_for("return mcp_tools.list_tools().raw__late ~= nil")
+
+
+async def test_another_server_of_that_name(bridge: Bridge, tmp_path: Path) -> None:
+    """Of the one before nothing is left: neither prompts nor resources, where the new one has none."""
+    prompts = "return vim.tbl_count(require('mcp-tools.core').get().registry:list('prompts'))"
+    before = await bridge.nvim.lua(prompts)
+    async with mounts.mounted(bridge, "one", mounts.raw("malformed")):
+        assert await bridge.nvim.lua(prompts) == before + 1
+        await bridge.nvim.lua("mcp_tools.mount(...)", "one", mounts.raw("tools"))
+        await bridge.nvim.wait_for(f"return (function() {prompts} end)() == ...", before)
 
 
 async def test_definitions_that_are_none(bridge: Bridge) -> None:

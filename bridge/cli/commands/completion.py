@@ -6,6 +6,9 @@ import argparse
 
 from ..main import COMMANDS
 
+_TOOLS = "mcp-tools tools 2>/dev/null | cut -d' ' -f1 | LC_ALL=C grep -x '[A-Za-z0-9_./-]*'"
+"""Their names, but for those that a shell would act on: servers that are mounted name theirs as they like."""
+
 _SCRIPTS = {
     "bash": """\
 _mcp_tools() {
@@ -13,7 +16,7 @@ _mcp_tools() {
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
   elif [ "$COMP_CWORD" -eq 2 ] && { [ "${COMP_WORDS[1]}" = call ] || [ "${COMP_WORDS[1]}" = tools ]; }; then
-    COMPREPLY=($(compgen -W "$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)" -- "$word"))
+    COMPREPLY=($(compgen -W "$(@TOOLS@)" -- "$word"))
   else
     COMPREPLY=($(compgen -W "--instance --root --url --json --help" -- "$word"))
   fi
@@ -25,7 +28,7 @@ _mcp_tools() {
   if (( CURRENT == 2 )); then
     compadd @COMMANDS@
   elif (( CURRENT == 3 )) && [[ $words[2] == (call|tools) ]]; then
-    compadd -- ${(f)"$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)"}
+    compadd -- ${(f)"$(@TOOLS@)"}
   else
     compadd -- --instance --root --url --json --help
   fi
@@ -35,7 +38,7 @@ compdef _mcp_tools mcp-tools""",
 complete -c mcp-tools -f
 complete -c mcp-tools -n __fish_use_subcommand -a "@COMMANDS@"
 complete -c mcp-tools -n "__fish_seen_subcommand_from call tools" \\
-  -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ')"
+  -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ' | string match -r '^[A-Za-z0-9_./-]+$')"
 complete -c mcp-tools -l instance -r
 complete -c mcp-tools -l root -r -F
 complete -c mcp-tools -l url -r
@@ -50,5 +53,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the script."""
-    print(_SCRIPTS[options.shell].replace("@COMMANDS@", " ".join(COMMANDS)))
+    print(_SCRIPTS[options.shell].replace("@COMMANDS@", " ".join(COMMANDS)).replace("@TOOLS@", _TOOLS))
     return 0

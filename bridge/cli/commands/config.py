@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 
+from ...clients import change
 from ...clients.client import NAME
 from .. import connecting, show
+from ..fault import CommandError, Exit
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -18,13 +19,20 @@ def run(options: argparse.Namespace) -> int:
     """Prints the file's name and what belongs into it."""
     _, client = connecting.client_of(options)
     scope, _ = connecting.scope_of(options)
-    entry = client.entry(connecting.server_of(options), client)
-    form = importlib.import_module(f"...clients.formats.{client.format}", __package__)
-    text = form.put("", (*client.path, NAME), entry)
+    if scope not in client.files:
+        raise CommandError(
+            f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
+        )
+    entry = client.entry(connecting.server_of(options, client), client)
+    try:
+        text = change.format_of(client).put("", (*client.path, NAME), entry)
+    except change.ChangeError as error:
+        raise connecting.attempt_fault(error) from error
+    file = client.here(client.files[scope])
     if options.json:
-        show.as_json({"file": client.files.get(scope), "text": text, "advice": client.advice})
+        show.as_json({"file": file, "text": text, "advice": client.advice})
         return 0
-    print(f"# {client.files.get(scope) or client.files['user']}\n{text.rstrip()}")
+    print(f"# {file}\n{text.rstrip()}")
     if client.advice:
         print(f"# {client.advice}")
     return 0

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         show.as_json(tools)
     elif options.tool is not None:
         for tool in tools:
-            print(f"{tool['name']}\n\n{show.plain(tool.get('description', ''))}\n")
+            print(show.plain(f"{tool['name']}\n\n{tool.get('description', '')}\n"))
             show.as_json(tool["inputSchema"])
     else:
         show.table([(tool["name"], tool.get("description", "").split("\n")[0]) for tool in tools])

@@ -49,8 +49,10 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
     """Sets the member at `path`; objects on the way are made where they are missing."""
     if _is_empty(text):
         return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
-    newline = "\r\n" if "\r\n" in text else "\n"
-    return _put(text.replace("\r\n", "\n"), path, value).replace("\n", newline)
+    plain = text.replace("\r\n", "\n")
+    if plain == text or plain.replace("\n", "\r\n") != text:
+        return _put(text, path, value)  # not all of its lines end in CRLF
+    return _put(plain, path, value).replace("\n", "\r\n")
 
 
 def _put(text: str, path: Sequence[str], value: Any) -> str:

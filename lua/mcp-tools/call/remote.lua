@@ -104,6 +104,17 @@ local BLOCKS = {
   resource_link = content.resource_link,
 }
 
+---@param block table as the process has it; of `extras` and `meta` it has JSON text
+---@return mcp-tools.Block
+local function block_of(block)
+  local made = BLOCKS[block.type](block)
+  made.extras = block.extras and vim.json.decode(block.extras) or nil
+  if made.resource then
+    made.resource._meta = block.meta and vim.json.decode(block.meta) or nil
+  end
+  return made
+end
+
 --- A result as its process wrote it, for the registry.
 ---@type table<string, fun(ctx: mcp-tools.Ctx, outcome: table)>
 local OUTCOMES = {
@@ -119,7 +130,7 @@ local OUTCOMES = {
   content = function(ctx, outcome)
     local blocks = {}
     for i, block in ipairs(outcome.blocks) do
-      blocks[i] = BLOCKS[block.type](block)
+      blocks[i] = block_of(block)
     end
     ctx(content.result({
       content = blocks,
@@ -129,12 +140,15 @@ local OUTCOMES = {
     }))
   end,
   contents = function(ctx, outcome)
+    for _, each in ipairs(outcome.contents) do
+      each._meta = each.meta and vim.json.decode(each.meta) or nil
+    end
     ctx(outcome.contents)
   end,
   messages = function(ctx, outcome)
     local messages = {}
     for i, message in ipairs(outcome.messages) do
-      messages[i] = { role = message.role, content = BLOCKS[message.block.type](message.block) }
+      messages[i] = { role = message.role, content = block_of(message.block) }
     end
     ctx({ description = outcome.description, messages = messages })
   end,

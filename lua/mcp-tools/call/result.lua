@@ -11,18 +11,17 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A content value as MCP has it.
 ---@param block mcp-tools.Block
----@return table mcp the block in MCP's shape
----@return integer size bytes of its text or base64
-function M.block(block)
+---@return table mcp
+---@return integer size
+local function shape_of(block)
   if block.type == 'text' then
     return { type = 'text', text = block.text }, #block.text
   end
   if block.type == 'resource' then
     local blob = block.bytes and vim.base64.encode(block.bytes)
     local resource = { uri = block.resource.uri, mimeType = block.resource.mimeType, text = block.resource.text }
-    resource.blob = blob
+    resource.blob, resource._meta = blob, block.resource._meta
     return { type = 'resource', resource = resource }, #(blob or resource.text)
   end
   if block.bytes then
@@ -31,9 +30,21 @@ function M.block(block)
   end
   local link = {}
   for key, item in pairs(block) do
-    link[key] = item
+    link[key] = key ~= 'extras' and item or nil
   end
   return link, 0
+end
+
+--- A content value as MCP has it.
+---@param block mcp-tools.Block
+---@return table mcp the block in MCP's shape
+---@return integer size bytes of its text or base64
+function M.block(block)
+  local mcp, size = shape_of(block)
+  for field, value in pairs(block.extras or {}) do
+    mcp[field] = value
+  end
+  return mcp, size
 end
 
 ---@class mcp-tools.Payload

@@ -67,6 +67,9 @@ function M.check(opts, more)
   for i, name in pairs(type(tools) == 'table' and tools or {}) do
     validate(('opts.tools[%s]'):format(i), name, 'string')
   end
+  if type(tools) == 'table' and not vim.islist(tools) then
+    error('opts.tools: must be a list of names of groups and tools', 2)
+  end
 end
 
 --- What its model sees: less than there is by these options, and by the option `clients`.

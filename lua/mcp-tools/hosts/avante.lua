@@ -106,6 +106,7 @@ local function start(name, input, opts, on_log, on_complete)
     end
   end)
   watch = vim.api.nvim_create_autocmd('User', {
+    group = vim.api.nvim_create_augroup('mcp-tools.hosts.avante', { clear = false }), -- `:autocmd!` spares it
     pattern = STOPPED,
     once = true,
     desc = 'mcp-tools: cancel the call',

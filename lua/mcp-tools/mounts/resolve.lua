@@ -51,10 +51,17 @@ local function expand(text, mount)
     table.insert(values, value)
     return value
   end
-  text = text:gsub('%${env:([%w_]+)}', value_of)
-  if mount.foreign then
-    text = text:gsub('%${([%a_][%w_]*)}', value_of):gsub('%${([%a_][%w_]*):%-([^}]*)}', value_of)
-  end
+  -- In one go: what stands in a value is no variable.
+  text = text:gsub('%${([^}]*)}', function(inside)
+    local name, default = inside:match('^env:([%w_]+)$'), nil
+    if not name and mount.foreign then
+      name = inside:match('^[%a_][%w_]*$')
+      if not name then
+        name, default = inside:match('^([%a_][%w_]*):%-(.*)$')
+      end
+    end
+    return name and value_of(name, default) -- nil leaves it as it is
+  end)
   return text, values, fault
 end
 

@@ -57,6 +57,28 @@ describe('the tools for Avante', function()
     t.eq({ name = 'spots', type = 'array', description = 'spots', items = spot, optional = false }, fields.spots)
   end)
 
+  it('end also where the person has taken out all autocommands of no group meanwhile', function()
+    local finish, result
+    register('waits', {
+      execute = function(ctx)
+        finish = ctx
+      end,
+    })
+    by_name('nvim_waits').func({}, {
+      on_complete = function(given)
+        result = given
+      end,
+    })
+    vim.cmd('autocmd! User')
+    t.wait(function()
+      return finish ~= nil
+    end)
+    finish('done')
+    t.wait(function()
+      return result == 'done'
+    end)
+  end)
+
   it('are called with functions as its README says, or with a table of them', function()
     register('says', {
       args = { value = { type = 'string', required = true } },

@@ -95,6 +95,12 @@ describe('what the bridge is told of a mount', function()
     t.eq('of <hidden>', require('mcp-tools.log').strip('of secret-value-a'))
   end)
 
+  it('has values as they are, whatever stands in them', function()
+    vim.env.MCPT_A = 'pass${word}and${env:MCPT_B}'
+    local out = assert(told({ command = 'x', env = { T = '${env:MCPT_A}-${MCPT_A}' }, secrets = { 'MCPT_A' } }, true))
+    t.eq(vim.env.MCPT_A .. '-' .. vim.env.MCPT_A, out.env.T)
+  end)
+
   it('hides what looks like a secret although it stands there', function()
     local out =
       assert(told({ url = 'http://u:pass-word@x/?k=12345678', headers = { Authorization = 'Bearer 123456789' } }))

@@ -78,9 +78,12 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             total = arguments["a"] + arguments["b"]
             return {**text(str(total)), "structuredContent": {"sum": total}}
         case "picture":
-            image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
-            link = {"type": "resource_link", "uri": "test://static", "name": "static"}
-            return {"content": [image, link], "resultType": "complete"}
+            about = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"a/b": [None, {}]}}
+            image = {"type": "image", "data": PIXEL, "mimeType": "image/png", **about}
+            link = {"type": "resource_link", "uri": "test://static", "name": "static", **about}
+            inner = {"uri": "test://static", "text": "as it is", "_meta": {"of": "it"}}
+            contents = {"type": "resource", "resource": inner, **about}
+            return {"content": [image, link, contents], "resultType": "complete"}
         case "fail":
             return {**text("on purpose"), "isError": True}
         case "refuse":
@@ -136,7 +139,7 @@ async def read_resource(_: Any, params: Any) -> Any:
     if params.uri == "test://missing" or params.uri == "test://item/missing":
         raise MCPError(-32002, "Resource not found")
     contents = [
-        {"uri": params.uri, "mimeType": "text/plain", "text": f"read {params.uri}"},
+        {"uri": params.uri, "mimeType": "text/plain", "text": f"read {params.uri}", "_meta": {"n": 1}},
         {"uri": params.uri, "mimeType": "image/png", "blob": PIXEL},
     ]
     return {"contents": contents, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}

@@ -3,6 +3,8 @@
 - `malformed`: lists things that are none beside one that is, and prints lines that are no messages.
 - `stubborn`: ignores the end of its input and TERM, and has a child that does as well.
 - `silent`: never answers.
+- `hasty`: has another tool as soon as it has listed them, and says so.
+- `tools`: has tools and nothing else.
 - `broken`: says why on stderr, and ends.
 """
 
@@ -24,6 +26,9 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+late: list[dict[str, Any]] = []
+
+
 def listed(method: str) -> dict[str, Any]:
     if method == "tools/list":
         return {
@@ -34,6 +39,7 @@ def listed(method: str) -> dict[str, Any]:
                 "not a tool",
                 {"name": "remote", "inputSchema": {**SCHEMA, "$ref": "https://example.com/schema.json"}},
                 {"name": "good", "inputSchema": SCHEMA, "description": "again"},
+                *late,
             ]
         }
     if method == "resources/list":
@@ -47,7 +53,8 @@ def answer(message: dict[str, Any]) -> None:
         return
     if method == "initialize":
         about = {"name": "raw", "version": "0"}
-        capabilities: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+        kinds = ("tools",) if sys.argv[1] == "tools" else ("tools", "resources", "prompts")
+        capabilities: dict[str, Any] = {kind: {} for kind in kinds}
         result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": about}
         send({"id": number, "result": result})
     elif method == "resources/templates/list":
@@ -62,6 +69,12 @@ def answer(message: dict[str, Any]) -> None:
         send({"id": number, "error": {"code": -32601, "message": "no"}})
 
 
+def hasten(message: dict[str, Any]) -> None:
+    if message.get("method") == "tools/list" and not late:
+        late.append({"name": "late", "inputSchema": SCHEMA})
+        send({"method": "notifications/tools/list_changed"})
+
+
 def main(how: str) -> None:
     if how == "broken":
         print("no license was found", file=sys.stderr)
@@ -72,6 +85,8 @@ def main(how: str) -> None:
     for line in sys.stdin:
         if how != "silent":
             answer(json.loads(line))
+        if how == "hasty":
+            hasten(json.loads(line))
     if how == "stubborn":
         os.close(1)
         time.sleep(600)

@@ -22,6 +22,8 @@ assert CURSOR is not None
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
 
@@ -48,7 +50,9 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
     client = registry.find(name)
     assert client is not None
     for scope in client.files:
+        assert TOKEN not in change.connect(client, server, scope, tmp_path).diff()
         path = write(client, server, scope, tmp_path)
+        assert TOKEN not in change.disconnect(client, scope, tmp_path).diff()
         assert path.is_relative_to(tmp_path)
         text = path.read_text()
         assert NAME in text
@@ -87,6 +91,50 @@ def test_changed_by_the_person_since(home: Path) -> None:
     path.write_text(path.read_text().replace('"a": {}', '"a": {"mine": 1}'))
     undo(CURSOR)
     assert path.read_text() == '{"mcpServers": {"a": {"mine": 1}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "added"),
+    [
+        ("cursor", '{\n  "other": 1\n}\n', "// added later\n"),
+        ("codex", 'model = "x"\n', "# added later\n"),
+        ("goose", "model: x\n", "# added later\n"),
+    ],
+)
+def test_a_comment_that_was_added_since(name: str, before: str, added: str, home: Path) -> None:
+    """It is no value, and yet nobody but the person takes it away."""
+    client = registry.find(name)
+    assert client is not None
+    path = Path(client.files["user"].replace("~", str(home)))
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    write(client)
+    path.write_text(added + path.read_text())
+    undo(client)
+    assert path.read_text().startswith(added)
+    assert NAME not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "file"),
+    [
+        ("codex", "CODEX_HOME", "config.toml"),
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
+        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
+    ],
+)
+def test_folders_that_a_variable_moves(
+    name: str, variable: str, file: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client reads the file there, and nowhere else; a relative one does not count."""
+    client = registry.find(name)
+    assert client is not None
+    monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
+    assert write(client) == tmp_path / "elsewhere" / file
+    assert list(home.iterdir()) == []
+    monkeypatch.setenv(variable, "elsewhere")
+    assert write(client).is_relative_to(home)
 
 
 def test_changed_meanwhile(home: Path) -> None:
@@ -161,3 +209,13 @@ def test_files_that_git_tracks(tmp_path: Path) -> None:
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
     assert change.is_tracked(tmp_path / ".mcp.json")
     assert not (tmp_path / "ran").exists()
+    assert not change.is_tracked(tmp_path / "no" / "such" / "folder" / "mcp.json")
+
+
+def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token stays out of its files; elsewhere there is nothing that could have them."""
+    (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
+    assert change.is_tracked(tmp_path / "repository" / ".mcp.json")
+    monkeypatch.setenv("PATH", "")
+    assert change.is_tracked(tmp_path / "repository" / "new" / ".mcp.json")
+    assert not change.is_tracked(tmp_path / ".mcp.json")

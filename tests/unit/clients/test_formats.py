@@ -44,6 +44,21 @@ YAML = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "all_crlf"),
+    [
+        ('{\r\n  "a": 1,\n  "b": 2\n}\n', False),
+        ('{\r\n  "a": 1\r\n}\r\n', True),
+        ('{"a": 1}', False),
+        ('{\n  "a": 1 // x\r\n}\n', False),
+    ],
+)
+def test_jsonc_keeps_the_ends_of_lines(text: str, all_crlf: bool) -> None:
+    """Also where they are not all the same."""
+    changed = jsonc.put(text, PATH, ENTRY)
+    assert changed.count("\r\n") == (changed.count("\n") if all_crlf else text.count("\r\n"))
+
+
 @pytest.mark.parametrize("text", JSONC)
 def test_jsonc_there_and_back(text: str) -> None:
     """All values are as before beside the entry, every line of before is there, and it can be undone."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +22,8 @@ from bridge.instances.proof import prove
 from bridge.stdio import pump as pumps
 from bridge.stdio.endpoint import Endpoint
 from bridge.stdio.pump import Missing, Pump
+from tests.support import processes
+from tests.support.nvim import ROOT
 
 TOKEN = "a-token-of-this-test"
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
@@ -34,6 +40,11 @@ class FakeBridge(ThreadingHTTPServer):
         self.heard: list[tuple[str, dict[str, str]]] = []
         self.connections: list[socket.socket] = []
         self.token, self.answer = token, answer
+        self.goodbye: Callable[[], Any] = lambda: None
+        self.stream: Callable[[dict[str, str]], tuple[int, str]] = lambda _: (
+            200,
+            "",
+        )  # one that ends at once
         super().__init__(("127.0.0.1", port), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
@@ -63,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.heard.append((self.path, dict(self.headers)))
         nonce = parse_qs(urlsplit(self.path).query).get("nonce")
         if nonce is None:
-            self.say(200, "", "text/event-stream")  # a stream that ends at once
+            self.say(*self.server.stream(dict(self.headers)), "text/event-stream")
         elif self.server.token is None:
             self.say(404, "Not Found")
         else:
@@ -73,7 +84,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.server.heard.append((self.path, dict(self.headers)))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.say(*self.server.answer(body))
+        status, text = self.server.answer(body)
+        self.say(status, text, "text/event-stream" if text.startswith("id:") else None)
+
+    def do_DELETE(self) -> None:
+        self.server.goodbye()
+        self.say(200, "{}")
 
     def say(self, status: int, text: str, kind: str | None = None) -> None:
         self.send_response(status)
@@ -123,6 +139,12 @@ class Client:
             assert self._come.wait_for(found, 5), f"{id_} is not answered: {self.lines}"
         (only,) = found()
         return only
+
+    def hear(self, method: str) -> None:
+        """Waits for a notification."""
+        with self._come:
+            heard = self._come.wait_for(lambda: any(line.get("method") == method for line in self.lines), 5)
+            assert heard, f"{method} has not come: {self.lines}"
 
 
 @pytest.fixture
@@ -225,3 +247,99 @@ def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.M
     client.ask(call(3))
     assert "result" in client.answer(3)
     bridge.end()
+
+
+def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
+    """It is begun anew also while the client asks for nothing: else it would hear of no change."""
+    begun = threading.Semaphore(0)
+
+    def answer(message: Any) -> tuple[int, str]:
+        if isinstance(message, dict) and message.get("method") == "initialize":
+            bridge.stream = lambda _: (200, "")
+            begun.release()
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    listened = threading.Event()
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    assert begun.acquire(timeout=5)
+
+    def heard(_: dict[str, str]) -> tuple[int, str]:
+        listened.set()
+        return 200, ""
+
+    bridge.stream = heard
+    assert listened.wait(5)
+    bridge.stream = lambda _: (404, "Not Found")
+    assert begun.acquire(timeout=5)
+    client.hear("notifications/tools/list_changed")
+    bridge.end()
+
+
+def test_an_answer_that_is_taken_up_again(clients: Callable[[str], Client]) -> None:
+    """Its connections are let go of once: two requests that come next do not share one."""
+    both = threading.Barrier(2)
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message.get("id") == 1:
+            return 200, 'id: 7\ndata: {"jsonrpc": "2.0", "method": "notifications/message"}\n\n'
+        if message.get("id") in (2, 3):
+            both.wait(5)
+        return answered(message)
+
+    def stream(headers: dict[str, str]) -> tuple[int, str]:
+        if headers.get("Last-Event-ID") != "7":
+            return 405, ""
+        return 200, 'id: 8\ndata: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
+
+    bridge = FakeBridge(TOKEN, answer)
+    bridge.stream = stream
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    client.ask(call(1))
+    assert "result" in client.answer(1)
+    client.ask(call(2))
+    client.ask(call(3))
+    assert "result" in client.answer(2)
+    assert "result" in client.answer(3)
+    bridge.end()
+
+
+def test_signals_at_the_end() -> None:
+    """However many come, and whenever: it takes leave, and ends without a trace."""
+    leaving, leave = threading.Event(), threading.Event()
+
+    def goodbye() -> None:
+        leaving.set()
+        leave.wait(5)
+
+    bridge = FakeBridge(TOKEN, answered)
+    bridge.goodbye = goodbye
+    env = {**os.environ, "MCP_TOOLS_URL": bridge.url, "MCP_TOOLS_TOKEN": TOKEN}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "bridge.stdio"]
+    with processes.begin(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(INITIALIZE) + "\n")
+        process.stdin.flush()
+        assert "result" in process.stdout.readline()
+        process.terminate()
+        assert leaving.wait(5)
+        process.terminate()
+        process.send_signal(signal.SIGINT)
+        leave.set()
+        assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
+    bridge.end()
+
+
+@pytest.mark.parametrize("url", ["", "https://127.0.0.1/mcp", "http://127.0.0.1:port/mcp"])
+def test_an_address_that_is_none(url: str) -> None:
+    """The variable is named, without a trace."""
+    env = {**os.environ, "MCP_TOOLS_URL": url}
+    done = processes.run([sys.executable, "-m", "bridge.stdio"], cwd=ROOT, env=env)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "MCP_TOOLS_URL" in done.stderr

@@ -54,7 +54,7 @@ local function contents_of(item, located)
   if not is_contents(item) or (item.text ~= nil and item.blob ~= nil) then
     return nil, 0
   end
-  local out = { uri = item.uri or located.uri, mimeType = item.mime_type or located.mime_type }
+  local out = { uri = item.uri or located.uri, mimeType = item.mime_type or located.mime_type, _meta = item._meta }
   if item.blob then
     out.mimeType = out.mimeType or mime.BYTES
     out.blob = vim.base64.encode(item.blob)
@@ -64,7 +64,7 @@ local function contents_of(item, located)
   out.text = item.text
   if located.repair then
     local text, lossy = utf8.repair(item.text)
-    out.text, out._meta = text, lossy and { lossy = true } or nil
+    out.text, out._meta = text, lossy and { lossy = true } or out._meta
   end
   return out, #out.text
 end

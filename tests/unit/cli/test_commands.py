@@ -1,0 +1,87 @@
+"""The command without an editor: what it refuses, saying what to do, and what it prints for shells."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bridge.cli.fault import Exit
+from bridge.cli.main import run
+from tests.support import processes
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's folders, with nothing in them."""
+    for name in [each for each in os.environ if each.startswith(("NVIM", "XDG_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed reads no variables"),
+        (["config", "goose", "--http", "--env", "NVIM_TOKEN"], "Goose reads no variables"),
+        (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
+        (["config", "goose", "--project"], "no configuration of a project"),
+    ],
+)
+def test_what_does_not_fit(
+    words: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that was named for the token, for example, where the file would hold the token itself."""
+    assert run(words) == Exit.USAGE
+    assert said in capsys.readouterr().err
+    assert list(home.iterdir()) == []
+
+
+def test_a_library_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The text says which."""
+    monkeypatch.setitem(sys.modules, "tomlkit", None)
+    monkeypatch.delitem(sys.modules, "bridge.clients.formats.toml", raising=False)
+    assert run(["config", "codex"]) == Exit.FAILED
+    assert "tomlkit" in capsys.readouterr().err
+
+
+def test_a_note_without_an_address(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An editor's note that names no address is no traceback, in any command."""
+    folder = home / ".local/state/nvim/mcp-tools/instances"
+    folder.mkdir(parents=True, mode=0o700)
+    note = {"pid": os.getpid(), "port": 1, "token": "t" * 32, "root": str(tmp_path), "url": ""}
+    (folder / "1.json").write_text(json.dumps(note))
+    (folder / "1.json").chmod(0o600)
+    assert run(["tools"]) == Exit.NO_EDITOR
+    assert ":McpTools restart" in capsys.readouterr().err
+
+
+def test_names_that_a_shell_would_run(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers choose the names of their tools; bash expands what it completes, so these are left out."""
+    assert run(["completion", "bash"]) == Exit.OK
+    program = tmp_path / "mcp-tools"
+    program.write_text("#!/bin/sh\necho 'fs__read  Reads.'\necho 'fs__$(touch${IFS}ran)  Runs.'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = capsys.readouterr().out + "COMP_WORDS=(mcp-tools call fs) COMP_CWORD=2; _mcp_tools\n"
+    done = processes.run(["bash", "-c", script + 'echo "${COMPREPLY[@]}"'], cwd=tmp_path, check=True)
+    assert done.stdout == "fs__read\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is in no error, whosever words these are."""
+    assert run(["connect", "\x1b[2Jcursor"]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert "cursor is not known" in said

@@ -27,6 +27,8 @@ from .formats.fault import FormatError
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
 GIT_SECONDS = 5.0
+NOT_IGNORED = 1
+"""Says `git check-ignore` of a file that is tracked or may be added; outside of a repository it says 128."""
 
 
 class ChangeError(Exception):
@@ -132,9 +134,9 @@ def apply(change: Change) -> None:
 
 
 def keep(change: Change) -> None:
-    """Notes what was there before the first change."""
+    """Notes what was there before the first change, unless git would take that in and not the file itself."""
     backup = change.path.with_name(change.path.name + BACKUP)
-    if backup.exists():
+    if backup.exists() or (is_for_git(backup) and not is_for_git(change.path)):
         return
     with contextlib.suppress(OSError):
         backup.parent.mkdir(parents=True, exist_ok=True)
@@ -147,29 +149,24 @@ def forget(change: Change) -> None:
         change.path.with_name(change.path.name + BACKUP).unlink()
 
 
-def is_tracked(path: Path) -> bool:
-    """Whether git has the file in its index. No program of the project's configuration is run."""
-    command = [
-        "git",
-        "-c",
-        "core.fsmonitor=false",
-        "-C",
-        str(path.parent),
-        "ls-files",
-        "--error-unmatch",
-        "--",
-    ]
+def is_for_git(path: Path) -> bool:
+    """Whether git has the file in its index, or would take it in. No program of the project is run."""
+    folder = next((each for each in path.parents if each.is_dir()), path.parent)
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "check-ignore", "-q", "--", str(path)]
     try:
         done = subprocess.run(
-            [*command, path.name],
+            command,
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
+    except OSError:
+        return False  # there is no git
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode == NOT_IGNORED
 
 
 def _format(client: Client) -> Any:

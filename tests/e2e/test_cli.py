@@ -450,6 +450,8 @@ async def test_tokens_and_git(shell: Shell) -> None:
     assert path.read_text() == "{}"
     assert (await shell.run(*words, "--env", "NVIM_TOKEN"))[0] == 0
     assert "${NVIM_TOKEN}" in path.read_text()
+    shown = await shell.json(*words[:-1], "--dry-run", "--token-into-git")
+    assert "Bearer" in shown["diff"]
     assert (await shell.run(*words, "--token-into-git"))[0] == 0
     assert shell.bridge.token in path.read_text()
 

@@ -151,13 +151,23 @@ def test_a_project_that_is_not_known() -> None:
         change.connect(goose, SERVER, "project", Path())
 
 
-def test_files_that_git_tracks(tmp_path: Path) -> None:
-    """They are known, whatever the repository's configuration would run."""
+def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are known, whatever the repository's configuration would run, and whatever a variable says."""
+    file = tmp_path / ".mcp.json"
+    assert not change.is_for_git(file)
     git = ("git", "-C", str(tmp_path))
     processes.run([*git, "init", "-q"], check=True)
-    (tmp_path / ".mcp.json").write_text("{}")
-    assert not change.is_tracked(tmp_path / ".mcp.json")
-    processes.run([*git, "add", ".mcp.json"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
+    assert change.is_for_git(file)
+    assert change.is_for_git(tmp_path / "folder" / "to" / "be" / "mcp.json")
+    (tmp_path / ".gitignore").write_text(".mcp.json\n")
+    file.write_text("{}")
+    assert not change.is_for_git(file)
+    made = change.Change(file, "{}", "{ }")
+    change.keep(made)
+    assert sorted(path.name for path in tmp_path.glob(".m*")) == [".mcp.json"]
+    monkeypatch.delenv("GIT_DIR")
+    processes.run([*git, "add", "-f", ".mcp.json"], check=True)
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
-    assert change.is_tracked(tmp_path / ".mcp.json")
+    assert change.is_for_git(file)
     assert not (tmp_path / "ran").exists()

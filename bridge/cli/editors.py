@@ -79,11 +79,15 @@ def reach(options: argparse.Namespace) -> Endpoint | Missing:
     chosen = choose(options)
     if isinstance(chosen, Missing):
         return chosen
-    endpoint = Endpoint(chosen.url, chosen.token)
-    if endpoint.is_ours():
-        return endpoint
-    if options.url is not None:
+    port = None
+    try:
+        endpoint = Endpoint(chosen.url, chosen.token)
         port = endpoint.port
+        if endpoint.is_ours():
+            return endpoint
+    except ValueError:
+        pass  # what it has noted is no address
+    if options.url is not None:
         text = f"no bridge with the token of ${TOKEN} answers at {chosen.url}: is the tunnel up, and its port"
         return Missing(f"{text} the same on both sides (ssh -L {port}:127.0.0.1:{port} HOST)?", True)
     return Missing(

@@ -166,7 +166,8 @@ class Calls:
     def _whose(self) -> Call | None:
         """The call that something belongs to: it stands in its context, or all that run are of one client."""
         call = _call.get(None)
-        if call is None and len({each.session for each in self._running.values()}) == 1:
+        # Who has no session may be anybody.
+        if call is None and len({each.session or each.id for each in self._running.values()}) == 1:
             call = list(self._running.values())[-1]
         return call
 

@@ -26,6 +26,8 @@ from .formats.fault import FormatError
 
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
+FAULTS = (FormatError, RecursionError, ValueError)
+"""Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
 GIT_SECONDS = 5.0
 NOT_IGNORED = 1
 """Says `git check-ignore` of a file that is tracked or may be added; outside of a repository it says 128."""
@@ -77,7 +79,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         after = form.put(before or "", keys, entry)
         if form.read(after) != _with(values, keys, entry):
             raise _risk(path)
-    except FormatError as error:
+    except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
     return Change(path, before, after, secret)
@@ -102,7 +104,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         known, old = _backup(path)
         if before != after and known and _pruned(form.read(old or "")) == _pruned(values):
             after = old
-    except FormatError as error:
+    except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     return Change(path, before, after)
 

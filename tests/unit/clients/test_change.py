@@ -131,6 +131,23 @@ def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str
     assert path.read_bytes() == text
 
 
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 1000, "a = " + "[" * 1000, "[" * 1000, "1" * 10_000, "a: " + "1" * 10_000]
+)
+@pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
+def test_nesting_and_numbers_without_end(name: str, text: str, home: Path) -> None:
+    """They are told, and stay."""
+    client = registry.find(name)
+    assert client is not None
+    path = Path(client.files["user"]).expanduser()
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="cannot be read"):
+            verb(client)
+    assert path.read_text() == text
+
+
 def test_what_is_no_file(home: Path) -> None:
     """A folder or a pipe in its place is refused, and nobody waits for it."""
     path = home / ".cursor" / "mcp.json"

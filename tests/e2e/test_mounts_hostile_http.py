@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gzip
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -149,7 +150,9 @@ async def test_headers_go_to_nobody_else(bridge: Bridge) -> None:
 
 async def test_streams_that_end_at_once_are_not_opened_on_and_on(bridge: Bridge) -> None:
     """Whatever the server says of the time between two."""
+    began = time.monotonic()
     async with serving("streams") as server, mounted(bridge, server) as client:
         for _ in range(60):
             assert text_of(await client.call_tool("web__go")) == "done"
-    assert len([head for head in server.seen if head.startswith("GET")]) < 8
+    took = time.monotonic() - began
+    assert len([head for head in server.seen if head.startswith("GET")]) < took + 3

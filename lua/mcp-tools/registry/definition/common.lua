@@ -217,7 +217,8 @@ end
 ---@return string
 function M.report(what, name, faults)
   local texts = M.lines(faults)
-  local shown = type(name) == 'string' and require('mcp-tools.util.sanitize').line(name) or '?' -- of faults alone
+  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of faults alone
+  local shown = type(name) == 'string' and sanitize.line(name) or '?'
   for i, line in ipairs(texts) do
     texts[i] = ("%s '%s': %s"):format(what, shown, line)
   end

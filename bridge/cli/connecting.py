@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ..clients import registry, skill
-from ..clients.change import Change, ChangeError, is_tracked
+from ..clients.change import Change, ChangeError, is_for_git
 from ..clients.client import Client, Http, Scope, Server, Stdio
 from ..instances.files import Instance
 from ..stdio.pump import Missing
@@ -52,7 +52,9 @@ def add_consent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="write without a question")
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument(
-        "--token-into-git", action="store_true", help="write a token into a file that git tracks all the same"
+        "--token-into-git",
+        action="store_true",
+        help="write a token into a file of a git repository all the same",
     )
 
 
@@ -133,11 +135,11 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     Raises:
         CommandError: nobody can be asked; or a token would get into a repository.
     """
-    tracked = [change.path for change in changes if change.secret and is_tracked(change.path)]
-    if tracked and not options.token_into_git:
+    exposed = [change.path for change in changes if change.secret and is_for_git(change.path)]
+    if exposed and not options.token_into_git:
         raise CommandError(
-            f"{tracked[0]} is tracked by git (or git does not say): the token in it would be for all"
-            " who get the repository. Leave --http out, name a variable by --env, or leave --project out"
+            f"{exposed[0]} is in a git repository and not ignored (or git does not say): the token in it would"
+            " be for everybody who gets that. Leave --http out, name a variable by --env, or leave --project out"
             " (--token-into-git writes it all the same)"
         )
     if not options.json:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from .. import __version__
 from .fault import CommandError, Exit
+from .show import plain
 
 COMMANDS = {
     "stdio": "serve MCP on stdin and stdout, for the editor of this folder",
@@ -57,19 +59,26 @@ def parser_of(name: str | None) -> argparse.ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; gives the exit code."""
+    # Until here, and after the end, it ends what has nothing to clean up: at once, and without a word.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _run(arguments: Sequence[str]) -> int:
     name = next((word for word in arguments if not word.startswith("-")), None)
     known = name if name in COMMANDS else None
     options = parser_of(known).parse_args(arguments)
     try:
         return int(_module(options.command).run(options))
     except CommandError as error:
-        from .show import plain  # the words may be those of a tool
-
-        sys.stderr.write(plain(f"mcp-tools {options.command}: {error}\n"))
+        sys.stderr.write(f"mcp-tools {options.command}: {plain(str(error))}\n")
         return error.code
-    except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has enough; what is left must not be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,15 +18,19 @@ _KEPT = "\n\t"
 
 def plain(text: str) -> str:
     """Text without what a terminal would act on."""
-    return "".join(
-        char if char in _KEPT or unicodedata.category(char)[0] != "C" else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
+    return "".join(char if char in _KEPT or _is_plain(char) else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _is_plain(char: str) -> bool:
+    return unicodedata.category(char)[0] != "C"
 
 
 def as_json(value: Any) -> None:
-    """One value for a program."""
-    print(_for_terminal(json.dumps(value, indent=2, ensure_ascii=False)))
+    """One value for a program; what a terminal would act on is escaped, as JSON can."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if not text.isprintable():
+        text = "".join(char if char == "\n" or _is_plain(char) else json.dumps(char)[1:-1] for char in text)
+    print(text)
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:

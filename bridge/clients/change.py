@@ -27,11 +27,11 @@ from .formats.fault import FormatError
 
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
+FAULTS = (FormatError, RecursionError, ValueError)
+"""Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
 GIT_SECONDS = 5.0
-GIT_KNOWS, GIT_KNOWS_NOT = 0, 1
-"""Its exit codes; any other is an error."""
-
-
+IGNORED, NOT_IGNORED = 0, 1
+"""Says `git check-ignore` of a file that is tracked or may be added; any other code is an error, or no repository."""
 _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 """With a value, which a reference to a variable is not."""
 
@@ -82,7 +82,7 @@ def connect(client: Client, server: Server, scope: Scope, root: Path) -> Change:
         after = form.put(before or "", keys, entry)
         if form.read(after) != _with(values, keys, entry):
             raise _risk(path)
-    except FormatError as error:
+    except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
     return Change(path, before, after, secret)
@@ -107,7 +107,7 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
         known, old = _backup(path)
         if before != after and known and _made_of(old or "", before, keys, form):
             after = old
-    except FormatError as error:
+    except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     return Change(path, before, after)
 
@@ -139,9 +139,9 @@ def apply(change: Change) -> None:
 
 
 def keep(change: Change) -> None:
-    """Notes what was there before the first change."""
+    """Notes what was there before the first change, unless git would take that in and not the file itself."""
     backup = change.path.with_name(change.path.name + BACKUP)
-    if backup.exists():
+    if backup.exists() or (is_for_git(backup) and not is_for_git(change.path)):
         return
     with contextlib.suppress(OSError):
         backup.parent.mkdir(parents=True, exist_ok=True)
@@ -154,16 +154,17 @@ def forget(change: Change) -> None:
         change.path.with_name(change.path.name + BACKUP).unlink()
 
 
-def is_tracked(path: Path) -> bool:
-    """Whether git has the file in its index, or may have it, where git gives no answer.
+def is_for_git(path: Path) -> bool:
+    """Whether git has the file in its index or would take it in, or may, where it gives no answer.
 
     No program of the project's configuration is run.
     """
     folder = next((each for each in path.parents if each.is_dir()), path.parent)
-    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "ls-files", "--error-unmatch", "--"]
+    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "check-ignore", "-q", "--", str(path)]
     try:
         done = subprocess.run(
-            [*command, str(path.relative_to(folder))],
+            command,
+            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,
@@ -172,8 +173,8 @@ def is_tracked(path: Path) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         pass
     else:
-        if done.returncode in (GIT_KNOWS, GIT_KNOWS_NOT):
-            return done.returncode == GIT_KNOWS
+        if done.returncode in (IGNORED, NOT_IGNORED):
+            return done.returncode == NOT_IGNORED
     return any((each / ".git").exists() for each in path.parents)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import http.client
 import secrets
 import select
+import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
@@ -174,7 +176,14 @@ class Endpoint:
 def _health(
     connection: http.client.HTTPConnection, query: str, headers: dict[str, str]
 ) -> dict[str, Any] | None:
-    """What the other side of a new connection says of itself; it can be used again, unless None."""
+    """What the other side of a new connection says of itself; it can be used again, unless None.
+
+    A stranger may say it byte by byte, so that no wait for the next one is too long: all of it has a time.
+    """
+    until = time.monotonic() + PROOF_SECONDS
+    clock = threading.Timer(PROOF_SECONDS, _shut, (connection.sock,))
+    clock.daemon = True
+    clock.start()
     try:
         connection.sock.settimeout(PROOF_SECONDS)
         connection.request("GET", f"/health{query}", headers=headers)
@@ -182,8 +191,19 @@ def _health(
         text = response.read(MAX_HEALTH)
     except (OSError, http.client.HTTPException):
         return None
-    reusable = response.status == OK and response.isclosed() and not response.will_close
+    finally:
+        clock.cancel()
+    in_time = time.monotonic() < until
+    reusable = in_time and response.status == OK and response.isclosed() and not response.will_close
     return table_of(text) if reusable else None
+
+
+def _shut(sock: socket.socket | None) -> None:
+    if sock is not None:
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it has ended already
 
 
 class Reply:
@@ -222,12 +242,7 @@ class Reply:
 
     def abort(self) -> None:
         """Ends it from another thread: who reads gets a `BrokenError`."""
-        sock = self._connection.sock
-        if sock is not None:
-            try:
-                sock.shutdown(2)
-            except OSError:
-                pass  # it has ended already
+        _shut(self._connection.sock)
 
     def text(self) -> bytes:
         """All of it, read to the end; raises BrokenError."""

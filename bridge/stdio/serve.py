@@ -10,7 +10,8 @@ import select
 import signal
 import sys
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from .pump import Find, Pump
 
@@ -50,9 +51,8 @@ def serve(find: Find) -> int:
     signal.signal(signal.SIGINT, end)
     pump = Pump(find, write)
     try:
-        while line := sys.stdin.buffer.readline(MAX_LINE):
-            if line := line.strip():
-                pump.take(line)
+        for line in _lines(sys.stdin.buffer):
+            pump.take(line)
         # Whoever pipes messages into it reads the answers; a client that is gone does not.
         deadline = time.monotonic() + ANSWER_SECONDS
         pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
@@ -61,6 +61,20 @@ def serve(find: Find) -> int:
     ended = True
     pump.close()
     return 0
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Those that say something; of one that is too long its beginning alone, which is no message."""
+    is_rest = False
+    while part := stream.readline(MAX_LINE):
+        line, was_rest = part.strip(), is_rest
+        is_rest = len(part) == MAX_LINE and not part.endswith(b"\n")
+        if was_rest:
+            continue
+        if is_rest:
+            line = line[:1]
+        if line:
+            yield line
 
 
 def _is_read(pipe: int) -> bool:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from . import outcomes
 from .door import MountEditor
-from .lines import TOO_LARGE
+from .lines import TOO_LARGE, PerSecond
 from .outcomes import Outcome, failed
 from .session import Session, is_closed
 from .spec import Mount
@@ -31,6 +31,10 @@ from .spec import Mount
 NOT_FOUND = -32002
 LAST_WORDS = 5.0
 """Seconds in which it is known why a connection is gone."""
+MAX_EVENTS = 100
+"""Per second, of progress and of log messages each: the editor reads every one."""
+MAX_ERROR = 16 * 1024
+"""Characters of an error that a server gives."""
 AMBIGUOUS = "what it asks belongs to no single client: the question of one must not reach another"
 
 _call: contextvars.ContextVar[Call] = contextvars.ContextVar("call")
@@ -75,6 +79,8 @@ class Calls:
         self._connection = connection
         self._running: dict[str, Call] = {}
         self._questions = 0
+        self._loop = asyncio.get_running_loop()
+        self._logged = PerSecond(MAX_EVENTS)
 
     def begin(
         self,
@@ -143,7 +149,7 @@ class Calls:
     def log(self, level: str, data: Any) -> None:
         """What the server logs goes to the client that called, when that can be told."""
         call = self._whose()
-        if call is not None:
+        if call is not None and self._logged.passes(self._loop.time()):
             self._editor.remote("remote_log", call.id, level, json.dumps(data, ensure_ascii=False))
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +177,8 @@ class Calls:
     def _whose(self) -> Call | None:
         """The call that something belongs to: it stands in its context, or all that run are of one client."""
         call = _call.get(None)
-        if call is None and len({each.session for each in self._running.values()}) == 1:
+        # Who has no session may be anybody.
+        if call is None and len({each.session or each.id for each in self._running.values()}) == 1:
             call = list(self._running.values())[-1]
         return call
 
@@ -211,8 +218,11 @@ class Calls:
     async def _request(
         self, session: Session, call: Call, kind: str, name: str, arguments: Any
     ) -> dict[str, Any]:
+        told = PerSecond(MAX_EVENTS)
+
         async def progress(done: float, total: float | None, message: str | None) -> None:
-            self._editor.remote("remote_progress", call.id, done, total, message)
+            if told.passes(self._loop.time()):
+                self._editor.remote("remote_progress", call.id, done, total, message)
 
         own = self._mount.own(name)
         match kind:
@@ -232,7 +242,7 @@ class Calls:
 
     def _refusal(self, kind: str, fault: MCPError) -> Outcome:
         error = fault.error
-        text = self._mount.clean(error.message)
+        text = self._mount.clean(error.message)[:MAX_ERROR]
         if error.code == TOO_LARGE:
             return failed("too_large", text)
         if kind == "resource" and error.code in (NOT_FOUND, types.INVALID_PARAMS):

@@ -8,6 +8,7 @@ The headers go to that origin alone: the SDK follows no redirect to another.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 CONNECT = 10.0
 """Seconds to reach it, and to send it something."""
+STREAMS = 1.0
+"""Seconds between two openings of a stream, whatever the server says."""
 LAST_WORD = 5.0
 """Seconds for an answer of no interest."""
 _NOTIFICATION = re.compile(rb'"method"\s*:\s*"notifications/')
@@ -45,6 +48,7 @@ class Remote:
         self._limit = mount.limit * ESCAPED + ENVELOPE
         self.pid: int | None = None
         self.reason = ""
+        self._stream_at = 0.0
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -54,7 +58,7 @@ class Remote:
             headers={"Accept-Encoding": "identity", **self._mount.headers},  # see `_heard`
             timeout=httpx2.Timeout(CONNECT, read=None),  # deadlines are those of the calls
             trust_env=host not in _LOOPBACK,
-            event_hooks={"request": [_bound], "response": [self._heard]},
+            event_hooks={"request": [self._pace, _bound], "response": [self._heard]},
         )
         async with (
             client,
@@ -70,6 +74,13 @@ class Remote:
     def kill(self) -> None:
         """Nothing is ours."""
 
+    async def _pace(self, request: httpx2.Request) -> None:
+        """Waits, lest a stream that ends at once is opened on and on."""
+        if request.method == "GET":
+            loop = asyncio.get_running_loop()
+            self._stream_at = max(loop.time(), self._stream_at + STREAMS)
+            await asyncio.sleep(self._stream_at - loop.time())
+
     async def _heard(self, response: httpx2.Response) -> None:
         """Notes what a refusal says, and refuses what would never end."""
         status = response.status_code
@@ -82,10 +93,10 @@ class Remote:
                 self.reason += ": it wants other credentials (headers of the mount)"
         elif status < 400 and response.request.method == "POST":
             self.reason = ""
-        if response.headers.get("content-type", "").lower().startswith("application/json"):
-            if response.headers.get("content-encoding", "identity") != "identity":
-                self.reason = "it compresses an answer, of which nobody knows how large it will be"
-                raise httpx2.DecodingError(self.reason)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            self.reason = "its answer is compressed, although none such was asked for"
+            raise httpx2.DecodingError(self.reason)
+        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 (the client is an async one)
             response.stream = _Bounded(stream, self._limit, self._too_much)

@@ -12,9 +12,34 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError
 
 TOO_LARGE = -32005
-_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)')
-_LAST = re.compile(rb'"id"\s*:\s*(\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
+_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})(?!\d|\s*,\s*"method")')
+_LAST = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 """Where the id of a message stands, and none that is part of a result."""
+
+
+class PerSecond:
+    """Lets so many of something pass in a second; the rest is for nobody."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._since = -1.0
+        self._count = 0
+
+    def passes(self, now: float) -> bool:
+        """Does one more pass? `now` in seconds."""
+        if now - self._since >= 1:
+            self._since, self._count = now, 0
+        self._count += 1
+        return self._count <= self._most
+
+
+def refusal(line: bytes, code: int, message: str) -> SessionMessage | None:
+    """The error for whoever waits for a message that cannot be read, when its edges say which it is."""
+    found = _FIRST.match(line) or _LAST.search(line[-Lines.EDGE :])
+    if found is None:
+        return None
+    error = ErrorData(code=code, message=message)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
 
 
 class Overlong(bytes):
@@ -24,11 +49,7 @@ class Overlong(bytes):
 
     def answer(self, limit: int) -> SessionMessage | None:
         """The error for whoever waits for this message, when it says so."""
-        found = _FIRST.match(self) or _LAST.search(self)
-        if found is None:
-            return None
-        error = ErrorData(code=TOO_LARGE, message=f"the answer has {self.size} bytes, the limit is {limit}")
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+        return refusal(self, TOO_LARGE, f"the answer has {self.size} bytes, the limit is {limit}")
 
 
 class Lines:

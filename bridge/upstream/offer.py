@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
 from . import definitions
-from .dispatcher import LISTS, Item
+from .dispatcher import LISTS, MAX_FAULT, MAX_FAULTS, Item
 from .door import MountEditor
 from .session import Session
 from .spec import Mount
@@ -47,7 +47,9 @@ class Offer:
     def faults(self) -> list[str]:
         """What is left out, and why."""
         both = [*self._faults.values(), *self._refused.values()]
-        return [self._mount.clean(fault) for faults in both for fault in faults]
+        all_ = [self._mount.clean(fault)[:MAX_FAULT] for faults in both for fault in faults[: MAX_FAULTS + 1]]
+        left = sum(len(faults) for faults in both) - len(all_)
+        return [*all_, f"and {left} more"] if left else all_
 
     async def look(self, session: Session, lists: Collection[str] = tuple(LISTS)) -> None:
         """Takes in these lists as they are now.

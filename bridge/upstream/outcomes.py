@@ -43,8 +43,6 @@ def plain_text(raw: dict[str, Any], limit: int) -> str | None:
 def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     """Of `tools/call`."""
     blocks, size = _blocks(mount, raw.get("content") or [])
-    if size > limit:
-        return too_large(size, limit, "tool_result")
     outcome: Outcome = {"kind": "content", "blocks": blocks}
     if isinstance(raw.get("structuredContent"), dict):
         outcome["structured"] = json.dumps(raw["structuredContent"], ensure_ascii=False)
@@ -52,7 +50,8 @@ def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
         outcome["is_error"] = True
     if raw.get("_meta"):
         outcome["meta"] = json.dumps(raw["_meta"], ensure_ascii=False)
-    return outcome
+    size += len(outcome.get("structured", "")) + len(outcome.get("meta", ""))
+    return too_large(size, limit, "tool_result") if size > limit else outcome
 
 
 def of_resource(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
@@ -105,7 +104,9 @@ def _blocks(mount: Mount, items: list[dict[str, Any]]) -> tuple[list[dict[str, A
             blocks.append({"type": "resource", **_contents(mount, item["resource"])})
             size += len(item["resource"].get("text") or item["resource"].get("blob") or "")
         elif kind == "resource_link":
-            blocks.append(_link(mount, item))
+            link = _link(mount, item)
+            blocks.append(link)
+            size += sum(len(value) for value in link.values() if isinstance(value, str))
         else:
             text = json.dumps(item, ensure_ascii=False)
             blocks.append({"type": "text", "text": text})

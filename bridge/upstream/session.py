@@ -24,8 +24,9 @@ from .dispatcher import Dispatcher, Item
 logger = logging.getLogger(__name__)
 
 MAX_PAGES = 100
-MAX_ITEMS = 5000
-"""Of one list; a server that never ends it must not fill the editor."""
+"""Of one list."""
+MAX_NAME = 100
+"""Characters of what a server calls itself."""
 MAX_ROUNDS = 10
 """Questions that one call may come back with, one after the other."""
 _REQUESTS: dict[str, Any] = {
@@ -179,11 +180,11 @@ class Session:
     def server(self) -> str:
         """What it calls itself."""
         info = self._session.server_info
-        return f"{info.name} {info.version}" if info else ""
+        return f"{info.name} {info.version}"[:MAX_NAME] if info else ""
 
     async def list(self, method: str) -> tuple[list[Item], list[str]]:
         """All items of a list, and what was wrong with others."""
-        self._dispatcher.items, self._dispatcher.faults = [], []
+        self._dispatcher.begin_list()
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
@@ -192,12 +193,12 @@ class Session:
             else:
                 raw = await self._session.send_request(_REQUESTS[method](params=params), _RAW)
                 cursor = raw.get("nextCursor")
-            if cursor is None or len(self._dispatcher.items) >= MAX_ITEMS:
+            if cursor is None or self._dispatcher.is_full:
                 break
         items, faults = self._dispatcher.items, self._dispatcher.faults
-        if cursor is not None:
-            faults.append(f"{method}: there are more than {min(len(items), MAX_ITEMS)}; the rest is left out")
-        return items[:MAX_ITEMS], faults
+        if cursor is not None or self._dispatcher.is_full:
+            faults.append(f"{method}: it is too long, or too much of it is wrong; {len(items)} are taken in")
+        return items, faults
 
     async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
         """`tools/call`; in a session, and answered by text, without the SDK's models, a third of its cost."""

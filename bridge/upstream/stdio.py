@@ -18,13 +18,13 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Self
+from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, jsonrpc_message_adapter
 
-from .lines import Lines, Overlong
+from .lines import Lines, Overlong, PerSecond, refusal
 from .spec import Mount
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,9 @@ POLL = 0.02
 MAX_LINE = 2048
 """Bytes of a line of stderr."""
 MAX_LINES = 50
-"""Lines of stderr per second that go to the log."""
+"""Lines per second, of stderr and of output that is no message, that go to the log: the editor reads it."""
+SHOWN = 80
+"""Bytes of output that is no message."""
 CHUNK = 64 * 1024
 
 
@@ -72,6 +74,7 @@ class Child:
         self.limit = mount.limit * ESCAPED + ENVELOPE
         self._process: asyncio.subprocess.Process | None = None
         self._last: deque[str] = deque(maxlen=5)
+        self._logged = PerSecond(MAX_LINES)
         self.pid: int | None = None
         self.reason = ""
 
@@ -180,33 +183,32 @@ class Child:
     def message(self, line: bytes) -> SessionMessage | None:
         """What a line of its output says, if anything."""
         if isinstance(line, Overlong):
-            logger.warning("mount %s: a message of %d bytes was dropped", self._mount.name, line.size)
+            self._log("a message of %d bytes was dropped", line.size)
             return line.answer(self.limit)
         if not line.strip():
             return None
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            shown = self._mount.clean(line[:80].decode("utf-8", "replace"))
-            logger.info("mount %s: a line of its output is no message: %r", self._mount.name, shown)
-            return None
+            self._log("a line of its output is no message: %r", line[:SHOWN].decode("utf-8", "replace"))
+            return refusal(line, PARSE_ERROR, "its answer cannot be read: no message, or nested too deep")
+
+    def _log(self, text: str, *args: Any) -> None:
+        """Puts a line into the log, unless there are too many."""
+        if self._logged.passes(asyncio.get_running_loop().time()):
+            logger.info("mount %s: %s", self._mount.name, self._mount.clean(text % args))
 
     async def _listen(self, process: asyncio.subprocess.Process) -> None:
         """Puts what it says into the log, without secrets, a bounded part of it."""
         assert process.stderr is not None  # noqa: S101 (it has pipes)
-        lines, second, count = Lines(MAX_LINE, cut=True), 0.0, 0
+        lines = Lines(MAX_LINE, cut=True)
         while chunk := await process.stderr.read(CHUNK):
             for line in lines.feed(chunk):
                 text = self._mount.clean(bytes(line).decode("utf-8", "replace").rstrip())
                 if not text:
                     continue
                 self._last.append(text[:300])
-                now = asyncio.get_running_loop().time()
-                if now - second >= 1:
-                    second, count = now, 0
-                count += 1
-                if count <= MAX_LINES:
-                    logger.info("mount %s: %s", self._mount.name, text)
+                self._log("%s", text)
 
 
 class Read:
@@ -259,6 +261,12 @@ class Write:
 
     def __init__(self, stream: asyncio.StreamWriter) -> None:
         self._stream = stream
+
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for the child."""
+        size: int = self._stream.transport.get_write_buffer_size()
+        return size
 
     async def send(self, item: SessionMessage, /) -> None:
         """Writes a message, and waits while the child does not read.

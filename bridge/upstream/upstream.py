@@ -23,7 +23,7 @@ from .dispatcher import LISTS
 from .door import MountEditor
 from .http import Remote
 from .offer import Offer
-from .session import Session
+from .session import Session, is_closed
 from .spec import Mount
 from .stdio import Child
 
@@ -35,6 +35,12 @@ STEADY = 30.0
 """Seconds after which an end is no sign that the next run ends, too."""
 SETTLE = 0.05
 """Seconds in which changes of a list become one look at it."""
+REST = 10
+"""A look at lists is followed by so many times its time without one: the editor reads them."""
+MAX_FRESH = 100
+"""Resources that have changed within `SETTLE`."""
+MAX_REST = 10.0
+"""Seconds of that."""
 SOON = 1.5
 """Seconds until the next try that a call waits for."""
 MAX_WHY = 300
@@ -75,9 +81,9 @@ class Upstream:
         self._error = ""
         self._runs = 0
         self._next = 0.0
-        self._dirty: set[str] = set()
-        self._watched: set[str] = set()
+        self._dirty, self._watched, self._fresh = set[str](), set[str](), set[str]()
         self._looking: asyncio.Task[None] | None = None
+        self._look_at = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self.alive.add(self)
         self._task = self._loop.create_task(self._run())
@@ -158,7 +164,14 @@ class Upstream:
                 transport.run() as streams,
                 Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
             ):
-                await self._offer.look(session)
+                try:
+                    await self._offer.look(session)
+                except MCPError as fault:
+                    if not is_closed(fault):
+                        transport.reason = (
+                            transport.reason or f"it does not say what it offers: {_why(fault)}"
+                        )
+                    raise
                 start.reschedule(None)
                 self._session, self._error = session, ""
                 self._become("ready")
@@ -192,6 +205,8 @@ class Upstream:
         self._report()
 
     def _report(self) -> None:
+        if self._offer.closed:
+            return  # another may have its name
         session, transport = self._session, self._transport
         left = round((self._next - self._loop.time()) * 1000) if self._state == "waiting" else None
         self._editor.report(
@@ -225,9 +240,20 @@ class Upstream:
         if isinstance(notification, types.LoggingMessageNotification):
             self.calls.log(notification.params.level, notification.params.data)
         elif isinstance(notification, types.ResourceUpdatedNotification):
-            self._editor.remote("remote_updated", self.mount.public_uri(notification.params.uri))
+            self._updated(self.mount.public_uri(notification.params.uri))
         else:
             self._changed(_CHANGES.get(type(notification).__name__, ()))
+
+    def _updated(self, uri: str) -> None:
+        """Changes of a resource become one as well."""
+        if not self._fresh:
+            self._loop.call_later(SETTLE, self._tell_fresh)
+        if len(self._fresh) < MAX_FRESH:
+            self._fresh.add(uri)
+
+    def _tell_fresh(self) -> None:
+        while self._fresh:
+            self._editor.remote("remote_updated", self._fresh.pop())
 
     def _changed(self, lists: tuple[str, ...]) -> None:
         self._dirty.update(lists)
@@ -237,12 +263,15 @@ class Upstream:
 
     async def _look_again(self, session: Session) -> None:
         while self._dirty:
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(max(SETTLE, self._look_at - self._loop.time()))
             lists, self._dirty = self._dirty, set()
+            began = self._loop.time()
             try:
                 await self._offer.look(session, lists)
             except (MCPError, ValidationError) as fault:
-                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), fault)
+                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault))
+            took = self._loop.time() - began
+            self._look_at = began + took + min(MAX_REST, REST * took)
             self._report()
 
     async def _watch(self, session: Session) -> None:

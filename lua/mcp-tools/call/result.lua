@@ -28,17 +28,20 @@ local function shape_of(block)
     local data = vim.base64.encode(block.bytes)
     return { type = block.type, data = data, mimeType = block.mimeType }, #data
   end
-  local link = {}
+  local link, size = {}, 0
   for key, item in pairs(block) do
-    link[key] = key ~= 'extras' and item or nil
+    if key ~= 'extras' then
+      link[key] = item
+      size = size + (type(item) == 'string' and #item or 0)
+    end
   end
-  return link, 0
+  return link, size
 end
 
 --- A content value as MCP has it.
 ---@param block mcp-tools.Block
 ---@return table mcp the block in MCP's shape
----@return integer size bytes of its text or base64
+---@return integer size bytes of its text or base64, of a link all that it says
 function M.block(block)
   local mcp, size = shape_of(block)
   for field, value in pairs(block.extras or {}) do
@@ -86,6 +89,14 @@ local function content_payload(result, limit)
     isError = result.is_error,
     _meta = result.meta,
   })
+  if text and #text > limit then -- it may be by escapes and base64 alone, which do not count
+    for _, data in ipairs({ result.structured or false, result.meta or false }) do
+      size = size + (data and #assert(json.encode(data)) or 0)
+    end
+    if size > limit then
+      return nil, too_large(size, limit)
+    end
+  end
   return text and { kind = 'content', text = text }, err
 end
 

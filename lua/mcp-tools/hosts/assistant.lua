@@ -8,6 +8,7 @@ local catalogue = require('mcp-tools.registry.catalogue')
 local core = require('mcp-tools.core')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local log = require('mcp-tools.log')
 local questions = require('mcp-tools.hosts.questions')
 local results = require('mcp-tools.call.result')
 local scope = require('mcp-tools.registry.scope')
@@ -45,6 +46,8 @@ local M = {}
 ---@field value any as the tool gave it
 ---@field error mcp-tools.Error?
 
+--- Bytes of a tool's name.
+local MAX_NAME = 64
 local OPTIONS = { tools = true, readonly = true }
 
 --- Raises for options that do not fit, since who mistypes one would give a model all tools.
@@ -85,6 +88,21 @@ local function view_of(host, opts)
   return scope.view((tools or opts.readonly) and { tools = tools, read_only = opts.readonly } or nil, host)
 end
 
+---@type table<string, true>
+local told = {}
+
+--- Will the services that run models take a tool of this name? One that they refuse would take all others with it.
+---@param name string
+---@return boolean
+local function is_callable(name)
+  local fits = #name <= MAX_NAME and name:find('^[%w_-]+$') ~= nil
+  if not fits and not told[name] then
+    told[name] = true
+    log.warn("assistants do not get the tool '%s': services for models take A-Z a-z 0-9 _ -, and 64 of them", name)
+  end
+  return fits
+end
+
 --- The tools that an assistant's model may call, by name. Loads all definitions that are not loaded yet.
 ---@param host string
 ---@param opts? mcp-tools.AssistantOpts
@@ -99,6 +117,9 @@ function M.offered(host, opts)
     list = registry:list('tools')
     list = view and view:filter(list) or list
   end
+  list = vim.tbl_filter(function(definition)
+    return is_callable(tool.published_name(definition, registry.prefix()))
+  end, list)
   return vim.tbl_map(function(definition)
     return {
       name = tool.published_name(definition, registry.prefix()),

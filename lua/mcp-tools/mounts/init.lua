@@ -44,7 +44,7 @@ local list = {}
 local files = {}
 ---@type table<string, mcp-tools.MountReport>
 local reports = {}
----@type { channel: integer?, text: string? } what the bridge was told last
+---@type { channel: integer?, text: string?, names: table<string, true>? } what the bridge was told last
 local told = {}
 
 ---@param value any
@@ -63,7 +63,10 @@ local function tell(specs)
   elseif told.channel ~= channel and #specs == 0 then
     return -- it knows of none
   end
-  told = { channel = channel, text = text }
+  told = { channel = channel, text = text, names = {} }
+  for _, each in ipairs(specs) do
+    told.names[each.name] = true
+  end
   local ok, err = pcall(vim.rpcnotify, channel, 'mounts', text)
   if not ok then
     log.debug('channel %d: mounts did not go out: %s', channel, err)
@@ -146,8 +149,8 @@ end
 ---@param channel integer
 ---@param data table
 function M.reported(channel, data)
-  if channel ~= told.channel then
-    return
+  if channel ~= told.channel or not told.names[data.name] then
+    return -- it was taken away meanwhile, and another may get its name
   end
   reports[data.name] = {
     name = data.name,

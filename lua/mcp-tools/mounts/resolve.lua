@@ -126,7 +126,7 @@ function M.resolve(name, mount, generation)
   table.sort(hidden, function(a, b)
     return #a > #b
   end)
-  local cwd = mount.cwd and vim.fs.normalize(mount.cwd)
+  local cwd = mount.cwd and vim.fs.normalize(mount.cwd, { expand_env = false }) -- no variable that is not listed
   if cwd and cwd:sub(1, 1) ~= '/' then
     cwd = vim.fs.joinpath(project.root(), cwd)
   end

@@ -102,8 +102,8 @@ local RULES = {
 ---@param name any
 ---@return string?
 function M.name_fault(name)
-  if type(name) ~= 'string' or not name:find(NAME) or #name > MAX_NAME or name:find('__', 1, true) then
-    local rule = 'must begin with a letter and hold letters, digits, - and single _, %d at most'
+  if type(name) ~= 'string' or not name:find(NAME) or #name > MAX_NAME or (name .. '_'):find('__', 1, true) then
+    local rule = 'must begin with a letter and hold letters, digits, - and single _ inside, %d at most'
     return ("mount '%s': its name %s"):format(tostring(name), rule:format(MAX_NAME))
   end
 end

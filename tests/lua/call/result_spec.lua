@@ -313,4 +313,17 @@ describe('content blocks', function()
     t.eq('too_large', select(2, results.payload(content.result({ content = blocks }), {}, 10 * 1024 * 1024)).code)
     t.ok(results.payload(vim.list_slice(blocks, 1, 10000), {}, 10 * 1024 * 1024))
   end)
+
+  it('count for the limit with what stands beside them, and by all that a link says', function()
+    local long = ('x'):rep(LIMIT)
+    for _, result in ipairs({
+      { content = {}, structured = { a = long } },
+      { content = {}, meta = { a = long } },
+      { content = { content.resource_link({ uri = 'a:b', name = 'n', description = long }) } },
+    }) do
+      local _, err = results.payload(content.result(result), PLAIN, LIMIT)
+      t.eq('too_large', err and err.code)
+      t.ok(results.payload(content.result(result), PLAIN, LIMIT + 50))
+    end
+  end)
 end)

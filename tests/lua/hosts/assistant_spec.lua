@@ -67,6 +67,13 @@ describe('an assistant of somebody else', function()
     t.eq({ 'my_plugin', 'my_plugin', 'talk 1' }, who)
   end)
 
+  it('is not offered a name that services for models refuse, and all others with it', function()
+    for _, name in ipairs({ 'good', 'a.b', 'a b', 'ä', ('x'):rep(60), ('x'):rep(59) }) do
+      register(name)
+    end
+    t.eq({ 'nvim_good', 'nvim_' .. ('x'):rep(59) }, names(assistant.offered('my_plugin')))
+  end)
+
   it('calls tools of mounted servers by the names that they have', function()
     local def = {
       name = 'server__one',

@@ -53,7 +53,7 @@ describe('a spec of a mount', function()
     for _, name in ipairs({ 'fs', 'Fs-2', 'a_b' }) do
       t.eq(nil, spec.name_fault(name))
     end
-    for _, name in ipairs({ '', '1a', 'a__b', 'a.b', 'a b', ('a'):rep(25), 7, false }) do
+    for _, name in ipairs({ '', '1a', 'a__b', 'a_', 'a.b', 'a b', ('a'):rep(25), 7, false }) do
       t.ok(spec.name_fault(name), tostring(name))
     end
   end)

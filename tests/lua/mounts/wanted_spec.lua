@@ -101,6 +101,10 @@ describe('what the bridge is told of a mount', function()
     t.eq(vim.env.MCPT_A .. '-' .. vim.env.MCPT_A, out.env.T)
   end)
 
+  it('has no variables in its folder', function()
+    t.eq('/srv/$MCPT_A', assert(told({ command = { 'x' }, cwd = '/srv/$MCPT_A' })).cwd)
+  end)
+
   it('hides what looks like a secret although it stands there', function()
     local out =
       assert(told({ url = 'http://u:pass-word@x/?k=12345678', headers = { Authorization = 'Bearer 123456789' } }))

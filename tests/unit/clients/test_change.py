@@ -179,6 +179,23 @@ def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str
     assert path.read_bytes() == text
 
 
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 1000, "a = " + "[" * 1000, "[" * 1000, "1" * 10_000, "a: " + "1" * 10_000]
+)
+@pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
+def test_nesting_and_numbers_without_end(name: str, text: str, home: Path) -> None:
+    """They are told, and stay."""
+    client = registry.find(name)
+    assert client is not None
+    path = Path(client.files["user"]).expanduser()
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="cannot be read"):
+            verb(client)
+    assert path.read_text() == text
+
+
 def test_what_is_no_file(home: Path) -> None:
     """A folder or a pipe in its place is refused, and nobody waits for it."""
     path = home / ".cursor" / "mcp.json"
@@ -199,23 +216,33 @@ def test_a_project_that_is_not_known() -> None:
         change.connect(goose, SERVER, "project", Path())
 
 
-def test_files_that_git_tracks(tmp_path: Path) -> None:
-    """They are known, whatever the repository's configuration would run."""
+def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are known, whatever the repository's configuration would run, and whatever a variable says."""
+    file = tmp_path / ".mcp.json"
+    assert not change.is_for_git(file)
     git = ("git", "-C", str(tmp_path))
     processes.run([*git, "init", "-q"], check=True)
-    (tmp_path / ".mcp.json").write_text("{}")
-    assert not change.is_tracked(tmp_path / ".mcp.json")
-    processes.run([*git, "add", ".mcp.json"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
+    assert change.is_for_git(file)
+    assert change.is_for_git(tmp_path / "folder" / "to" / "be" / "mcp.json")
+    (tmp_path / ".gitignore").write_text(".mcp.json\n")
+    file.write_text("{}")
+    assert not change.is_for_git(file)
+    made = change.Change(file, "{}", "{ }")
+    change.keep(made)
+    assert sorted(path.name for path in tmp_path.glob(".m*")) == [".mcp.json"]
+    monkeypatch.delenv("GIT_DIR")
+    processes.run([*git, "add", "-f", ".mcp.json"], check=True)
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
-    assert change.is_tracked(tmp_path / ".mcp.json")
+    assert change.is_for_git(file)
     assert not (tmp_path / "ran").exists()
-    assert not change.is_tracked(tmp_path / "no" / "such" / "folder" / "mcp.json")
+    assert not change.is_for_git(tmp_path / "no" / "such" / "folder" / "mcp.json")
 
 
 def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token stays out of its files; elsewhere there is nothing that could have them."""
     (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
-    assert change.is_tracked(tmp_path / "repository" / ".mcp.json")
+    assert change.is_for_git(tmp_path / "repository" / ".mcp.json")
     monkeypatch.setenv("PATH", "")
-    assert change.is_tracked(tmp_path / "repository" / "new" / ".mcp.json")
-    assert not change.is_tracked(tmp_path / ".mcp.json")
+    assert change.is_for_git(tmp_path / "repository" / "new" / ".mcp.json")
+    assert not change.is_for_git(tmp_path / ".mcp.json")

@@ -148,7 +148,7 @@ function M.list(ctx, args)
   if not args.severity and not args.min_severity and not args.source then
     seen_of(ctx)[name_of(target.bufnr)] = list
   end
-  local part = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
+  local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
   if not args.path and state == 'yes' and #part > 0 then -- an empty list would not say that somebody has looked
     return vim.tbl_map(function(each)
       return each.item

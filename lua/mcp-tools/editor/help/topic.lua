@@ -113,7 +113,7 @@ function M.read(text, tag, offset, limit)
   end
   return {
     line = 1 + breaks(text, 1, at - 1) + offset,
-    lines = vim.list_slice(lines, offset + 1, count),
+    lines = vim.list_slice(lines, offset + 1, math.min(#lines, count)),
     ended = ended and offset == 0,
     more = more or #lines > count,
   }

@@ -228,7 +228,7 @@ end
 ---@return table { total, files, next_offset?, note? }
 function M.answer(found, opts)
   local total = #found
-  local part = vim.list_slice(found, opts.offset + 1, opts.offset + opts.limit)
+  local part = vim.list_slice(found, opts.offset + 1, math.min(#found, opts.offset + opts.limit))
   local answer = { total = total, files = {} }
   if opts.offset + #part < total then
     answer.next_offset = opts.offset + #part

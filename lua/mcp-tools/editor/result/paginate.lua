@@ -13,7 +13,7 @@
 ---@return any[] items
 ---@return mcp-tools.ListPage about
 return function(list, args)
-  local items = vim.list_slice(list, args.offset + 1, args.offset + args.limit)
+  local items = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
   local behind = args.offset + #items
   return items, { total = #list, next_offset = #items > 0 and behind < #list and behind or nil }
 end

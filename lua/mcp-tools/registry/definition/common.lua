@@ -66,6 +66,16 @@ function M.texts(v)
   end
 end
 
+--- What goes by a name: programs match it, and people must see which it is.
+function M.name(v)
+  local fault = M.filled_text(v)
+  if fault or v:find('^[%w_-]+$') then
+    return fault
+  end
+  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of odd names alone
+  return sanitize.line(v) ~= v and 'must not have characters that cannot be seen' or nil
+end
+
 function M.milliseconds(v)
   if type(v) ~= 'number' or v ~= v or v < 0 or v == math.huge then
     return 'must be a number of milliseconds, 0 or more (0 = none)'
@@ -207,8 +217,10 @@ end
 ---@return string
 function M.report(what, name, faults)
   local texts = M.lines(faults)
+  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of faults alone
+  local shown = type(name) == 'string' and sanitize.line(name) or '?'
   for i, line in ipairs(texts) do
-    texts[i] = ("%s '%s': %s"):format(what, type(name) == 'string' and name or '?', line)
+    texts[i] = ("%s '%s': %s"):format(what, shown, line)
   end
   return table.concat(texts, '\n')
 end

@@ -34,7 +34,7 @@ local MAX_NAME = 40
 ---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>)
 
 local RULES = {
-  name = common.filled_text,
+  name = common.name,
   title = common.text,
   description = common.filled_text,
   args = common.of_type('table'),

@@ -29,7 +29,7 @@ end
 --- What each field must be: a function that says why a value is wrong.
 ---@type table<string, fun(v: any): string?>
 local RULES = {
-  name = common.filled_text,
+  name = common.name,
   title = common.text,
   description = common.filled_text,
   args = common.of_type('table'),

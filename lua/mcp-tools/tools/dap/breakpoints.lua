@@ -18,7 +18,7 @@ return {
       tracker.attach()
     end
     local all = breakpoints.list(ctx)
-    local page = vim.list_slice(all, args.offset + 1, args.offset + args.limit)
+    local page = vim.list_slice(all, args.offset + 1, math.min(#all, args.offset + args.limit))
     local last = args.offset + #page
     return { breakpoints = page, total = #all, next_offset = last < #all and last or nil }
   end,

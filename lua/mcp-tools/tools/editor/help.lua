@@ -89,7 +89,7 @@ return {
     end
     local words = vim.split(vim.trim(args.search:lower()), '%s+')
     local lines = topic.search(ctx, words, args.offset + args.limit + 1, pause)
-    answer.lines = vim.list_slice(lines, args.offset + 1, args.offset + args.limit)
+    answer.lines = vim.list_slice(lines, args.offset + 1, math.min(#lines, args.offset + args.limit))
     if #lines > args.offset + args.limit then
       answer.next_offset = args.offset + args.limit
     end

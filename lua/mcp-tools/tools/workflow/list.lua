@@ -16,7 +16,7 @@ return {
     local all, withheld = workflows.all(ctx)
     local last = args.offset + args.limit
     return {
-      workflows = vim.list_slice(all, args.offset + 1, last),
+      workflows = vim.list_slice(all, args.offset + 1, math.min(#all, last)),
       total = #all,
       withheld = #withheld > 0 and withheld or nil,
       next_offset = last < #all and last or nil,

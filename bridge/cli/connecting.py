@@ -81,12 +81,15 @@ def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     return ("project" if options.project else "user"), root
 
 
-def server_of(options: argparse.Namespace) -> Server:
+def server_of(options: argparse.Namespace, client: Client) -> Server:
     """How the client is to reach the editor.
 
     Raises:
-        CommandError: there is no editor whose URL could be written.
+        CommandError: there is no editor whose URL could be written, or no way to leave the token out.
     """
+    if options.env and client.reference is None:
+        text = f"{client.title} cannot read a token from a variable. Leave --http out: then no file has one"
+        raise CommandError(text, Exit.USAGE)
     if not options.http:
         command, *arguments = command_line()
         elsewhere = () if options.url is None else ("--url", options.url)

@@ -23,6 +23,7 @@ from typing import Any
 
 from .client import NAME, Client, Http, Scope, Server
 from .formats.fault import FormatError
+from .places import place
 
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
@@ -188,12 +189,12 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
 
 
 def resolve(name: str, root: Path) -> Path:
-    """Where a file is, behind all links: `~` is the home folder, all else is relative to `root`.
+    """Where a file is, behind all links: as `places.py` reads it; what is relative is so to `root`.
 
     Raises:
         ChangeError: the links lead nowhere.
     """
-    path = Path(os.path.expanduser(name)) if name.startswith("~") else root / name
+    path = root / place(name)
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:

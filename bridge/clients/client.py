@@ -55,7 +55,7 @@ class Client:
 
     Attributes:
         title: as its makers write it.
-        files: where its configuration is, `~` for the home folder; a project's is relative to the project.
+        files: where its configuration is, as `places.py` reads it; a project's is relative to the project.
         format: of those files.
         path: where in them servers are; ends before the name.
         skills: folders of skills, like `files`; a scope that is not there has none.

@@ -17,13 +17,13 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Codex",
-    files={"user": "~/.codex/config.toml", "project": ".codex/config.toml"},
+    files={"user": "${CODEX_HOME:-~/.codex}/config.toml", "project": ".codex/config.toml"},
     skills={"user": "~/.agents/skills", "project": ".agents/skills"},
     format="toml",
     path=("mcp_servers",),
     entry=_entry,
     programs=("codex",),
-    folders=("~/.codex",),
+    folders=("${CODEX_HOME:-~/.codex}",),
     reference="%s",
     advice='Neovim asks by itself; default_tools_approval_mode = "approve" spares the second question.',
 )

@@ -7,7 +7,9 @@ from typing import Any
 
 from .client import Client, Server, Stdio
 
-_USER = "~/Library/Application Support/Code/User" if sys.platform == "darwin" else "~/.config/Code/User"
+_USER = "${XDG_CONFIG_HOME:-~/.config}/Code/User"
+if sys.platform == "darwin":
+    _USER = "~/Library/Application Support/Code/User"
 
 
 def _entry(server: Server, client: Client) -> dict[str, Any]:

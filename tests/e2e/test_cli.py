@@ -459,6 +459,8 @@ async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
     code, out, _ = await shell.run("config", "codex")
     assert code == 0
     assert "[mcp_servers.nvim-tools]" in out
+    code, _, err = await shell.run("config", "zed", "--http", "--env", "NVIM_TOKEN")
+    assert (code, "variable" in err) == (2, True)
     code, _, err = await shell.run("connect", "nowhere")
     assert (code, "codex" in err) == (2, True)
 

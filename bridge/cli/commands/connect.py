@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     _, client = connecting.client_of(options)
     scope, root = connecting.scope_of(options)
     try:
-        made = change.connect(client, connecting.server_of(options), scope, root)
+        made = change.connect(client, connecting.server_of(options, client), scope, root)
         added = connecting.skill_of(client, scope, root, options) if options.skill else None
         changes = [each for each in (made, added) if each is not None and not each.is_empty]
         written = bool(changes) and connecting.agree(changes, options)

@@ -19,9 +19,23 @@ CURSOR = registry.find("cursor")
 assert CURSOR is not None
 
 
+VARIABLES = {
+    "CLAUDE_CONFIG_DIR": ("claude-code", ".claude.json"),
+    "CODEX_HOME": ("codex", "config.toml"),
+    "CONTINUE_GLOBAL_DIR": ("continue-dev", f"mcpServers/{NAME}.json"),
+    "COPILOT_HOME": ("copilot-cli", "mcp-config.json"),
+    "GEMINI_CLI_HOME": ("gemini-cli", ".gemini/settings.json"),
+    "QWEN_HOME": ("qwen-code", "settings.json"),
+    "XDG_CONFIG_HOME": ("opencode", "opencode/opencode.json"),
+}
+"""That move a client's files: which client's, and where they are then."""
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
 
@@ -61,6 +75,20 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
         undo(client, scope, tmp_path)
         assert not [each for each in tmp_path.rglob("*") if each.is_file()]
         assert change.disconnect(client, scope, tmp_path).is_empty
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the client itself would look; a value that is no absolute path is none, as for the client."""
+    name, file = VARIABLES[variable]
+    client = registry.find(name)
+    assert client is not None
+    usual = change.connect(client, SERVER, "user", tmp_path).path
+    assert usual.is_relative_to(tmp_path / "home")
+    monkeypatch.setenv(variable, str(tmp_path / "moved"))
+    assert write(client) == tmp_path / "moved" / file
+    monkeypatch.setenv(variable, "moved")
+    assert change.connect(client, SERVER, "user", tmp_path).path == usual
 
 
 def test_what_was_there(home: Path) -> None:

@@ -15,7 +15,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin lua)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs dist clean
+.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ check-docs: setup
 
 bench: setup ## Measure; the numbers go to bench/RESULTS.md
 	@$(BIN)/python bench/run.py $(ARGS)
+
+endure: setup ## Call over stdio for an hour while editor and bridge are restarted and killed
+	@$(BIN)/python bench/endurance.py $(ARGS)
 
 fuzz: setup ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz --timeout 1800 $(ARGS)

@@ -135,7 +135,7 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
             " (--token-into-git writes it all the same)"
         )
     if not options.json:
-        print(show.plain("\n".join(map(_hidden, changes))))
+        print(show.plain("\n".join(map(shown, changes))))
     if options.dry_run:
         return False
     if options.yes:
@@ -152,7 +152,7 @@ def attempt_fault(error: ChangeError) -> CommandError:
     return CommandError(str(error))
 
 
-def _hidden(change: Change) -> str:
+def shown(change: Change) -> str:
     """The diff; a token in it is not for the screen."""
     text = change.diff()
     lines = []

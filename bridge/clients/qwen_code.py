@@ -15,5 +15,5 @@ CLIENT = Client(
     programs=("qwen",),
     folders=("${QWEN_HOME:-~/.qwen}",),
     reference="$%s",
-    advice="`qwen mcp list` says whether it is connected.",
+    advice="`qwen mcp list` says whether it is connected; of a project's file `qwen mcp approve nvim-tools`.",
 )

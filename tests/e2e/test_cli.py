@@ -448,6 +448,7 @@ async def test_tokens_and_git(shell: Shell) -> None:
     assert code == 1
     assert "git" in err
     assert path.read_text() == "{}"
+    assert "Bearer …" in (await shell.json("connect", "cursor", "--http", "--dry-run"))["diff"]
     assert (await shell.run(*words, "--env", "NVIM_TOKEN"))[0] == 0
     assert "${NVIM_TOKEN}" in path.read_text()
     assert (await shell.run(*words, "--token-into-git"))[0] == 0

@@ -31,15 +31,6 @@ VARIABLES = {
 """That move a client's files: which client's, and where they are then."""
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
 def write(
     client: Client, server: Stdio | Http = SERVER, scope: change.Scope = "user", root: Path = Path()
 ) -> Path:

@@ -45,7 +45,7 @@ mcp_tools.register({ name = 'hear', description = 'Hears a text', annotations = 
   end })
 """
 FORMS = {"stdio": ("user",), "http": ("project", "--http")}
-"""How an agent is connected, and in whose files: both of each."""
+"""In whose files each is written, and how `connect` is told of it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,6 @@ class Agent:
         client: its name for `connect`.
         steps: what the model does to call our tool.
         variable: it can read the token from a variable.
-        flags: of the form in its project's files.
     """
 
     client: str

@@ -237,6 +237,7 @@ async def answer(
         timeout: ms that it may take.
     """
     argv, own = made
+    own = own | {"MCP_CONNECTION_NONBLOCKING": "0"}  # else Claude Code asks its model before it has our tools
     env = {key: value for key, value in (environment(place.home) | own).items() if value}
     process = await processes.start(
         *argv,

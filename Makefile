@@ -15,7 +15,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin lua)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench fuzz format docs dist clean
+.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ check-docs: setup
 bench: setup ## Measure; the numbers go to bench/RESULTS.md
 	@$(BIN)/python bench/run.py $(ARGS)
 
+endure: setup ## Call over stdio for an hour while editor and bridge are restarted and killed
+	@$(BIN)/python bench/endurance.py $(ARGS)
+
 fuzz: setup ## The property tests with many more examples
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) -m fuzz --timeout 1800 $(ARGS)
 
@@ -69,6 +72,10 @@ format: setup ## Rewrite Python and Lua in the project's style
 
 docs: setup ## Regenerate the generated parts of the documentation
 	@$(BIN)/python scripts/gen_doc
+
+screenshots: setup ## Take the pictures of the README anew
+	@$(BIN)/python scripts/demo_svg
+	@$(BIN)/python scripts/screenshot
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded
 	@$(BIN)/python scripts/dist $(ARGS)

@@ -138,9 +138,9 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
     exposed = [change.path for change in changes if change.secret and is_for_git(change.path)]
     if exposed and not options.token_into_git:
         raise CommandError(
-            f"{exposed[0]} is in a git repository and not ignored (or git does not say): the token in it would"
-            " be for everybody who gets that. Leave --http out, name a variable by --env, or leave --project out"
-            " (--token-into-git writes it all the same)"
+            f"{exposed[0]} is in a git repository and not ignored (or git does not say): the token in it"
+            " would be for everybody who gets that. Leave --http out, name a variable by --env, or leave"
+            " --project out (--token-into-git writes it all the same)"
         )
     if not options.json:
         print(show.plain("\n".join(each.diff() for each in changes)))

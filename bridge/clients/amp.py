@@ -15,13 +15,13 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Amp",
-    files={"user": "~/.config/amp/settings.json", "project": ".amp/settings.json"},
+    files={"user": "${XDG_CONFIG_HOME:-~/.config}/amp/settings.json", "project": ".amp/settings.json"},
     skills={"user": "~/.config/agents/skills", "project": ".agents/skills"},
     format="jsonc",
     path=("amp.mcpServers",),
     entry=_entry,
     programs=("amp",),
-    folders=("~/.config/amp",),
+    folders=("${XDG_CONFIG_HOME:-~/.config}/amp",),
     reference="${%s}",
     advice="`amp mcp list` shows it.",
 )

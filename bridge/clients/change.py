@@ -24,6 +24,7 @@ from typing import Any
 
 from .client import NAME, Client, Http, Scope, Server
 from .formats.fault import FormatError
+from .places import place
 
 BACKUP = ".before-nvim-tools"
 MAX_BYTES = 8 * 1024 * 1024
@@ -31,7 +32,7 @@ FAULTS = (FormatError, RecursionError, ValueError)
 """Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
 GIT_SECONDS = 5.0
 IGNORED, NOT_IGNORED = 0, 1
-"""Says `git check-ignore` of a file that is tracked or may be added; any other code is an error, or no repository."""
+"""What `git check-ignore` says (a file that is tracked is not); other codes: an error, or no repository."""
 _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 """With a value, which a reference to a variable is not."""
 
@@ -195,16 +196,16 @@ def _path(client: Client, scope: Scope, root: Path) -> Path:
     name = client.files.get(scope)
     if name is None:
         raise ChangeError(f"{client.title} has no configuration of a {scope}; leave --project out")
-    return resolve(client.here(name), root)
+    return resolve(name, root)
 
 
 def resolve(name: str, root: Path) -> Path:
-    """Where a file is, behind all links: `~` is the home folder, all else is relative to `root`.
+    """Where a file is, behind all links: as `places.py` reads it; what is relative is so to `root`.
 
     Raises:
         ChangeError: the links lead nowhere.
     """
-    path = Path(os.path.expanduser(name)) if name.startswith("~") else root / name
+    path = root / place(name)
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:

@@ -6,14 +6,13 @@ from .client import Client, common
 
 CLIENT = Client(
     title="Claude Code",
-    files={"user": "~/.claude.json", "project": ".mcp.json"},
-    skills={"user": "~/.claude/skills", "project": ".claude/skills"},
+    files={"user": "${CLAUDE_CONFIG_DIR:-~}/.claude.json", "project": ".mcp.json"},
+    skills={"user": "${CLAUDE_CONFIG_DIR:-~/.claude}/skills", "project": ".claude/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=common,
     programs=("claude",),
-    folders=("~/.claude",),
-    moved=("~", "CLAUDE_CONFIG_DIR"),
+    folders=("${CLAUDE_CONFIG_DIR:-~/.claude}",),
     reference="${%s}",
     advice="`claude mcp list` connects and says whether it worked; of a project's file it asks once.",
 )

@@ -5,7 +5,6 @@ Receives and sends nothing: values. Does not know about: the disk, formats, whic
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -56,14 +55,13 @@ class Client:
 
     Attributes:
         title: as its makers write it.
-        files: where its configuration is, `~` for the home folder; a project's is relative to the project.
+        files: where its configuration is, as `places.py` reads it; a project's is relative to the project.
         format: of those files.
         path: where in them servers are; ends before the name.
         skills: folders of skills, like `files`; a scope that is not there has none.
         entry: what such a server looks like there.
         programs: one of them is there if the client is.
         folders: one of them is there if the client was run.
-        moved: a folder, and the variable of the environment that names another in its place.
         reference: how it says a variable of the environment; None = it cannot.
         advice: what else the person has to know or do.
     """
@@ -76,17 +74,8 @@ class Client:
     skills: Mapping[Scope, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
-    moved: tuple[str, str] | None = None
     reference: str | None = None
     advice: str = ""
-
-    def here(self, name: str) -> str:
-        """One of its files or folders, by this environment; `~` stands for the home folder."""
-        folder, variable = self.moved or ("", "")
-        other = os.environ.get(variable, "")
-        if folder and os.path.isabs(other) and name.startswith(folder + "/"):
-            return other.rstrip("/") + name[len(folder) :]
-        return name
 
 
 def common(server: Server, client: Client) -> dict[str, Any]:

@@ -10,21 +10,20 @@ from .client import NAME, Client, Server, Stdio
 def _entry(server: Server, client: Client) -> dict[str, Any]:
     if isinstance(server, Stdio):
         return {"type": "stdio", "command": server.command, "args": list(server.args)}
-    headers = server.headers(client.reference)
-    return {"type": "streamable-http", "url": server.url, "requestOptions": {"headers": headers}}
+    return {"type": "http", "url": server.url, "headers": server.headers(client.reference)}
 
 
-_FILE = f".continue/mcpServers/{NAME}.json"
+_FILE = f"mcpServers/{NAME}.json"
+_HOME = "${CONTINUE_GLOBAL_DIR:-~/.continue}"
 
 CLIENT = Client(
     title="Continue",
-    files={"user": f"~/{_FILE}", "project": _FILE},
-    skills={"user": "~/.continue/skills", "project": ".continue/skills"},
+    files={"user": f"{_HOME}/{_FILE}", "project": f".continue/{_FILE}"},
+    skills={"user": f"{_HOME}/skills", "project": ".continue/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,
     programs=("cn",),
-    folders=("~/.continue",),
-    reference="${{ secrets.%s }}",
-    advice="Tools are used in agent mode only.",
+    folders=(_HOME,),
+    advice="Tools are used in agent mode only. Its command `cn` reads config.yaml alone.",
 )

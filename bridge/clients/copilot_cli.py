@@ -1,4 +1,4 @@
-"""Copilot CLI: `mcp-config.json` of the user, or a project's `.mcp.json`."""
+"""Copilot CLI: `mcp-config.json` of the user, or a project's `.github/mcp.json`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Copilot CLI",
-    files={"user": "~/.copilot/mcp-config.json"},
-    skills={"user": "~/.copilot/skills", "project": ".github/skills"},
+    files={"user": "${COPILOT_HOME:-~/.copilot}/mcp-config.json", "project": ".github/mcp.json"},
+    skills={"user": "${COPILOT_HOME:-~/.copilot}/skills", "project": ".github/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=_entry,
     programs=("copilot",),
-    folders=("~/.copilot",),
+    folders=("${COPILOT_HOME:-~/.copilot}",),
     advice="`copilot mcp list` shows it.",
 )

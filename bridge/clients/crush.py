@@ -15,13 +15,12 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Crush",
-    files={"user": "~/.config/crush/crush.json", "project": "crush.json"},
-    skills={"user": "~/.config/crush/skills", "project": ".crush/skills"},
+    files={"user": "${XDG_CONFIG_HOME:-~/.config}/crush/crush.json", "project": "crush.json"},
+    skills={"user": "${XDG_CONFIG_HOME:-~/.config}/crush/skills", "project": ".crush/skills"},
     format="jsonc",
     path=("mcp",),
     entry=_entry,
     programs=("crush",),
-    folders=("~/.config/crush",),
-    moved=("~/.config", "XDG_CONFIG_HOME"),
+    folders=("${XDG_CONFIG_HOME:-~/.config}/crush",),
     reference="$%s",
 )

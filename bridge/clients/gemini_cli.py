@@ -16,13 +16,13 @@ def entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Gemini CLI",
-    files={"user": "~/.gemini/settings.json", "project": ".gemini/settings.json"},
-    skills={"user": "~/.gemini/skills", "project": ".gemini/skills"},
+    files={"user": "${GEMINI_CLI_HOME:-~}/.gemini/settings.json", "project": ".gemini/settings.json"},
+    skills={"user": "${GEMINI_CLI_HOME:-~}/.gemini/skills", "project": ".gemini/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=entry,
     programs=("gemini",),
-    folders=("~/.gemini",),
+    folders=("${GEMINI_CLI_HOME:-~}/.gemini",),
     reference="$%s",
     advice="`gemini mcp list` says whether it is connected; the folder has to be trusted.",
 )

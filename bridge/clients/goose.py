@@ -6,28 +6,26 @@ from typing import Any
 
 from .client import NAME, Client, Server, Stdio
 
+TEXT = "The tools of the running Neovim"
+"""One without a description is not loaded."""
+
 
 def _entry(server: Server, client: Client) -> dict[str, Any]:
-    known = {"name": NAME, "enabled": True, "timeout": 300}
+    known = {"name": NAME, "description": TEXT, "enabled": True, "timeout": 300}
     if isinstance(server, Stdio):
         return {**known, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": {}}
-    return {
-        **known,
-        "type": "streamable_http",
-        "uri": server.url,
-        "headers": server.headers(client.reference),
-    }
+    headers = server.headers(client.reference)
+    return {**known, "type": "streamable_http", "uri": server.url, "headers": headers}
 
 
 CLIENT = Client(
     title="Goose",
-    files={"user": "~/.config/goose/config.yaml"},
-    skills={"user": "~/.config/goose/skills", "project": ".goose/skills"},
+    files={"user": "${XDG_CONFIG_HOME:-~/.config}/goose/config.yaml"},
+    skills={"user": "${XDG_CONFIG_HOME:-~/.config}/goose/skills", "project": ".goose/skills"},
     format="yaml",
     path=("extensions",),
     entry=_entry,
     programs=("goose",),
-    folders=("~/.config/goose",),
-    moved=("~/.config", "XDG_CONFIG_HOME"),
+    folders=("${XDG_CONFIG_HOME:-~/.config}/goose",),
     advice="`goose configure` shows it among the extensions.",
 )

@@ -16,14 +16,13 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="OpenCode",
-    files={"user": "~/.config/opencode/opencode.json", "project": "opencode.json"},
-    skills={"user": "~/.config/opencode/skills", "project": ".opencode/skills"},
+    files={"user": "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json", "project": "opencode.json"},
+    skills={"user": "${XDG_CONFIG_HOME:-~/.config}/opencode/skills", "project": ".opencode/skills"},
     format="jsonc",
     path=("mcp",),
     entry=_entry,
     programs=("opencode",),
-    folders=("~/.config/opencode",),
-    moved=("~/.config", "XDG_CONFIG_HOME"),
+    folders=("${XDG_CONFIG_HOME:-~/.config}/opencode",),
     reference="{env:%s}",
     advice="`opencode mcp list` says whether it is connected.",
 )

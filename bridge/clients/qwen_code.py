@@ -7,13 +7,13 @@ from .gemini_cli import entry
 
 CLIENT = Client(
     title="Qwen Code",
-    files={"user": "~/.qwen/settings.json", "project": ".qwen/settings.json"},
-    skills={"user": "~/.qwen/skills", "project": ".qwen/skills"},
+    files={"user": "${QWEN_HOME:-~/.qwen}/settings.json", "project": ".qwen/settings.json"},
+    skills={"user": "${QWEN_HOME:-~/.qwen}/skills", "project": ".qwen/skills"},
     format="jsonc",
     path=("mcpServers",),
     entry=entry,
     programs=("qwen",),
-    folders=("~/.qwen",),
+    folders=("${QWEN_HOME:-~/.qwen}",),
     reference="$%s",
-    advice="`qwen mcp list` says whether it is connected.",
+    advice="`qwen mcp list` says whether it is connected; of a project's file `qwen mcp approve nvim-tools`.",
 )

@@ -6,14 +6,14 @@ Receives a name. Sends what is known of that client. Does not know about: what i
 from __future__ import annotations
 
 import importlib
-import os
 import pkgutil
 import shutil
 from pathlib import Path
 
 from .client import Client
+from .places import place
 
-_OTHERS = frozenset({"client", "registry", "change", "skill"})
+_OTHERS = frozenset({"client", "registry", "change", "places", "skill"})
 
 
 def names() -> list[str]:
@@ -34,5 +34,4 @@ def find(name: str) -> Client | None:
 
 def is_there(client: Client) -> bool:
     """Whether it seems to be installed."""
-    folders = (Path(os.path.expanduser(client.here(folder))) for folder in client.folders)
-    return any(map(shutil.which, client.programs)) or any(folder.is_dir() for folder in folders)
+    return any(map(shutil.which, client.programs)) or any(place(each).is_dir() for each in client.folders)

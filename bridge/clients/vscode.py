@@ -7,7 +7,9 @@ from typing import Any
 
 from .client import Client, Server, Stdio
 
-_USER = "~/Library/Application Support/Code/User" if sys.platform == "darwin" else "~/.config/Code/User"
+_USER = "${XDG_CONFIG_HOME:-~/.config}/Code/User"
+if sys.platform == "darwin":
+    _USER = "~/Library/Application Support/Code/User"
 
 
 def _entry(server: Server, client: Client) -> dict[str, Any]:
@@ -25,7 +27,6 @@ CLIENT = Client(
     entry=_entry,
     programs=("code",),
     folders=(_USER,),
-    moved=("~/.config", "XDG_CONFIG_HOME"),
     reference="${env:%s}",
     advice="It asks once whether the server is trusted; `MCP: List Servers` starts it.",
 )

@@ -7,6 +7,8 @@ from typing import Any
 
 from .client import Client, Server, Stdio
 
+_USER = "~/.config/zed" if sys.platform == "darwin" else "${XDG_CONFIG_HOME:-~/.config}/zed"
+
 
 def _entry(server: Server, client: Client) -> dict[str, Any]:
     if isinstance(server, Stdio):
@@ -16,13 +18,12 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
 
 CLIENT = Client(
     title="Zed",
-    files={"user": "~/.config/zed/settings.json", "project": ".zed/settings.json"},
+    files={"user": f"{_USER}/settings.json", "project": ".zed/settings.json"},
     skills={"user": "~/.agents/skills", "project": ".agents/skills"},
     format="jsonc",
     path=("context_servers",),
     entry=_entry,
     programs=("zed", "zeditor"),
-    folders=("~/.config/zed",),
-    moved=("~/.config", "XDG_CONFIG_HOME") if sys.platform != "darwin" else None,
+    folders=(_USER,),
     advice="The agent panel's settings show whether it runs.",
 )

@@ -448,6 +448,7 @@ async def test_tokens_and_git(shell: Shell) -> None:
     assert code == 1
     assert "git" in err
     assert path.read_text() == "{}"
+    assert "Bearer …" in (await shell.json("connect", "cursor", "--http", "--dry-run"))["diff"]
     assert (await shell.run(*words, "--env", "NVIM_TOKEN"))[0] == 0
     assert "${NVIM_TOKEN}" in path.read_text()
     shown = await shell.json("connect", "cursor", "--http", "--dry-run")
@@ -461,6 +462,8 @@ async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
     code, out, _ = await shell.run("config", "codex")
     assert code == 0
     assert "[mcp_servers.nvim-tools]" in out
+    code, _, err = await shell.run("config", "zed", "--http", "--env", "NVIM_TOKEN")
+    assert (code, "variable" in err) == (2, True)
     code, _, err = await shell.run("connect", "nowhere")
     assert (code, "codex" in err) == (2, True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import processes
+from tests.support import processes, restarts
 from tests.support.bridge import Bridge, connect, ready
 from tests.support.nvim import ROOT, Home, Nvim
 from tests.support.results import text_of
@@ -97,80 +98,11 @@ async def test_ten_editors_and_twenty_clients(spawn_nvim: Callable[..., Awaitabl
 
 
 async def test_stdio_while_everything_is_restarted(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """Editor and bridge are restarted in turn under calls: each is answered once, and no process is left."""
-    text = INIT.format(python=sys.executable)
-    nvim = await spawn_nvim(init_lua=text)
-    await nvim.lua("mcp_tools.start()")
-    await ready(nvim)
-    folder = nvim.home.make("cwd")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
-    process = await processes.start(
-        *PROGRAM,
-        "stdio",
-        cwd=folder,
-        env=kept | nvim.home.environment(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdin
-    assert process.stdout
-    answers: dict[int, list[dict[str, Any]]] = {}
+    """Editor and bridge are restarted in turn under calls: each is answered once, and no process is left.
 
-    async def read() -> None:
-        assert process.stdout
-        while line := await process.stdout.readline():
-            message = json.loads(line)
-            if "id" in message and "method" not in message:
-                answers.setdefault(message["id"], []).append(message)
-
-    def send(**message: Any) -> None:
-        assert process.stdin
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-
-    async def answered(id_: int) -> dict[str, Any]:
-        async with asyncio.timeout(30):
-            while id_ not in answers:
-                await asyncio.sleep(0.01)
-        return answers[id_][0]
-
-    reading = asyncio.create_task(read())
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "m", "version": "1"}}
-    send(id=0, method="initialize", params=hello)
-    await answered(0)
-    send(method="notifications/initialized")
-    sent, stopped = 0, False
-
-    async def call_on() -> None:
-        nonlocal sent
-        while not stopped:
-            sent += 1
-            send(id=sent, method="tools/call", params={"name": "nvim_whose"})
-            await answered(sent)
-            await asyncio.sleep(0.02)
-
-    calling = asyncio.create_task(call_on())
-    for turn in range(2):
-        await asyncio.sleep(0.5)
-        if turn % 2 == 0:
-            await nvim.request("nvim_command", "McpTools restart")
-            await nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
-        else:
-            await nvim.stop()
-            nvim = await spawn_nvim(init_lua=text)
-            await nvim.lua("mcp_tools.start()")
-        await ready(nvim)
-    await asyncio.sleep(0.5)
-    stopped = True
-    await calling
-    send(id=sent + 1, method="tools/call", params={"name": "nvim_whose"})
-    last = await answered(sent + 1)
-    assert last["result"]["content"][0]["text"] == str(nvim.process.pid)
-    assert all(len(each) == 1 for each in answers.values())
-    assert set(answers) == set(range(sent + 2))
-    failed = [each[0]["error"]["message"] for each in answers.values() if "error" in each[0]]
-    assert all("editor" in text or "Neovim" in text or "bridge" in text for text in failed), failed
-    assert sum("result" in each[0] for each in answers.values()) > 10
-    process.stdin.close()
-    async with asyncio.timeout(5):
-        assert await process.wait() == 0
-    await reading
+    bench/endurance.py does the same for an hour, and kills the editor as well.
+    """
+    tally = await restarts.run(spawn_nvim, 0, every=0.5, pause=0.02, turns=3)
+    assert (tally.lost, tally.twice, tally.wrong) == (0, 0, [])
+    assert all(re.search("editor|Neovim|bridge", text) for text in tally.failed), tally.failed
+    assert tally.right > 10

@@ -23,7 +23,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import node
+from . import node, processes
 from .model import Model
 from .nvim import ROOT, Home
 from .terminal import Terminal
@@ -67,6 +67,7 @@ def write(path: Path, value: object) -> None:
 def claude(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
     """Claude Code, with every dialog of its first start behind it."""
     project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    project |= {"enabledMcpjsonServers": ["nvim-tools"]}
     settings = {"hasCompletedOnboarding": True, "theme": "dark", "autoConnectIde": True}
     write(home.make("home") / ".claude.json", settings | {"projects": {str(cwd.resolve()): project}})
     program = MODULES / "@anthropic-ai" / "claude-code-linux-x64" / "claude"
@@ -171,6 +172,16 @@ AGENTS: dict[str, Setup] = {
 }
 
 
+ALONE: dict[str, tuple[str, ...]] = {
+    "claude": ("--allowedTools", "mcp__nvim-tools", "-p"),
+    "gemini": ("--approval-mode", "yolo", "-p"),
+    "qwen": ("--approval-mode", "yolo", "-p"),
+    "copilot": ("--allow-all-tools", "-p"),
+    "opencode": ("run",),
+}
+"""Without a terminal: before the one prompt that they answer; they ask nobody then."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an agent runs.
@@ -211,6 +222,39 @@ def program(name: str, place: Place) -> Path:
     script.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     script.chmod(0o700)
     return folder
+
+
+async def answer(
+    name: str, place: Place, prompt: str, made: tuple[list[str], dict[str, str]], timeout: int = 60_000
+) -> str:
+    """What an agent says to one prompt without a terminal.
+
+    Args:
+        name: of the agent.
+        place: where it runs.
+        prompt: for it.
+        made: what its function of `AGENTS` has given; it is not called again, as it writes the settings anew.
+        timeout: ms that it may take.
+    """
+    argv, own = made
+    own = own | {"MCP_CONNECTION_NONBLOCKING": "0"}  # else Claude Code asks its model before it has our tools
+    env = {key: value for key, value in (environment(place.home) | own).items() if value}
+    process = await processes.start(
+        *argv,
+        *ALONE[name],
+        prompt,
+        cwd=place.cwd,
+        env=env,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(timeout / 1000):
+            output, _ = await process.communicate()
+    finally:
+        processes.end(process.pid)
+    assert process.returncode == 0, output.decode()
+    return output.decode()
 
 
 @contextlib.asynccontextmanager

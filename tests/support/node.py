@@ -96,9 +96,11 @@ async def running(
             await process.communicate()
 
 
-async def run(script: Path, *args: str, home: Path, timeout: int = 30_000) -> Done:
-    """Run a script to its end, within `timeout` ms."""
-    async with running(script, *args, home=home) as started, asyncio.timeout(timeout / 1000):
+async def run(
+    script: Path, *args: str, home: Path, timeout: int = 30_000, env: Mapping[str, str] | None = None
+) -> Done:
+    """Run a script to its end, within `timeout` ms; the rest as for `running`."""
+    async with running(script, *args, home=home, env=env) as started, asyncio.timeout(timeout / 1000):
         out, err = await started.process.communicate()
     assert started.process.returncode is not None
     return Done(started.process.returncode, out.decode(), err.decode())

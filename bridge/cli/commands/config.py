@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ...clients import change
+from ...clients import change, places
 from ...clients.client import NAME
 from .. import connecting, show
 from ..fault import CommandError, Exit
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         text = change.format_of(client).put("", (*client.path, NAME), entry)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
-    file = client.here(client.files[scope])
+    file = places.named(client.files[scope])
     if options.json:
         show.as_json({"file": file, "text": text, "advice": client.advice})
         return 0

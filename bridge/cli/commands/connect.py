@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             {
                 "path": str(made.path),
                 "skill": None if added is None else str(added.path),
-                "diff": "\n".join(map(connecting.shown, changes)),
+                "diff": "\n".join(each.diff() for each in changes),
                 "written": written,
                 "needed": bool(changes),
                 "advice": client.advice,

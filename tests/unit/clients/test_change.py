@@ -19,13 +19,16 @@ CURSOR = registry.find("cursor")
 assert CURSOR is not None
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for variable in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
-        monkeypatch.delenv(variable, raising=False)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
+VARIABLES = {
+    "CLAUDE_CONFIG_DIR": ("claude-code", ".claude.json"),
+    "CODEX_HOME": ("codex", "config.toml"),
+    "CONTINUE_GLOBAL_DIR": ("continue-dev", f"mcpServers/{NAME}.json"),
+    "COPILOT_HOME": ("copilot-cli", "mcp-config.json"),
+    "GEMINI_CLI_HOME": ("gemini-cli", ".gemini/settings.json"),
+    "QWEN_HOME": ("qwen-code", "settings.json"),
+    "XDG_CONFIG_HOME": ("opencode", "opencode/opencode.json"),
+}
+"""That move a client's files: which client's, and where they are then."""
 
 
 def write(
@@ -65,6 +68,20 @@ def test_every_client(name: str, server: Stdio | Http, home: Path, tmp_path: Pat
         undo(client, scope, tmp_path)
         assert not [each for each in tmp_path.rglob("*") if each.is_file()]
         assert change.disconnect(client, scope, tmp_path).is_empty
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the client itself would look; a value that is no absolute path is none, as for the client."""
+    name, file = VARIABLES[variable]
+    client = registry.find(name)
+    assert client is not None
+    usual = change.connect(client, SERVER, "user", tmp_path).path
+    assert usual.is_relative_to(tmp_path / "home")
+    monkeypatch.setenv(variable, str(tmp_path / "moved"))
+    assert write(client) == tmp_path / "moved" / file
+    monkeypatch.setenv(variable, "moved")
+    assert change.connect(client, SERVER, "user", tmp_path).path == usual
 
 
 def test_what_was_there(home: Path) -> None:
@@ -113,28 +130,6 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
     undo(client)
     assert path.read_text().startswith(added)
     assert NAME not in path.read_text()
-
-
-@pytest.mark.parametrize(
-    ("name", "variable", "file"),
-    [
-        ("codex", "CODEX_HOME", "config.toml"),
-        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
-        ("opencode", "XDG_CONFIG_HOME", "opencode/opencode.json"),
-        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
-    ],
-)
-def test_folders_that_a_variable_moves(
-    name: str, variable: str, file: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The client reads the file there, and nowhere else; a relative one does not count."""
-    client = registry.find(name)
-    assert client is not None
-    monkeypatch.setenv(variable, str(tmp_path / "elsewhere"))
-    assert write(client) == tmp_path / "elsewhere" / file
-    assert list(home.iterdir()) == []
-    monkeypatch.setenv(variable, "elsewhere")
-    assert write(client).is_relative_to(home)
 
 
 def test_changed_meanwhile(home: Path) -> None:

@@ -13,13 +13,6 @@ from bridge.clients.client import NAME, Client, Stdio
 TEXT = f"---\nname: {NAME}\n---\n{skill.MARK}\n"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    return tmp_path / "home"
-
-
 def client(name: str) -> Client:
     found = registry.find(name)
     assert found is not None

@@ -1,0 +1,277 @@
+"""A client that goes on over `mcp-tools stdio` while the editor and the bridge end and come back under it.
+
+Receives: how to start an editor, how long and how often. Sends: a `Tally` of what its calls came to.
+Does not know about: pytest, who looks at the tally.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import processes
+from .bridge import ready
+from .nvim import ROOT, Nvim
+
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main", "stdio"]
+INIT = f"""
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }} }})
+mcp_tools.register({{ name = 'whose', description = 'd', needs_approval = false, execute = function(ctx)
+  ctx(('%d'):format(vim.uv.os_getpid()))
+end }})
+mcp_tools.register({{ name = 'slow', description = 'd', needs_approval = false, run = function(ctx)
+  ctx:await(function(done) vim.defer_fn(done, 1000) end)
+  return 'at last'
+end }})
+"""
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "m", "version": "1"}}
+ANSWER_SECONDS = 60.0
+"""After which a call counts as lost: no answer, and no error either."""
+
+Spawn = Callable[..., Awaitable[Nvim]]
+
+
+@dataclass
+class Tally:
+    """What came of the calls.
+
+    Attributes:
+        right: results, from the editor that was there.
+        failed: errors, by what they say, with numbers and paths left out.
+        lost: neither came.
+        twice: more than one answer came.
+        wrong: results that are not what the tool says.
+        turns: what was done to editor and bridge.
+        memory: MB of the command, the bridge and the editor after each turn.
+    """
+
+    right: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    lost: int = 0
+    twice: int = 0
+    wrong: list[str] = field(default_factory=list)
+    turns: Counter[str] = field(default_factory=Counter)
+    memory: list[tuple[float, float, float]] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        """How many were made."""
+        return self.right + sum(self.failed.values()) + self.lost + len(self.wrong)
+
+
+class Client:
+    """JSON-RPC over the command's stdin and stdout."""
+
+    def __init__(self, process: asyncio.subprocess.Process, tally: Tally) -> None:
+        self.process = process
+        self.tally = tally
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._ids = 0
+
+    def send(self, **message: Any) -> None:
+        """One message."""
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def read(self) -> None:
+        """Take answers, until the command ends."""
+        assert self.process.stdout
+        while line := await self.process.stdout.readline():
+            message = json.loads(line)
+            if "id" not in message or "method" in message:
+                continue
+            waiting = self._waiting.pop(message["id"], None)
+            if waiting is None:
+                self.tally.twice += 1
+            elif not waiting.done():
+                waiting.set_result(message)
+
+    async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        """One request; None = nothing came."""
+        self._ids += 1
+        waiting = self._waiting[self._ids] = asyncio.get_running_loop().create_future()
+        self.send(id=self._ids, method=method, params=params)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await waiting
+        except TimeoutError:
+            return None
+
+    async def call(self, tool: str, right: Callable[[str], bool]) -> None:
+        """One call, counted."""
+        answer = await self.ask("tools/call", {"name": f"nvim_{tool}", "arguments": {}})
+        if answer is None:
+            self.tally.lost += 1
+        elif "error" in answer:
+            self.tally.failed[plain(answer["error"]["message"])] += 1
+        else:
+            text = answer["result"]["content"][0]["text"]
+            if answer["result"].get("isError"):
+                self.tally.failed[plain(text)] += 1
+            elif right(text):
+                self.tally.right += 1
+            else:
+                self.tally.wrong.append(text)
+
+
+@dataclass
+class Stage:
+    """The editor that is there, and what can be done to it."""
+
+    spawn: Spawn
+    nvim: Nvim
+    pids: set[int] = field(default_factory=set)
+
+    async def begin(self, spawned: Nvim) -> None:
+        """An editor, and its bridge."""
+        self.nvim = spawned
+        self.pids.add(spawned.process.pid)
+        await spawned.lua("mcp_tools.start()")
+        await ready(spawned)
+
+    async def bridge(self) -> int:
+        """The bridge's process."""
+        return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
+
+    async def restart(self) -> None:
+        """The bridge, by the command."""
+        await self.nvim.request("nvim_command", "McpTools restart")
+        await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+        await ready(self.nvim)
+
+    async def reopen(self) -> None:
+        """The editor is quit, and another is opened."""
+        await self.nvim.stop()
+        await self.begin(await self.spawn(init_lua=INIT))
+
+    async def kill_bridge(self) -> None:
+        """The bridge dies; the editor starts another."""
+        old = await self.bridge()
+        os.kill(old, signal.SIGKILL)
+        status = "local s = require('mcp-tools').status() return s.state == 'ready' and s.pid ~= ..."
+        await self.nvim.wait_for(status, old, timeout=30_000)
+
+    async def kill_editor(self) -> None:
+        """The editor dies; another is opened."""
+        await self.nvim.kill()
+        await self.begin(await self.spawn(init_lua=INIT))
+
+
+TURNS: tuple[Callable[[Stage], Awaitable[None]], ...] = (
+    Stage.restart,
+    Stage.reopen,
+    Stage.kill_bridge,
+    Stage.kill_editor,
+)
+
+
+def plain(text: str) -> str:
+    """What an error says, without what is different each time."""
+    return re.sub(r"/\S+", "PATH", re.sub(r"\d+", "N", text))
+
+
+def megabytes(pid: int) -> float:
+    """Memory of a process; 0 where the kernel does not say."""
+    with contextlib.suppress(OSError):
+        found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return int(found[1]) / 1000 if found else 0.0
+    return 0.0
+
+
+@contextlib.asynccontextmanager
+async def connected(stage: Stage, tally: Tally) -> AsyncIterator[Client]:
+    """A client in the editor's folder, which must end by itself when its stdin does."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+    process = await processes.start(
+        *PROGRAM,
+        cwd=stage.nvim.home.make("cwd"),
+        env=kept | stage.nvim.home.environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    client = Client(process, tally)
+    reading = asyncio.create_task(client.read())
+    try:
+        assert await client.ask("initialize", HELLO)
+        client.send(method="notifications/initialized")
+        yield client
+        assert process.stdin
+        process.stdin.close()
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        await reading
+    finally:
+        reading.cancel()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def run(
+    spawn: Spawn,
+    seconds: float,
+    *,
+    every: float,
+    pause: float,
+    turns: int = len(TURNS),
+    told: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
+    """Call on for a while; at the end one more call must succeed.
+
+    Args:
+        spawn: starts an editor, as the fixture `spawn_nvim` does.
+        seconds: for how long, at least.
+        every: seconds between two turns.
+        pause: seconds between two quick calls; beside them a slow one is always under way.
+        turns: how many of `TURNS` are done in rotation.
+        told: hears the tally after each turn.
+    """
+    tally = Tally()
+    first = await spawn(init_lua=INIT)
+    stage = Stage(spawn, first)
+    await stage.begin(first)
+    async with connected(stage, tally) as client:
+        stopped = asyncio.Event()
+
+        async def quick() -> None:
+            while not stopped.is_set():
+                await client.call("whose", lambda text: int(text) in stage.pids)
+                await asyncio.sleep(pause)
+
+        async def slow() -> None:
+            while not stopped.is_set():
+                await client.call("slow", lambda text: text == "at last")
+                await asyncio.sleep(pause)
+
+        calling = [asyncio.create_task(quick()), asyncio.create_task(slow())]
+        deadline, turn = time.monotonic() + seconds, 0
+        try:
+            while turn < turns or time.monotonic() < deadline:
+                await asyncio.sleep(every)
+                act = TURNS[turn % turns]
+                await act(stage)
+                turn += 1
+                tally.turns[act.__name__] += 1
+                pids = (client.process.pid, await stage.bridge(), stage.nvim.process.pid)
+                tally.memory.append((megabytes(pids[0]), megabytes(pids[1]), megabytes(pids[2])))
+                told(tally)
+            await asyncio.sleep(every)
+        finally:
+            stopped.set()
+        await asyncio.gather(*calling)
+        before = tally.right
+        await client.call("whose", lambda text: int(text) == stage.nvim.process.pid)
+        assert tally.right == before + 1, "the last call, with everything in place, failed"
+    return tally

@@ -32,7 +32,9 @@ end
 ---@param outcome mcp-tools.ReviewOutcome
 ---@return mcp-tools.Error
 local function refusal(outcome)
-  if outcome.state == 'closed' then
+  if outcome.state == 'busy' then
+    return errors.new('busy', 'nothing was changed: ' .. outcome.reason)
+  elseif outcome.state == 'closed' then
     return errors.new('access_denied', 'nothing was changed, it was not reviewed: ' .. outcome.reason)
   end
   local lines = {}

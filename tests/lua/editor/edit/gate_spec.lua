@@ -177,6 +177,20 @@ describe('with review.when = "ask" an edit', function()
     t.eq(nil, vim.uv.fs_stat(project.root .. '/no.txt'))
   end)
 
+  it('is busy, not rejected, when too many wait for the person', function()
+    for i = 1, 8 do
+      call('buffer_edit', { path = project.write(i .. '.txt', 'a\n'), edits = { EDITS[1] } })
+    end
+    t.wait(function()
+      return review.count() == 8
+    end)
+    local path = project.write('more.txt', 'a\n')
+    local outcome = outcome_of(call('buffer_edit', { path = path, edits = { EDITS[1] } }))
+    t.eq('busy', outcome.error.code)
+    t.matches('nothing was changed: 8 reviews of this session wait', outcome.error.message)
+    t.eq({ 'a' }, vim.fn.readfile(path))
+  end)
+
   it('is over when its call is cancelled, and the time of the tool stands still until then', function()
     local path = edit('a.txt', 'a\nb\nc\n')
     local one = call('buffer_edit', { path = path, edits = EDITS })

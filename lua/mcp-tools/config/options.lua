@@ -77,6 +77,15 @@ return {
       .. ' "auto" = all that the plugin knows. Unset or false: none.',
   },
   {
+    path = 'companion_trust',
+    type = 'list',
+    default = {},
+    items = 'string',
+    item_enum = { 'copilot' },
+    description = 'Agents that are told that you trust the folders of this editor, and so do not ask you whether you do'
+      .. ' (|mcp-tools-companions|): { "copilot" }. The others ask in any case.',
+  },
+  {
     path = 'integrations',
     planned = true,
     type = 'map',

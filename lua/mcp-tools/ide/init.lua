@@ -10,6 +10,7 @@
 --- the same port and with the same token: agents come back by themselves.
 
 local announcement = require('mcp-tools.ide.announcement')
+local companion_sessions = require('mcp-tools.editor.companion')
 local companions = require('mcp-tools.ide.companions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
@@ -89,6 +90,7 @@ local function endpoint_of(name, folders)
     pid = vim.uv.os_getpid(),
     bridge_pid = current.said.hello.pid,
     roots = folders,
+    trusted = vim.list_contains(config.get().companion_trust, name),
   }
 end
 
@@ -149,6 +151,7 @@ local function publish()
     if mine ~= round or not current.get_port() then
       return -- there is a later one, or will be
     end
+    companion_sessions.work_in(folders)
     local files, open = {}, open_endpoints()
     owners = {}
     for _, verdict in ipairs(verdicts) do

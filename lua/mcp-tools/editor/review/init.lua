@@ -27,6 +27,7 @@ local MAX_OPEN, MAX_OF_ONE = 32, 8
 ---@field text string
 ---@field differs boolean? the file has other bytes: it is asked about even where all lines are the same
 ---@field editable boolean? what the person types into the proposal counts (default true)
+---@field made boolean? of what is there already: the file itself, which goes with all of its text
 
 ---@class mcp-tools.ReviewOpts
 ---@field client { name: string?, session: string? }
@@ -146,7 +147,8 @@ function M.busy(client, key)
       count, own = count + 1, own + (is_own and 1 or 0)
     end
   end
-  local text = '%d reviews%s wait for the person at the editor, no more are taken; propose it again once some are decided'
+  local text =
+    '%d reviews%s wait for the person at the editor, no more are taken; propose it again once some are decided'
   if own >= MAX_OF_ONE then
     return text:format(own, ' of this session')
   end

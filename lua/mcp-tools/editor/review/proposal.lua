@@ -16,6 +16,7 @@ local M = {}
 ---@field path string
 ---@field bufnr integer? loaded, of the file
 ---@field is_new boolean there is no such file yet
+---@field made boolean the file is there already, and would not be: its one hunk is all of it
 ---@field editable boolean what the person types into it counts
 ---@field base string[] the text as it is
 ---@field hunks mcp-tools.Hunk[]
@@ -93,7 +94,7 @@ end
 --- Makes one. With a buffer, its text is what counts; `base`, if given, is the text that the proposal was made from.
 --- `differs`: the file has other bytes, so that there is something to decide on even where the lines are the same.
 ---@param fields { path: string, bufnr: integer?, base: string?, text: string, editable: boolean?, is_new: boolean?,
---- differs: boolean? }
+--- differs: boolean?, made: boolean? }
 ---@return mcp-tools.Proposal
 function M.new(fields)
   local proposed, new_ends = M.lines_of(fields.text)
@@ -101,6 +102,7 @@ function M.new(fields)
     path = fields.path,
     bufnr = fields.bufnr,
     is_new = fields.is_new == true,
+    made = fields.made == true,
     editable = fields.editable ~= false,
     new_ends = new_ends,
   }, Proposal)
@@ -110,7 +112,11 @@ function M.new(fields)
     self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or {}
     self.ends = fields.bufnr and ends_of(fields.bufnr) or new_ends
   end
-  self.hunks = hunk_list.between(self.base, proposed)
+  if fields.made then
+    self.hunks = { { start = 1, count = #self.base, old = self.base, new = {} } }
+  else
+    self.hunks = hunk_list.between(self.base, proposed)
+  end
   self:sync()
   if #self.hunks == 0 and fields.differs and #self.base > 0 then
     local ends = fields.bufnr and { last = vim.bo[fields.bufnr].endofline, crlf = self.ends.crlf } or self.ends

@@ -32,6 +32,7 @@ function M.find(file, cb)
       editable = file.editable,
       differs = file.differs,
       is_new = is_new,
+      made = file.made,
     })
     cb(proposal, nil, drop)
   end

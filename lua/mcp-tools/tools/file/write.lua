@@ -2,7 +2,6 @@
 
 local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
 local create_file = require('mcp-tools.editor.file.create')
@@ -177,7 +176,7 @@ return {
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    buffer_change.tell_new(found.path, text == '' and {} or lines_of(text), ctx)
+    edit.made(found.path, text == '' and {} or lines_of(text), ctx)
     return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,

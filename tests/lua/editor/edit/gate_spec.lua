@@ -326,4 +326,27 @@ describe('with review.when = "after" an edit', function()
       return review.count() == 1 and review.current():undecided() == 1 and #review.current().files == 1
     end)
   end)
+
+  it('that makes a file is kept open as well, with what is changed in it; rejected, the file is deleted', function()
+    local path = project.root .. '/new.txt'
+    t.eq(nil, outcome_of(call('file_write', { path = path, text = 'a\n\nb\n' })).error)
+    t.eq({ 1, true }, { #shown().files[1].hunks, shown().files[1].made })
+    t.eq(nil, outcome_of(call('buffer_edit', { path = path, edits = { EDITS[1] } })).error)
+    t.wait(function()
+      return review.current() and vim.deep_equal({ 'A', '', 'b' }, review.current().files[1].base)
+    end)
+    t.ok(review.current().files[1].made)
+    review.current():reject(1, 1) -- keeps it
+    t.wait(function()
+      return review.count() == 0
+    end)
+    t.eq({ 'A', '', 'b' }, vim.fn.readfile(path))
+
+    local other = project.root .. '/other.txt'
+    t.eq(nil, outcome_of(call('file_write', { path = other, text = 'a\n' })).error)
+    shown():accept(1, 1)
+    t.wait(function()
+      return not vim.uv.fs_stat(other) and vim.fn.bufnr(other) == -1
+    end)
+  end)
 end)

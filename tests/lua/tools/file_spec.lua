@@ -107,7 +107,7 @@ describe('file_write', function()
     local sum = call('file_checksum', { path = path }).sha256
     local value = call('file_write', { path = path, text = 'one\n2\nthree\n', expected_sha256 = sum:upper() })
     t.eq({ false, true, 'one\n2\nthree\n' }, { value.created, value.written, disk(path) })
-    t.eq({ { line = 2, removed = 1, added = 2 } }, value.hunks)
+    t.eq({ { line = 2, removed = 1, added = 2 } }, value.applied)
     refused('file_write', 'stale', 'has changed since', { path = path, text = 'x', expected_sha256 = sum })
     api.nvim_buf_call(value.bufnr, function()
       vim.cmd('silent undo')

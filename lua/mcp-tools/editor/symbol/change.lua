@@ -123,7 +123,7 @@ function M.apply(ctx, found, edits, args)
     bufnr = bufnr,
     symbol = found.path,
     by = found.by,
-    hunks = file.hunks,
+    applied = file.hunks,
     changedtick = file.changedtick,
     written = file.written,
     rejected = files.rejected,

@@ -110,7 +110,7 @@ return {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,
-      hunks = files[1].hunks,
+      applied = files[1].hunks,
       written = files[1].written,
       rejected = files.rejected,
       edited_by_person = files.edited,

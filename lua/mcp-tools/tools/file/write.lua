@@ -106,7 +106,7 @@ local function replace(ctx, args, found)
     written = files[1].written,
     bufnr = loaded.bufnr,
     changedtick = files[1].changedtick,
-    hunks = files[1].hunks,
+    applied = files[1].hunks,
     rejected = files.rejected,
     edited_by_person = files.edited,
   }, loaded.bufnr)

@@ -141,7 +141,9 @@ describe('file_write', function()
   end)
 
   it('shows the difference to whoever is asked', function()
-    local preview = require('mcp-tools.tools.file.write').preview
+    local function preview(args)
+      return project.previewed(require('mcp-tools.tools.file.write'), args)
+    end
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
     t.eq(

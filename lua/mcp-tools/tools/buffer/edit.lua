@@ -70,7 +70,7 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'edits' },
-  preview = function(args)
+  preview = function(args, again)
     local found = buffers.find(args)
     local err = found and uncounted(args, found)
     if err then
@@ -78,7 +78,7 @@ return {
     end
     return preview.of(args, function(lines)
       return search_edits.edits(lines, args.edits, { brief = #lines > MAX_LINES })
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local before = buffers.find(args)

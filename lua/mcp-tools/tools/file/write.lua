@@ -131,7 +131,7 @@ return {
   needs_approval = 'it writes a file',
   reviewed = true,
   previewed = { 'text' },
-  preview = function(args)
+  preview = function(args, again)
     local found, err = buffers.find({ path = args.path })
     if found then
       local known = { bufnr = found.bufnr, shown = access.shown(found.path, project.root()) }
@@ -142,7 +142,7 @@ return {
     end
     return edit_preview.of_file(args, lines_of(args.text), function(lines)
       return whole(#lines, args.text)
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})

@@ -292,6 +292,8 @@ return {
   end,
 
   skip = function()
-    return package.loaded['claudecode.server.init'] and 'claudecode.nvim runs, which does the same' or nil
+    local theirs = package.loaded['claudecode'] -- two files for one folder, and Claude Code connects to neither
+    local runs = type(theirs) == 'table' and type(theirs.state) == 'table' and theirs.state.server ~= nil
+    return runs and 'claudecode.nvim runs, which does the same' or nil
   end,
 }

@@ -87,11 +87,11 @@ return {
   },
   {
     path = 'integrations',
-    planned = true,
     type = 'map',
     default = {},
     items = { 'boolean', 'map' },
-    description = 'AI clients to connect when they appear, by name.',
+    description = 'Servers of agents that run already and get these tools for as long as both run'
+      .. ' (|mcp-tools-integrations|): { opencode = true }, or { opencode = { url = …, username = …, password_env = … } }.',
   },
   {
     path = 'tool_prefix',

@@ -240,10 +240,7 @@ local function judge(name, files)
   if loaded then
     skipped, fault = M.skipped(loaded.companion)
   end
-  if skipped or fault then
-    return { name = name, skipped = skipped, fault = fault }
-  end
-  return { name = name, loaded = loaded }
+  return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
 end
 
 --- A companion by its name, whatever the option says.

@@ -205,7 +205,8 @@ local function watch()
   had_channel = current.said.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
   -- In a terminal there may be an agent that another plugin has started; then it is that one which it is to find.
-  vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen' }, { group = group, callback = publish_soon })
+  -- The same holds for a terminal that the person goes to.
+  vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen', 'FocusLost' }, { group = group, callback = publish_soon })
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
 end
 

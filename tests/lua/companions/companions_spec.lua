@@ -251,20 +251,20 @@ describe('Copilot CLI', function()
     vim.env.COPILOT_HOME = vim.fn.tempname()
     vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
     vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
-    local function look(roots)
+    local function look(roots, is_trusted)
       companion('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
       local one, read = open('copilot'), false
       require('mcp-tools.files.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
         read = true
       end)
-      t.wait(function()
-        return read
+      t.wait(function() -- two threads read it
+        return read and (not is_trusted or one.data.trusted)
       end)
       agents.close(one)
       session = nil
       return one.data.trusted == true
     end
-    t.eq({ true, false, false }, { look({ '/a/b' }), look({ '/a', '/b' }), look({}) })
+    t.eq({ true, false, false }, { look({ '/a/b' }, true), look({ '/a', '/b' }), look({}) })
     vim.env.COPILOT_HOME = nil
   end)
 

@@ -159,7 +159,10 @@ describe('a review', function()
     open('made', { { path = path, text = 'b\n' } }, { applied = true })
     opened('other')
     opened('made')
-    t.eq({ 10, nil }, { review.count(), review.busy({ name = 'gemini' }, 'another') })
+    t.wait(function()
+      return review.count() == 10
+    end)
+    t.eq(nil, review.busy({ name = 'gemini' }, 'another'))
     for i = 1, 22 do
       open('more' .. i, { { path = path, text = 'b\n' } }, { client = { name = 'agent' .. i % 4 } })
     end

@@ -224,7 +224,7 @@ function M.status()
       label = entry.integration.label,
       url = url,
       via = entry.server.via,
-      state = entry.ours and 'connected' or entry.others and 'others' or 'waiting',
+      state = entry.ours and entry.ours == bridge() and 'connected' or entry.others and 'others' or 'waiting',
       fault = entry.fault,
     })
   end

@@ -187,9 +187,44 @@ describe('a server of OpenCode', function()
   end)
 end)
 
+local OPENCODE_NVIM, SIDEKICK = vim.env.OPENCODE_NVIM, vim.env.SIDEKICK
+
+if OPENCODE_NVIM then
+  describe('opencode.nvim itself', function()
+    it('says which server it is connected to, and when', function()
+      vim.opt.runtimepath:prepend(OPENCODE_NVIM)
+      local server = require('opencode.server')
+      bridge(1)
+      follow(true)
+      t.eq({}, integrations.status())
+      server.connected = setmetatable({ url = opencode.url }, server)
+      require('opencode.events').emit({ type = 'server.connected' }, server.connected)
+      t.eq('opencode.nvim', state('connected').via)
+    end)
+  end)
+end
+
+if SIDEKICK then
+  describe('sidekick.nvim itself', function()
+    it('says which server it is attached to, and when', function()
+      vim.opt.runtimepath:prepend(SIDEKICK)
+      local sessions = require('sidekick.cli.session')
+      bridge(1)
+      follow(true)
+      local session = { id = 'opencode-1', started = true, base_url = opencode.url }
+      function session.attach() end
+      function session.is_running()
+        return true
+      end
+      sessions.attach(session)
+      t.eq('sidekick.nvim', state('connected').via)
+    end)
+  end)
+end
+
 describe('assistants', function()
   it('are told of in health when they are there', function()
-    t.matches('no assistant', health())
+    t.matches((OPENCODE_NVIM or SIDEKICK) and '%.nvim: ' or 'no assistant', health())
     package.loaded.codecompanion, package.loaded.avante = {}, {}
     require('mcp-tools.hosts.assistant').offered('avante', { tools = {} })
     package.loaded.claudecode = { state = { server = {}, port = 9 } }

@@ -91,7 +91,8 @@ return {
     default = {},
     items = { 'boolean', 'map' },
     description = 'Servers of agents that run already and get these tools for as long as both run'
-      .. ' (|mcp-tools-integrations|): { opencode = true }, or { opencode = { url = …, username = …, password_env = … } }.',
+      .. ' (|mcp-tools-integrations|): { opencode = true }, or {'
+      .. ' opencode = { url = …, username = …, password_env = … } }.',
   },
   {
     path = 'tool_prefix',

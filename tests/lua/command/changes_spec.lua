@@ -1,3 +1,4 @@
+-- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
 local changes = require('mcp-tools.editor.edit.changes')
 local project = require('editor_project')

@@ -278,14 +278,14 @@ describe('Copilot CLI', function()
   end)
 
   it('is told that its folders are trusted only where the person lets it be told', function()
-    local function told(trusted)
+    local function is_told(trusted)
       local endpoint = vim.tbl_extend('force', ENDPOINT, { trusted = trusted })
       return companion('copilot').discovery(endpoint)[1].body.isTrusted
     end
-    t.eq(true, told(true))
+    t.eq(true, is_told(true))
     open('copilot')
     t.ok(session.data.trusted)
-    t.eq(false, told(nil))
+    t.eq(false, is_told(nil))
   end)
 
   it('is refused when only a part was accepted, since it writes all of it', function()

@@ -57,16 +57,10 @@ local function given()
 end
 
 local function health()
-  local lines, real = {}, vim.health
-  local function say(text)
-    table.insert(lines, text)
-  end
-  for name in pairs({ ok = 1, info = 1, warn = 1 }) do
-    vim.health[name] = say
-  end
-  require('mcp-tools.health.assistants').check()
-  vim.health = real
-  return table.concat(lines, '\n')
+  vim.cmd('silent checkhealth mcp-tools')
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  vim.cmd('silent bwipeout!')
+  return text
 end
 
 local before = { current.supervisor, current.prepared, current.said }

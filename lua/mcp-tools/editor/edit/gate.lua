@@ -10,7 +10,7 @@ local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
-local open = require('mcp-tools.editor.buffer.open')
+local open_buffer = require('mcp-tools.editor.buffer.open')
 local policy = require('mcp-tools.editor.review.policy')
 local review = require('mcp-tools.editor.review')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
@@ -276,7 +276,7 @@ function M.after_new(ctx, path, revert)
   if not M.origins(ctx, {}) then
     return
   end
-  open.load(path, function(bufnr, err)
+  open_buffer.load(path, function(bufnr, err)
     local origins = bufnr and M.origins(ctx, {})
     if not bufnr then
       log.error('%s cannot be kept open for review: %s', path, err and err.message)

@@ -191,7 +191,7 @@ describe('a proposal', function()
         return done[1]
       end
     end
-    local function buffer()
+    local function long_buffer()
       local bufnr = api.nvim_create_buf(false, true)
       api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
       local other = vim.list_slice(lines)
@@ -203,7 +203,7 @@ describe('a proposal', function()
     end
 
     it('is what it is of a short one', function()
-      local bufnr = buffer()
+      local bufnr = long_buffer()
       for _, fields in ipairs({ { bufnr = bufnr }, { base = table.concat(lines, '\n') }, { is_new = true } }) do
         fields.text = text
         local one, other = prepared(fields)(), Proposal.new(vim.tbl_extend('force', { path = '/p/x' }, fields))
@@ -215,7 +215,7 @@ describe('a proposal', function()
     end)
 
     it('follows what was typed meanwhile, and is none of a buffer that was closed', function()
-      local bufnr = buffer()
+      local bufnr = long_buffer()
       local get = prepared({ bufnr = bufnr, text = text })
       api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
       local one = get()

@@ -130,7 +130,7 @@ local function tell_integrations(integrations)
   if #on > 0 then
     table.sort(on)
     local text = 'integrations (%s): there is none of that name'
-    local remedy = 'Use `:McpTools connect`, or the option `companions`'
+    local remedy = 'Use `:McpTools connect`'
     require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end

@@ -108,7 +108,7 @@ def parse(body: bytes) -> Message | Batch | Fault:
     if _has_more(body, MAX_DEPTH) and _deeper_than(value, MAX_DEPTH):
         return Fault(PARSE_ERROR, f"Parse error: nested deeper than {MAX_DEPTH} levels")
     if not certain and _ESCAPED_SURROGATE.search(body) and not _is_unicode(value):
-        return Fault(PARSE_ERROR, "Parse error: a lone surrogate is not a character")
+        return Fault(PARSE_ERROR, "Parse error: a lone surrogate is not a character", _id_of(value))
     if isinstance(value, list):
         if not value:
             return Fault(INVALID_REQUEST, "Invalid request: empty batch")
@@ -117,6 +117,12 @@ def parse(body: bytes) -> Message | Batch | Fault:
             return Fault(INVALID_REQUEST, text)
         return Batch(tuple(_message(member) for member in value))
     return _message(value)
+
+
+def _id_of(value: Any) -> RequestId | None:
+    """The id of a request that is refused as a whole: over a socket its sender waits for just that one."""
+    id_ = value.get("id") if isinstance(value, dict) else None
+    return id_ if isinstance(id_, int | str) and not isinstance(id_, bool) and _is_unicode(id_) else None
 
 
 def loads(text: bytes | str) -> Any:

@@ -37,6 +37,11 @@ function M.setup(opts)
       require('mcp-tools.ide').follow()
     end)
   end
+  if next(require('mcp-tools.config').get().integrations) or package.loaded['mcp-tools.ide.integrations'] then
+    vim.schedule(function()
+      require('mcp-tools.ide.integrations').follow()
+    end)
+  end
   require('mcp-tools.bridge').autostart()
 end
 

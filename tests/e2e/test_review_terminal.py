@@ -125,7 +125,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         assert answer["rejected"] == [
             {"path": "text.txt", "hunk": 2, "line": 4, "reason": "fourth is needed"}
         ]
-        assert [hunk["line"] for hunk in answer["hunks"]] == [2, 7]
+        assert [hunk["line"] for hunk in answer["applied"]] == [2, 7]
         await screen.hides("hunks left")
         await screen.type("u")
         await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 6")

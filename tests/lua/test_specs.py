@@ -124,3 +124,19 @@ def test_with_assistant(name: str, nvim_program: Path, home: Home) -> None:
     if "nvim-0.10" in str(nvim_program) and name != "mcphub":
         pytest.skip(f"{name}.nvim needs Neovim 0.11")
     run(HERE / "hosts" / f"{name}_spec.lua", nvim_program, home, **{variable: checkouts})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [("claudecode", "claudecode"), ("opencode_nvim", "integrations"), ("sidekick", "integrations")],
+)
+def test_with_neighbour(name: str, spec: str, nvim_program: Path, home: Home) -> None:
+    """What is read of plugins for agents is what they have; a variable has a checkout of each."""
+    variable = name.upper()
+    checkout = os.environ.get(f"{variable}_PATH")
+    if not checkout:
+        pytest.skip(f"{variable}_PATH names no checkout of that plugin")
+    if "nvim-0.10" in str(nvim_program) and name == "sidekick":
+        pytest.skip("sidekick.nvim needs Neovim 0.11")
+    run(HERE / "ide" / f"{spec}_spec.lua", nvim_program, home, **{variable: checkout})

@@ -73,17 +73,36 @@ end
 
 ---@param change mcp-tools.Change
 ---@param done? fun()
-local function take_back(change, done)
+local function revert_now(change, done)
   revert.run(change, function(reverted, err)
     if not reverted then
       return notify.error(err.message)
     end
     change_marks.clear()
+    if change.is_new then
+      notify.info(shown(change) .. ' is deleted')
+      return done and done()
+    end
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
     local one = reverted.hunks == 1 and '' or 's'
     notify.info(('%s: %d change%s taken back%s'):format(shown(change), reverted.hunks, one, rest))
     if done then
       done()
+    end
+  end)
+end
+
+--- There is no text before a new file: to take it back is to delete it, which is asked about.
+---@param change mcp-tools.Change
+---@param done? fun()
+local function take_back(change, done)
+  if not change.is_new then
+    return revert_now(change, done)
+  end
+  local prompt = ('%s was made by this change. Delete the file?'):format(shown(change))
+  vim.ui.select({ 'Delete it', 'Leave it' }, { prompt = prompt }, function(choice)
+    if choice == 'Delete it' then
+      revert_now(change, done)
     end
   end)
 end
@@ -121,7 +140,8 @@ local ACTIONS = { jump = jump, diff = diff, revert = take_back }
 return {
   usage = '[jump N | diff N | revert N | clear]',
   description = 'list what agents have changed in this session, newest first, from a marked line with the cursor on its'
-    .. ' change; go to one, show it as a diff, or take it back (open files stay unsaved); take the marks away',
+    .. ' change; go to one, show it as a diff, or take it back (open files stay unsaved; a file that it made is deleted,'
+    .. ' after a question); take the marks away',
   run = function(rest)
     if rest == '' then
       return show()

@@ -62,9 +62,14 @@ end
 ---@param answer fun(outcome: mcp-tools.companion.Outcome)
 function M.propose(ctx, tab, spec, answer)
   local session = M.session(ctx)
-  local ok, fault = proposals.open(session, tab, spec, answer)
+  local ok, fault, code = proposals.open(session, tab, spec, function(outcome)
+    if outcome.state == 'busy' then
+      return ctx:fail('busy', outcome.reason)
+    end
+    answer(outcome)
+  end)
   if not ok then
-    return ctx:fail(fault)
+    return ctx:fail(code or 'tool_error', fault)
   end
   ctx:on_cancel(function()
     proposals.close(session, tab, 'the agent has given up waiting')

@@ -59,9 +59,10 @@ local open_diff = {
   execute = function(ctx, args)
     local session = session_of(ctx)
     local path = args.filePath
-    local ok, fault = proposals.open(session, path, { path = path, text = args.newContent }, tells(session, path))
+    local spec = { path = path, text = args.newContent }
+    local ok, fault, code = proposals.open(session, path, spec, tells(session, path))
     if not ok then
-      return ctx:fail(fault)
+      return ctx:fail(code or 'tool_error', fault)
     end
     ctx(content.result({ content = {} }))
   end,

@@ -3,6 +3,7 @@
 -- "TAB_CLOSED" as the answer to openDiff means accepted: it is never given there.
 
 local shapes = require('mcp-tools.companions._shapes')
+local companion = require('mcp-tools.editor.companion')
 local buffers = require('mcp-tools.editor.buffer')
 local editor_context = require('mcp-tools.editor.context')
 local open = require('mcp-tools.editor.buffer.open')
@@ -56,6 +57,14 @@ local function line_of(bufnr, text)
   end
 end
 
+--- Has the person this file before them already?
+---@param path string resolved
+---@return boolean
+local function is_shown(path)
+  local bufnr = buffers.of_path(path)
+  return bufnr ~= nil and not buffers.is_unseen(bufnr)
+end
+
 local open_file = tool('openFile', 'Show a file to the person, at a line or a text', {
   filePath = STRING,
   preview = BOOLEAN,
@@ -69,6 +78,9 @@ local open_file = tool('openFile', 'Show a file to the person, at a line or a te
   local path, bad = paths.resolve(args.filePath)
   if bad then
     return ctx:fail('validation_error', 'filePath: ' .. bad)
+  elseif not companion.is_in_workspace(path) and not is_shown(path) then
+    local text = '%s is outside of the folders of this editor; the person can open it there'
+    return ctx:fail('access_denied', text:format(args.filePath))
   end
   open.load(path, function(bufnr, err)
     if not bufnr then
@@ -280,6 +292,8 @@ return {
   end,
 
   skip = function()
-    return package.loaded['claudecode.server.init'] and 'claudecode.nvim runs, which does the same' or nil
+    local theirs = package.loaded['claudecode'] -- two files for one folder, and Claude Code connects to neither
+    local runs = type(theirs) == 'table' and type(theirs.state) == 'table' and theirs.state.server ~= nil
+    return runs and 'claudecode.nvim runs, which does the same' or nil
   end,
 }

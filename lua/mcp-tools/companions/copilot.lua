@@ -2,7 +2,8 @@
 --
 -- Its answer to a proposal has no text: it writes its own, so that a proposal can only be accepted as a whole. It
 -- connects before its person has said whether they trust the folder. Until that is known nothing is pushed: it is when
--- the folder is among those that it remembers, or when it has begun to work.
+-- the folder is among those that it remembers, or when it has begun to work. Where the person says so by the option
+-- `companion_trust`, it is told that they trust the folder, and asks nothing.
 
 local companion = require('mcp-tools.editor.companion')
 local editor_context = require('mcp-tools.editor.context')
@@ -174,6 +175,8 @@ end
 ---@type string[] folders in which it may have been started
 local told_roots = {}
 
+local trusted_by_option = false
+
 ---@type { endpoint: table?, at: integer? } what its file says, and since when, in ms
 local announced = {}
 
@@ -198,6 +201,9 @@ return {
   end,
 
   opened = function(session)
+    if trusted_by_option then
+      return trust(session)
+    end
     look(session)
     local path = paths.resolve(home() .. '/config.json')
     session.data.stop = session.data.stop
@@ -234,7 +240,7 @@ return {
   end,
 
   discovery = function(endpoint)
-    told_roots = endpoint.roots
+    told_roots, trusted_by_option = endpoint.roots, endpoint.trusted == true
     -- The same name after a restart, so that the file is replaced.
     local id = vim.fn.sha256(endpoint.token .. ' lock')
     local uuid = ('%s-%s-4%s-8%s-%s'):format(
@@ -258,7 +264,7 @@ return {
           ideName = 'Neovim',
           timestamp = announced.at,
           workspaceFolders = endpoint.roots,
-          isTrusted = false,
+          isTrusted = trusted_by_option,
         },
       },
     }

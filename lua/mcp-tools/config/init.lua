@@ -117,19 +117,20 @@ end
 
 use(defaults())
 
---- guill/mcp-tools.nvim's `integrations` are kept but do nothing yet; said once, not at every `setup()`.
+--- Of guill/mcp-tools.nvim's `integrations` one is there; of others it is said once, not at every `setup()`.
 ---@param integrations? table<string, boolean|table>
 local function tell_integrations(integrations)
   local on = {}
   for name, enabled in pairs(integrations or {}) do
-    if enabled then
+    local file = ('lua/mcp-tools/integrations/%s.lua'):format(tostring(name))
+    if enabled and #vim.api.nvim_get_runtime_file(file, false) == 0 then
       table.insert(on, tostring(name))
     end
   end
   if #on > 0 then
     table.sort(on)
-    local text = 'integrations (%s) are not there yet'
-    local remedy = 'Use `:McpTools endpoint`'
+    local text = 'integrations (%s): there is none of that name'
+    local remedy = 'Use `:McpTools connect`'
     require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end

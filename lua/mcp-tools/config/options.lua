@@ -77,12 +77,22 @@ return {
       .. ' "auto" = all that the plugin knows. Unset or false: none.',
   },
   {
+    path = 'companion_trust',
+    type = 'list',
+    default = {},
+    items = 'string',
+    item_enum = { 'copilot' },
+    description = 'Agents that are told that you trust the folders of this editor, and so do not ask you whether you do'
+      .. ' (|mcp-tools-companions|): { "copilot" }. The others ask in any case.',
+  },
+  {
     path = 'integrations',
-    planned = true,
     type = 'map',
     default = {},
     items = { 'boolean', 'map' },
-    description = 'AI clients to connect when they appear, by name.',
+    description = 'Servers of agents that run already and get these tools for as long as both run'
+      .. ' (|mcp-tools-integrations|): { opencode = true }, or {'
+      .. ' opencode = { url = …, username = …, password_env = … } }.',
   },
   {
     path = 'tool_prefix',

@@ -279,6 +279,12 @@ local sections = {
     end,
   },
   {
+    title = 'Assistants and other plugins',
+    run = function()
+      require('mcp-tools.health.assistants').check()
+    end,
+  },
+  {
     title = 'Tools written in Python',
     run = function()
       require('mcp-tools.health.python').check()

@@ -18,6 +18,10 @@ local validate = require('mcp-tools.util.validate')
 
 local M = {}
 
+--- How many tools each assistant has asked for last, for health.
+---@type table<string, integer>
+M.given = {}
+
 ---@class mcp-tools.AssistantOpts
 ---@field tools? string|string[] names of groups and tools; all that are on when left out
 ---@field readonly? boolean only those that change nothing
@@ -120,6 +124,7 @@ function M.offered(host, opts)
   list = vim.tbl_filter(function(definition)
     return is_callable(tool.published_name(definition, registry.prefix()))
   end, list)
+  M.given[host] = #list
   return vim.tbl_map(function(definition)
     return {
       name = tool.published_name(definition, registry.prefix()),

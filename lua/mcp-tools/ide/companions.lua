@@ -60,6 +60,7 @@ local M = {}
 ---@field pid integer of this editor
 ---@field bridge_pid integer?
 ---@field roots string[] real paths: the project first, then the working folders and the work trees
+---@field trusted boolean? the person lets it be told that they trust these folders
 
 --- The same for a terminal; all of the former is nil while the endpoint is not open.
 ---@class mcp-tools.companion.TerminalEndpoint: mcp-tools.companion.Endpoint
@@ -239,10 +240,7 @@ local function judge(name, files)
   if loaded then
     skipped, fault = M.skipped(loaded.companion)
   end
-  if skipped or fault then
-    return { name = name, skipped = skipped, fault = fault }
-  end
-  return { name = name, loaded = loaded }
+  return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
 end
 
 --- A companion by its name, whatever the option says.

@@ -10,6 +10,7 @@
 --- the same port and with the same token: agents come back by themselves.
 
 local announcement = require('mcp-tools.ide.announcement')
+local companion_sessions = require('mcp-tools.editor.companion')
 local companions = require('mcp-tools.ide.companions')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
@@ -89,6 +90,7 @@ local function endpoint_of(name, folders)
     pid = vim.uv.os_getpid(),
     bridge_pid = current.said.hello.pid,
     roots = folders,
+    trusted = vim.list_contains(config.get().companion_trust, name),
   }
 end
 
@@ -149,6 +151,7 @@ local function publish()
     if mine ~= round or not current.get_port() then
       return -- there is a later one, or will be
     end
+    companion_sessions.work_in(folders)
     local files, open = {}, open_endpoints()
     owners = {}
     for _, verdict in ipairs(verdicts) do
@@ -206,7 +209,8 @@ local function watch()
   had_channel = current.said.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.ide', {})
   -- In a terminal there may be an agent that another plugin has started; then it is that one which it is to find.
-  vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen' }, { group = group, callback = publish_soon })
+  -- The same holds for a terminal that the person goes to.
+  vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen', 'FocusLost' }, { group = group, callback = publish_soon })
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = announcement.remove_now })
 end
 

@@ -10,6 +10,7 @@
 --- stands. Whatever fails on the way denies.
 
 local Grants = require('mcp-tools.trust.grants')
+local ahead = require('mcp-tools.files.ahead')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local choices = require('mcp-tools.trust.choices')
 local denial = require('mcp-tools.trust.denial')
@@ -276,6 +277,23 @@ function Gateway:settle(call, answer)
     return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))
   end
   local vain = futile(call, decision)
+  if not vain and ahead.is_reading() then
+    return ahead.once_read(function() -- what the person is to see, and whether there is anything to ask about
+      conclude(call, answer, function()
+        return call:ended() and no(call.state) or self:put(call, decision, answer, futile(call, decision))
+      end)
+    end)
+  end
+  return self:put(call, decision, answer, vain)
+end
+
+--- Puts the question, unless it is certain by now that the call comes to nothing.
+---@param call mcp-tools.Call
+---@param decision mcp-tools.Decision
+---@param answer fun(allowed: boolean, err: mcp-tools.Error?)
+---@param vain mcp-tools.Error?
+---@return mcp-tools.Ruling?
+function Gateway:put(call, decision, answer, vain)
   if vain then
     return no('preview', vain)
   end

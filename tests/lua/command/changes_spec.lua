@@ -1,3 +1,4 @@
+-- luacheck: globals vim.ui
 local command = require('mcp-tools.command')
 local changes = require('mcp-tools.editor.edit.changes')
 local project = require('editor_project')
@@ -21,7 +22,7 @@ local path
 
 before_each(function()
   project.open()
-  require('mcp-tools').setup({ tools = 'all', approval = { groups = { buffer = 'allow' } } })
+  require('mcp-tools').setup({ tools = 'all', approval = { groups = { buffer = 'allow', file = 'allow' } } })
   path = project.write('a.txt', 'a\nb\nc\n')
   vim.cmd('silent edit ' .. path)
   local args = { path = path, edits = { { search = 'c', replace = 'C\nD' } } }
@@ -47,6 +48,26 @@ describe(':McpTools changes', function()
     run('diff ' .. changes.list()[1].id)
     t.eq('diff', vim.bo.filetype)
     t.ok(vim.list_contains(lines(), '-c') and vim.list_contains(lines(), '+C'))
+  end)
+
+  it('asks before it deletes a file that was made', function()
+    local new, asked, answer = project.root .. '/new.txt', nil, 2
+    t.eq(nil, project.run('tool', 'file_write', { path = new, text = 'one\n' }).error)
+    local select = vim.ui.select
+    vim.ui.select = function(items, opts, fn)
+      asked = opts.prompt
+      fn(items[answer])
+    end
+    local id = changes.list()[1].id
+    run('revert ' .. id)
+    t.matches('new.txt was made by this change. Delete', asked)
+    t.ok(vim.uv.fs_stat(new))
+    answer = 1
+    run('revert ' .. id)
+    vim.ui.select = select
+    t.wait(function()
+      return not vim.uv.fs_stat(new) and changes.find(id).reverted
+    end)
   end)
 
   it('takes one back', function()

@@ -152,6 +152,24 @@ describe('Claude Code', function()
     t.matches('^Opened file', agents.value(session, 'openFile', { filePath = file, startText = 'three' }))
     t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
   end)
+
+  it('shows the person no file from outside of the folders that it is told of, nor a sensitive one', function()
+    open('claude')
+    local outside = project.write(project.base .. '/outside.txt', 'one\n')
+    local link = project.root .. '/link.txt'
+    vim.uv.fs_symlink(outside, link)
+    for path, why in pairs({ [outside] = 'outside', [link] = 'outside', [project.root .. '/.env'] = 'sensitive' }) do
+      for _, front in ipairs({ true, false }) do
+        local _, err = agents.call(session, 'openFile', { filePath = path, makeFrontmost = front })
+        t.eq('access_denied', err.code)
+        t.matches(why, err.message)
+      end
+    end
+    t.eq({ file, nil }, { vim.api.nvim_buf_get_name(0), require('mcp-tools.editor.buffer').of_path(outside) })
+    require('mcp-tools.editor.companion').work_in({ project.root, vim.fs.dirname(outside) })
+    t.matches('^Opened file', agents.value(session, 'openFile', { filePath = outside }))
+    require('mcp-tools.editor.companion').work_in({})
+  end)
 end)
 
 describe('a tool of a companion that writes', function()
@@ -233,20 +251,20 @@ describe('Copilot CLI', function()
     vim.env.COPILOT_HOME = vim.fn.tempname()
     vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
     vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
-    local function look(roots)
+    local function look(roots, is_trusted)
       companion('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
       local one, read = open('copilot'), false
       require('mcp-tools.files.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
         read = true
       end)
-      t.wait(function()
-        return read
+      t.wait(function() -- two threads read it
+        return read and (not is_trusted or one.data.trusted)
       end)
       agents.close(one)
       session = nil
       return one.data.trusted == true
     end
-    t.eq({ true, false, false }, { look({ '/a/b' }), look({ '/a', '/b' }), look({}) })
+    t.eq({ true, false, false }, { look({ '/a/b' }, true), look({ '/a', '/b' }), look({}) })
     vim.env.COPILOT_HOME = nil
   end)
 
@@ -257,6 +275,17 @@ describe('Copilot CLI', function()
     agents.value(session, 'update_session_name', { name = 'x' })
     t.eq('selection_changed', session.pushed[1][1])
     t.ok(companion('copilot').mention(session, { path = file, lines = 3 }))
+  end)
+
+  it('is told that its folders are trusted only where the person lets it be told', function()
+    local function is_told(trusted)
+      local endpoint = vim.tbl_extend('force', ENDPOINT, { trusted = trusted })
+      return companion('copilot').discovery(endpoint)[1].body.isTrusted
+    end
+    t.eq(true, is_told(true))
+    open('copilot')
+    t.ok(session.data.trusted)
+    t.eq(false, is_told(nil))
   end)
 
   it('is refused when only a part was accepted, since it writes all of it', function()
@@ -405,6 +434,33 @@ describe('a proposal', function()
     end
     watch.file = file_of
     t.eq({ 64, 64 }, { count, #session.data.written })
+  end)
+
+  it('beyond what waits already is told to be one too many, and is no rejection', function()
+    for _, name in ipairs({ 'claude', 'gemini' }) do
+      open(name)
+      local function propose(i)
+        local args = { old_file_path = file, new_file_path = file, new_file_contents = 'x\n', tab_name = 't' .. i }
+        if name == 'gemini' then
+          args = { filePath = ('%s.%d'):format(file, i), newContent = 'x\n' }
+        end
+        return agents.begin(session, 'openDiff', args)
+      end
+      for i = 1, 8 do
+        propose(i)
+      end
+      t.wait(function()
+        return review.count() == 8
+      end)
+      local _, err = agents.result(propose(9))
+      t.eq('busy', err.code)
+      t.matches('once some are decided', err.message)
+      agents.close(session)
+      session = nil
+      t.wait(function()
+        return review.count() == 0
+      end)
+    end
   end)
 
   it('for a file that the person has marked is shown to nobody', function()

@@ -3,6 +3,7 @@
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local preview = require('mcp-tools.editor.edit.preview')
 local t = require('helpers')
 
 local M = {}
@@ -78,6 +79,23 @@ function M.text(name, args)
   end, 20000, name)
   local outcome = call.outcome
   return outcome.payload and outcome.payload.text, outcome.error
+end
+
+--- What a question about a tool shows of it, once the files are read that are not open.
+---@param definition mcp-tools.Definition
+---@return string?, mcp-tools.Error?
+function M.previewed(definition, args)
+  local is_known = false
+  local text, err = definition.preview(args, function()
+    is_known = true
+  end)
+  if text ~= preview.READING then
+    return text, err
+  end
+  t.wait(function()
+    return is_known
+  end, 2000, 'the file of a preview')
+  return definition.preview(args)
 end
 
 --- What a tool gives.

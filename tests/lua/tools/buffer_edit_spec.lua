@@ -51,7 +51,7 @@ describe('buffer_edit', function()
     }))
     t.eq('local a, b = 1, 2\n\nreturn a * b', text())
     t.eq({ 'a.lua', 0 + api.nvim_buf_get_changedtick(0), false }, { value.path, value.changedtick, value.written })
-    t.eq({ { line = 1, removed = 2, added = 1 }, { line = 3, removed = 1, added = 1 } }, value.hunks)
+    t.eq({ { line = 1, removed = 2, added = 1 }, { line = 3, removed = 1, added = 1 } }, value.applied)
     t.matches('return a %+ b', disk(path))
     vim.cmd('silent undo')
     t.eq('local a = 1\nlocal b = 2\n\nreturn a + b', text())
@@ -159,7 +159,9 @@ describe('buffer_edit', function()
   end)
 
   it('shows the difference to whoever is asked', function()
-    local preview = require('mcp-tools.tools.buffer.edit').preview
+    local function preview(args)
+      return project.previewed(require('mcp-tools.tools.buffer.edit'), args)
+    end
     local edits = { { search = 'return a + b', replace = 'return a' } }
     local expected = '--- a/a.lua\n+++ b/a.lua\n@@ -3,2 +3,2 @@\n \n-return a + b\n+return a\n'
     t.eq(expected, preview({ bufnr = 0, edits = edits }))
@@ -170,6 +172,42 @@ describe('buffer_edit', function()
     t.matches('^edits%[0%]: search: this text is not there; ', err.message)
     _, err = preview({ path = 'none.lua', edits = edits })
     t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
+  end)
+
+  it('of a file that is not open is asked about with its difference, not when it comes to nothing', function()
+    vim.cmd('silent bwipeout!')
+    config.reset()
+    config.setup({ tools = { 'buffer' } })
+    local gateway, asked = core.get().gateway, {}
+    local ask = gateway.ask
+    gateway.ask = function(one)
+      table.insert(asked, (one.call.definition.preview(one.args)))
+    end
+    local vain = project.start('buffer_edit', { path = path, edits = { { search = 'no', replace = '' } } })
+    t.eq(false, vain:ended()) -- the file is being read
+    t.wait(function()
+      return vain:ended()
+    end)
+    t.eq({ 'not_found', 'preview', {} }, { vain.outcome.error.code, vain.decision.by, asked })
+    local search = { search = 'return a + b', replace = 'return a' }
+    local call = project.start('buffer_edit', { path = path, edits = { search } })
+    t.wait(function()
+      return asked[1]
+    end)
+    t.matches('%+return a\n', asked[1])
+    call:cancel('test')
+    vim.fn.writefile({ 'return a + b', 'more' }, path)
+    call = project.start('buffer_edit', { path = path, edits = { search } })
+    call:cancel('test') -- while it is being read
+    local passed
+    require('mcp-tools.files.ahead').once_read(function()
+      passed = true
+    end)
+    t.wait(function()
+      return passed
+    end)
+    t.eq(1, #asked)
+    gateway.ask = ask
   end)
 
   it('lets the editor have its turns while it looks for near text in a long one', function()

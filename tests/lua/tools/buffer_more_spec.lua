@@ -68,7 +68,9 @@ describe('buffer_write', function()
   end)
 
   it('shows what would change on the disk', function()
-    local preview = require('mcp-tools.tools.buffer.write').preview
+    local function preview(args)
+      return project.previewed(require('mcp-tools.tools.buffer.write'), args)
+    end
     api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
     t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n', preview({ bufnr = 0 }))
   end)

@@ -107,7 +107,7 @@ describe('file_write', function()
     local sum = call('file_checksum', { path = path }).sha256
     local value = call('file_write', { path = path, text = 'one\n2\nthree\n', expected_sha256 = sum:upper() })
     t.eq({ false, true, 'one\n2\nthree\n' }, { value.created, value.written, disk(path) })
-    t.eq({ { line = 2, removed = 1, added = 2 } }, value.hunks)
+    t.eq({ { line = 2, removed = 1, added = 2 } }, value.applied)
     refused('file_write', 'stale', 'has changed since', { path = path, text = 'x', expected_sha256 = sum })
     api.nvim_buf_call(value.bufnr, function()
       vim.cmd('silent undo')
@@ -141,7 +141,9 @@ describe('file_write', function()
   end)
 
   it('shows the difference to whoever is asked', function()
-    local preview = require('mcp-tools.tools.file.write').preview
+    local function preview(args)
+      return project.previewed(require('mcp-tools.tools.file.write'), args)
+    end
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
     t.eq(

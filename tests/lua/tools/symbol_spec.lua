@@ -176,7 +176,7 @@ describe('a change of a symbol', function()
     local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }
     t.matches(
       '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n.*\nFound by treesitter; .-\n$',
-      definition.preview(args)
+      project.previewed(definition, args)
     )
     vim.cmd.edit('lua/m.lua')
     call('symbol_overview', {})

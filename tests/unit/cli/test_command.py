@@ -68,10 +68,10 @@ def note(folder: Path, **fields: Any) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x/mcp", "http://[::1/mcp", "http://127.0.0.1:99999/mcp", ""])
 def test_a_note_without_an_address(notes: Path, tmp_path: Path, url: str) -> None:
-    """It is an editor that does not answer."""
+    """It is said what is wrong with it, and what to do."""
     note(notes, url=url, root=str(tmp_path))
     done = run(tmp_path, "tools")
-    assert (done.returncode, "does not answer" in done.stderr) == (3, True)
+    assert (done.returncode, ":McpTools restart" in done.stderr) == (3, True)
     assert "Traceback" not in done.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.clients import change, registry
+from bridge.clients import change, places, registry
 from bridge.clients.change import ChangeError
 from bridge.clients.client import NAME, Client, Http, Stdio
 from tests.support import processes
@@ -182,7 +182,7 @@ def test_nesting_and_numbers_without_end(name: str, text: str, home: Path) -> No
     """They are told, and stay."""
     client = registry.find(name)
     assert client is not None
-    path = Path(client.files["user"]).expanduser()
+    path = places.place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_text(text)
     for verb in (write, undo):
@@ -231,7 +231,6 @@ def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.Monk
     processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
     assert change.is_for_git(file)
     assert not (tmp_path / "ran").exists()
-    assert not change.is_for_git(tmp_path / "no" / "such" / "folder" / "mcp.json")
 
 
 def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,14 @@ async def agent(bridge: Served, http: aiohttp.ClientSession) -> AsyncIterator[So
         yield Socket(ws)
 
 
+async def test_a_proposal_that_is_no_unicode_is_answered(agent: Socket) -> None:
+    """Its agent waits for that id alone, and would wait for good."""
+    await agent.initialize()
+    await agent.ws.send_str(json.dumps(call("place", 7)).replace('"place"', '"place\\ud800"'))
+    answer = await agent.hear()
+    assert (answer["id"], answer["error"]["code"]) == (7, -32700)
+
+
 async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     """It has its own server and tools; a sub-protocol is agreed on, compression is not."""
     assert (agent.ws.protocol, agent.ws.compress) == ("mcp", 0)

@@ -4,14 +4,11 @@
 --- Sends: text or lines, or an error value.
 --- Does not know about: what they are compared with.
 
+local ahead = require('mcp-tools.files.ahead')
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.files.read')
-local read_now = require('mcp-tools.files.read_now')
 
 local M = {}
-
---- Larger files are not read while the person waits.
-local MAX_NOW = 4 * 1024 * 1024
 
 --- Text with an encoding that Neovim converted, when it read it.
 ---@param bytes string
@@ -56,18 +53,17 @@ function M.await(ctx, path, bufnr)
   return text_of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil)
 end
 
---- Reads its lines at once, for a question to the person.
----@param path string
+--- Its lines for a question to the person, if they are known; else they are being read from now on.
+---@param path string resolved
 ---@param bufnr? integer
+---@param again? fun() called once more is known
 ---@return string[]? lines
 ---@return string? fault
----@return string? code 'ENOENT', …
-function M.now(path, bufnr)
-  local bytes, fault, code = read_now(path, MAX_NOW + 1)
+---@return string? code 'ENOENT', or that of a file that is being read (files/ahead.lua)
+function M.now(path, bufnr, again)
+  local bytes, fault, code = ahead.get(path, again)
   if not bytes then
     return nil, fault, code
-  elseif #bytes > MAX_NOW then
-    return nil, ('%s has more than %d bytes'):format(path, MAX_NOW)
   end
   return vim.split(text_of(bytes, bufnr):sub(1, -2), '\n', { plain = true })
 end

@@ -1,8 +1,11 @@
 --- Companions: the agents that have found this editor, each by a channel of its own.
 ---
---- Receives: sessions as they come and go, from ide/.
+--- Receives: sessions as they come and go, and the folders that agents are told of, from ide/.
 --- Sends: them to the files of companions, whose tools know no more than `ctx.session`.
 --- Does not know about: agents, the bridge, what is sent.
+
+local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -19,6 +22,8 @@ local M = {}
 
 ---@type table<string, mcp-tools.companion.Session>
 local sessions = {}
+---@type string[]
+local roots = {}
 
 --- The session of a call (`ctx.session`); nil when it is gone.
 ---@param key string?
@@ -38,6 +43,22 @@ function M.sessions(companion)
     end
   end
   return list
+end
+
+--- Is a file one that an agent may show to the person: of a folder that this editor tells agents of?
+---@param path string resolved
+---@return boolean
+function M.is_in_workspace(path)
+  local folders = #roots > 0 and roots or { project.root() }
+  return vim.iter(folders):any(function(folder)
+    return paths.inside(path, folder)
+  end)
+end
+
+--- The folders that agents are told of, by their real paths (ide/).
+---@param list string[]
+function M.work_in(list)
+  roots = list
 end
 
 --- One has come (ide/).

@@ -8,7 +8,7 @@
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
-local lines_of = require('mcp-tools.editor.review.proposal').lines_of
+local lines_of = require('mcp-tools.editor.review.lines').lines_of
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
@@ -23,7 +23,7 @@ local BACK_WITHIN = 20000
 local MAX_BASE = 32 * 1024 * 1024
 
 ---@class mcp-tools.companion.Outcome
----@field state 'accepted'|'rejected'|'closed' closed: nobody has decided
+---@field state 'accepted'|'rejected'|'closed'|'busy' closed: nobody has decided; busy: nobody was asked
 ---@field text string? the text that is to be, of what was accepted
 ---@field partly boolean some of it was rejected, or changed
 ---@field reason string? of a rejection, or why it was closed
@@ -127,12 +127,18 @@ end
 ---@param cb fun(outcome: mcp-tools.companion.Outcome) called once, never before this returns
 ---@return boolean ok
 ---@return string? fault
+---@return mcp-tools.ErrorCode? code of the fault, where it is none of the tool
 function M.open(session, key, spec, cb)
   local path, bad = paths.resolve(spec.path)
   if bad then
     return false, ('it cannot be told where %s is: %s'):format(spec.path, bad)
   elseif paths.sensitive(path) or paths.sensitive(spec.path) or buffer_kind.marked()[path] then
     return false, 'the file is sensitive; nothing of it is shown or told here'
+  end
+  local client = { name = session.client ~= '' and session.client or session.companion, session = session.key }
+  local busy = review.busy(client, key)
+  if busy then
+    return false, busy, 'busy'
   end
   M.close(session, key, 'a later proposal has taken its place', true)
   local handle, closed
@@ -169,7 +175,7 @@ function M.open(session, key, spec, cb)
       return
     end
     handle = review.open({
-      client = { name = session.client ~= '' and session.client or session.companion, session = session.key },
+      client = client,
       key = key,
       title = spec.title or vim.fs.basename(path),
       files = {

@@ -10,9 +10,11 @@ local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local open_buffer = require('mcp-tools.editor.buffer.open')
 local policy = require('mcp-tools.editor.review.policy')
 local review = require('mcp-tools.editor.review')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
+local unmake = require('mcp-tools.editor.edit.unmake')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -32,7 +34,9 @@ end
 ---@param outcome mcp-tools.ReviewOutcome
 ---@return mcp-tools.Error
 local function refusal(outcome)
-  if outcome.state == 'closed' then
+  if outcome.state == 'busy' then
+    return errors.new('busy', 'nothing was changed: ' .. outcome.reason)
+  elseif outcome.state == 'closed' then
     return errors.new('access_denied', 'nothing was changed, it was not reviewed: ' .. outcome.reason)
   end
   local lines = {}
@@ -188,7 +192,8 @@ local function who(ctx)
   return { name = ctx.client.name, session = ctx.session }
 end
 
---- The text of each file as it was before what is yet to be reviewed; to be asked for before an edit is made.
+--- The text of each file as it was before what is yet to be reviewed; to be asked for before an edit is made. Of a file
+--- that was made since there are no lines at all.
 ---@param ctx mcp-tools.Ctx?
 ---@param targets mcp-tools.EditTarget[]
 ---@return table<integer, string[]>? by buffer; nil when nothing is to be reviewed after it
@@ -201,7 +206,7 @@ function M.origins(ctx, targets)
   for _, file in ipairs(open and open.files or {}) do
     file:sync()
     if file.bufnr and not file.gone and file:undecided() > 0 then
-      origins[file.bufnr] = file:proposed()
+      origins[file.bufnr] = file.made and {} or file:proposed()
     end
   end
   for _, target in ipairs(targets) do
@@ -215,6 +220,15 @@ end
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
 local function take_back(proposal, revert)
   proposal:sync()
+  if proposal.made then
+    local is_rejected = #proposal.hunks > 0 and #proposal:rejected() == 0
+    return is_rejected
+      and unmake.run(proposal.path, proposal.base, function(err)
+        if err then
+          log.error('a file that was rejected stays: %s', err.message)
+        end
+      end)
+  end
   local edits = proposal:edits()
   if #edits > 0 and proposal.bufnr then
     revert(proposal.bufnr, edits, proposal.path)
@@ -230,7 +244,8 @@ function M.after(ctx, origins, revert)
   for bufnr, lines in pairs(origins) do
     if api.nvim_buf_is_loaded(bufnr) then
       local path = api.nvim_buf_get_name(bufnr)
-      table.insert(files, { path = path, bufnr = bufnr, text = text_of(lines, bufnr), editable = false })
+      local text, made = text_of(lines, bufnr), #lines == 0
+      table.insert(files, { path = path, bufnr = bufnr, text = text, editable = false, made = made })
     end
   end
   table.sort(files, function(a, b)
@@ -251,6 +266,25 @@ function M.after(ctx, origins, revert)
     end,
   })
   given[handle.id] = origins
+end
+
+--- Keeps a file that was made open for the same.
+---@param ctx mcp-tools.Ctx
+---@param path string
+---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
+function M.after_new(ctx, path, revert)
+  if not M.origins(ctx, {}) then
+    return
+  end
+  open_buffer.load(path, function(bufnr, err)
+    local origins = bufnr and M.origins(ctx, {})
+    if not bufnr then
+      log.error('%s cannot be kept open for review: %s', path, err and err.message)
+    elseif origins then
+      origins[bufnr] = {}
+      M.after(ctx, origins, revert)
+    end
+  end)
 end
 
 return M

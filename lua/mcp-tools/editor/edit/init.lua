@@ -238,6 +238,17 @@ local function revert(bufnr, edits, path)
   end)
 end
 
+--- Remembers and tells of a file that a call has made; the person looks at it where that is wanted.
+---@param path string resolved
+---@param lines string[]
+---@param ctx mcp-tools.Ctx
+function M.made(path, lines, ctx)
+  buffer_change.tell_new(path, lines, ctx)
+  if #lines > 0 then
+    gate.after_new(ctx, path, revert)
+  end
+end
+
 --- Has the person look at edits, where that is wanted.
 ---@param targets mcp-tools.EditTarget[]
 ---@param ctx mcp-tools.Ctx?

@@ -4,9 +4,11 @@
 --- Sends: a unified diff, or the error with which the call is going to fail.
 --- Does not know about: tools, who is asked.
 ---
---- It is made at once, while the question is shown: a file that is not open is read, not loaded.
+--- It is made at once, while the question is shown: a file that is not open is not loaded, and read beside the main
+--- loop. Until that is done the difference is not known.
 
 local access = require('mcp-tools.files.access')
+local ahead = require('mcp-tools.files.ahead')
 local buffers = require('mcp-tools.editor.buffer')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
@@ -19,6 +21,9 @@ local api = vim.api
 
 local M = {}
 
+--- Where the difference is not known yet.
+M.READING = 'The difference is shown here once the file has been read.'
+
 --- Lines around each change. One tells where it is; with more, less of what changes is on the first screen.
 M.CONTEXT = 1
 local CONTEXT = M.CONTEXT
@@ -30,7 +35,9 @@ local CONTEXT = M.CONTEXT
 ---@return string? text
 ---@return mcp-tools.Error? err
 local function unreadable(path, fault, code)
-  if code == 'ENOENT' then
+  if code == ahead.READING then
+    return M.READING
+  elseif code == 'ENOENT' then
     return nil, errors.new('not_found', ('there is no file %s'):format(path))
   end
   return ('The difference cannot be shown: %s'):format(fault)
@@ -50,9 +57,10 @@ end
 --- The difference that edits would make.
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@param again? fun() called when a file has been read that was not known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of(args, edits_of)
+function M.of(args, edits_of, again)
   local found, err = buffers.find(args)
   if not found then
     return nil, err
@@ -66,7 +74,7 @@ function M.of(args, edits_of)
     end
     lines = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   else
-    lines, fault, code = disk_lines.now(found.path or '')
+    lines, fault, code = disk_lines.now(found.path or '', nil, again)
     if not lines then
       return unreadable(access.shown(found.path or '', root), fault, code)
     end
@@ -93,9 +101,10 @@ end
 
 --- What writing a buffer would change on the disk.
 ---@param args { path: string?, bufnr: integer? }
+---@param again? fun() called when a file has been read that was not known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of_write(args)
+function M.of_write(args, again)
   local found, err = buffers.find(args)
   if not found then
     return nil, err
@@ -103,8 +112,10 @@ function M.of_write(args)
     return nil, errors.new('not_found', ('%s is not open, so it has nothing to write'):format(args.path))
   end
   local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
-  local before, fault, code = disk_lines.now(found.path, found.bufnr)
-  if not before and code ~= 'ENOENT' then
+  local before, fault, code = disk_lines.now(found.path, found.bufnr, again)
+  if code == ahead.READING then
+    return M.READING
+  elseif not before and code ~= 'ENOENT' then
     return ('The difference cannot be shown: %s'):format(fault)
   end
   local name = access.shown(found.path, project.root())
@@ -117,12 +128,13 @@ end
 ---@param args { path: string, changedtick: integer? }
 ---@param new string[] its lines when it is a new one
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@param again? fun() called when a file has been read that was not known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of_file(args, new, edits_of)
+function M.of_file(args, new, edits_of, again)
   local found = buffers.find({ path = args.path })
   if not found or found.bufnr or vim.uv.fs_lstat(found.path) then
-    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of)
+    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of, again)
   end
   local name = access.shown(found.path, project.root())
   local text = unified_diff.of({}, new, { old = '/dev/null', new = 'b/' .. name })

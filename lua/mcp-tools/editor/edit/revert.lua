@@ -10,6 +10,7 @@ local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local hunk_list = require('mcp-tools.editor.review.hunks')
 local open = require('mcp-tools.editor.buffer.open')
+local unmake = require('mcp-tools.editor.edit.unmake')
 
 local api = vim.api
 
@@ -42,13 +43,19 @@ local function revert_in(change, bufnr, is_open, cb)
   end)
 end
 
---- Takes an edit back. Open files stay unsaved, others are written.
+--- Takes an edit back. Open files stay unsaved, others are written. A file that it made is deleted, if nobody has
+--- changed it: the person is asked before.
 ---@param change mcp-tools.Change
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?) on the main loop
 function M.run(change, cb)
   if change.is_new then
-    local text = '%s was made by it: there is no text before it; delete the file if you do not want it'
-    return cb(nil, errors.new('tool_error', text:format(change.path)))
+    return unmake.run(change.path, changes.after(change), function(err)
+      if err then
+        return cb(nil, err)
+      end
+      change.reverted = true
+      cb({ hunks = #change.hunks, left = 0 })
+    end)
   end
   local bufnr = change.bufnr
   if not bufnr or not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_name(bufnr) ~= change.path then

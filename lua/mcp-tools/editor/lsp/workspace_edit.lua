@@ -234,7 +234,7 @@ function M.is_changed(files)
   return files.rejected ~= nil or files.edited == true
 end
 
---- Files and places, for answers; hunks, where the person has made something else of it.
+--- Files and places, for answers; how many hunks are `applied`, where the person has made something else of it.
 ---@param plan mcp-tools.lsp.Plan
 ---@param files? mcp-tools.FilesEdited
 ---@return table[]
@@ -243,8 +243,8 @@ function M.summary(plan, files)
   for i, file in ipairs(plan.files) do
     local one = { path = file.path, places = #file.edits, unsaved = files and not files[i].written or nil }
     if files and M.is_changed(files) then
-      one.places, one.hunks = nil, #files[i].hunks
-      one.unsaved = one.hunks > 0 and one.unsaved or nil
+      one.places, one.applied = nil, #files[i].hunks
+      one.unsaved = one.applied > 0 and one.unsaved or nil
     end
     list[i] = one
   end

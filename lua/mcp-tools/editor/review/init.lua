@@ -17,8 +17,9 @@ local api = vim.api
 
 local M = {}
 
---- Reviews at a time; what comes then is closed at once.
-local MAX_OPEN = 32
+--- Reviews at a time, of all and of one session; what comes then is closed at once, as busy.
+local MAX_OPEN, MAX_OF_ONE = 32, 8
+
 ---@class mcp-tools.ReviewFile
 ---@field path string absolute
 ---@field bufnr integer?
@@ -26,6 +27,7 @@ local MAX_OPEN = 32
 ---@field text string
 ---@field differs boolean? the file has other bytes: it is asked about even where all lines are the same
 ---@field editable boolean? what the person types into the proposal counts (default true)
+---@field made boolean? of what is there already: the file itself, which goes with all of its text
 
 ---@class mcp-tools.ReviewOpts
 ---@field client { name: string?, session: string? }
@@ -133,6 +135,26 @@ function M.find(client, key)
   end)
 end
 
+--- Why no review of a client can be opened now: too many wait for the person, or too many of its own.
+---@param client { name: string?, session: string? }
+---@param key string of the one that would be opened; it takes the place of an earlier one
+---@return string? why what its agent is to do stands in it
+function M.busy(client, key)
+  local count, own = 0, 0
+  for _, review in ipairs(all) do
+    local is_own = vim.deep_equal(review.client, client)
+    if not (is_own and review.key == key) then
+      count, own = count + 1, own + (is_own and 1 or 0)
+    end
+  end
+  local text =
+    '%d reviews%s wait for the person at the editor, no more are taken; propose it again once some are decided'
+  if own >= MAX_OF_ONE then
+    return text:format(own, ' of this session')
+  end
+  return count >= MAX_OPEN and text:format(count, '') or nil
+end
+
 --- Puts the one that is shown behind the others.
 function M.later()
   local first = M.current()
@@ -222,6 +244,8 @@ function M.open(opts)
   if older then
     older:close('a later proposal has taken its place')
   end
+  -- What was made already is one review of a session, and must not be lost.
+  local busy = not opts.applied and M.busy(opts.client, opts.key) or nil
   last_id = last_id + 1
   local review = Review.new({
     id = last_id,
@@ -239,7 +263,9 @@ function M.open(opts)
       finished(review, outcome, opts.on_end)
     end,
   })
-  table.insert(all, review)
+  if not busy then
+    table.insert(all, review)
+  end
   if opts.timeout then
     local expiry = timer.after(opts.timeout, function()
       review:close(('nobody decided within %d s'):format(opts.timeout / 1000))
@@ -249,8 +275,8 @@ function M.open(opts)
     end)
   end
   vim.schedule(function() -- never before this returns
-    if #all > MAX_OPEN then
-      return review:close('too many reviews are open')
+    if busy then
+      return review:finish('busy', busy)
     elseif not review.ended then
       begin(review, opts.files)
     end

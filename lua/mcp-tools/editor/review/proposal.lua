@@ -7,6 +7,7 @@
 --- A text is a list of lines here. How its lines end, and whether the last one does, is kept apart.
 
 local hunk_list = require('mcp-tools.editor.review.hunks')
+local text_lines = require('mcp-tools.editor.review.lines')
 
 local api = vim.api
 
@@ -16,6 +17,7 @@ local M = {}
 ---@field path string
 ---@field bufnr integer? loaded, of the file
 ---@field is_new boolean there is no such file yet
+---@field made boolean the file is there already, and would not be: its one hunk is all of it
 ---@field editable boolean what the person types into it counts
 ---@field base string[] the text as it is
 ---@field hunks mcp-tools.Hunk[]
@@ -26,41 +28,6 @@ local M = {}
 ---@field private new_ends { last: boolean, crlf: boolean }
 local Proposal = {}
 Proposal.__index = Proposal
-
---- A text in lines.
----@param text string
----@return string[] lines at least one
----@return { last: boolean, crlf: boolean } ends
-function M.lines_of(text)
-  local lines = vim.split((text:gsub('\n$', '')), '\n', { plain = true })
-  local ends = { last = text:sub(-1) == '\n', crlf = false }
-  local count = #lines - (ends.last and 0 or 1)
-  for i = 1, count do
-    if lines[i]:sub(-1) ~= '\r' then
-      return lines, ends
-    end
-  end
-  ends.crlf = count > 0
-  for i = 1, count do
-    lines[i] = lines[i]:sub(1, -2)
-  end
-  return lines, ends
-end
-
----@param lines string[]
----@param ends { last: boolean, crlf: boolean }
----@return string
-local function text_of(lines, ends)
-  local line_break = ends.crlf and '\r\n' or '\n'
-  return table.concat(lines, line_break) .. (ends.last and line_break or '')
-end
-
----@param bufnr integer
----@return { last: boolean, crlf: boolean }
-local function ends_of(bufnr)
-  local options = vim.bo[bufnr]
-  return { last = options.endofline or options.fixendofline, crlf = options.fileformat == 'dos' }
-end
 
 --- What becomes of the bytes of a text whose lines stay as they are.
 ---@param base string[]
@@ -90,27 +57,57 @@ local function whole(base, form)
   return { start = #base, count = 1, old = last, new = last, form = form }
 end
 
+---@class mcp-tools.ProposalFields
+---@field path string
+---@field bufnr integer?
+---@field base string?
+---@field text string
+---@field editable boolean?
+---@field is_new boolean?
+---@field differs boolean?
+---@field made boolean?
+
+---@class mcp-tools.ProposalKnown
+---@field proposed string[]?
+---@field new_ends { last: boolean, crlf: boolean }?
+---@field base string[]?
+---@field ends { last: boolean, crlf: boolean }? of a base that was given
+---@field tick integer? of the buffer that the base is from
+---@field hunks mcp-tools.Hunk[]?
+
 --- Makes one. With a buffer, its text is what counts; `base`, if given, is the text that the proposal was made from.
 --- `differs`: the file has other bytes, so that there is something to decide on even where the lines are the same.
----@param fields { path: string, bufnr: integer?, base: string?, text: string, editable: boolean?, is_new: boolean?,
---- differs: boolean? }
+---@param fields mcp-tools.ProposalFields
+---@param known? mcp-tools.ProposalKnown of long texts, found before
 ---@return mcp-tools.Proposal
-function M.new(fields)
-  local proposed, new_ends = M.lines_of(fields.text)
+function M.new(fields, known)
+  known = known or {}
+  local proposed, new_ends = known.proposed, known.new_ends
+  if not proposed or not new_ends then
+    proposed, new_ends = text_lines.lines_of(fields.text)
+  end
   local self = setmetatable({
     path = fields.path,
     bufnr = fields.bufnr,
     is_new = fields.is_new == true,
+    made = fields.made == true,
     editable = fields.editable ~= false,
     new_ends = new_ends,
   }, Proposal)
-  if fields.base then
-    self.base, self.ends = M.lines_of(fields.base)
+  if known.base then
+    self.base, self.tick = known.base, known.tick
+    self.ends = known.ends or fields.bufnr and text_lines.ends_of(fields.bufnr) or new_ends
+  elseif fields.base then
+    self.base, self.ends = text_lines.lines_of(fields.base)
   else
     self.base = fields.bufnr and api.nvim_buf_get_lines(fields.bufnr, 0, -1, false) or {}
-    self.ends = fields.bufnr and ends_of(fields.bufnr) or new_ends
+    self.ends = fields.bufnr and text_lines.ends_of(fields.bufnr) or new_ends
   end
-  self.hunks = hunk_list.between(self.base, proposed)
+  if fields.made then
+    self.hunks = { { start = 1, count = #self.base, old = self.base, new = {} } }
+  else
+    self.hunks = known.hunks or hunk_list.between(self.base, proposed)
+  end
   self:sync()
   if #self.hunks == 0 and fields.differs and #self.base > 0 then
     local ends = fields.bufnr and { last = vim.bo[fields.bufnr].endofline, crlf = self.ends.crlf } or self.ends
@@ -304,7 +301,7 @@ function Proposal:final()
   if count == #self.hunks then
     ends.last = self.new_ends.last
   end
-  return lines, text_of(lines, ends)
+  return lines, text_lines.text_of(lines, ends)
 end
 
 --- The same as edits of the text as it is, for editor/edit.

@@ -8,13 +8,14 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
----@alias mcp-tools.ReviewState 'accepted'|'rejected'|'closed'
+--- closed: nobody has decided. busy: nobody was asked, since too many wait already.
+---@alias mcp-tools.ReviewState 'accepted'|'rejected'|'closed'|'busy'
 
 ---@class mcp-tools.ReviewOutcome
 ---@field state mcp-tools.ReviewState accepted: at least a part of it
 ---@field files table<string, string> final texts of the files of which a part was accepted
 ---@field rejected mcp-tools.Rejected[]
----@field reason string? of a review that was closed, or rejected as a whole
+---@field reason string? of a review that was closed, busy, or rejected as a whole
 ---@field edited boolean the person has changed what was accepted
 ---@field proposals mcp-tools.Proposal[]
 
@@ -64,7 +65,8 @@ function Review:finish(state, reason)
       outcome.files[file.path] = text
       outcome.edited = outcome.edited or file:is_edited()
     end
-    vim.list_extend(outcome.rejected, state ~= 'closed' and file:rejected() or {})
+    local is_decided = state == 'accepted' or state == 'rejected'
+    vim.list_extend(outcome.rejected, is_decided and file:rejected() or {})
   end
   if state == 'accepted' and next(outcome.files) == nil then
     outcome.state = 'rejected'

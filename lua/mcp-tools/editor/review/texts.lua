@@ -4,7 +4,7 @@
 --- Sends: proposals with the text as the person has it; word that a text has changed or gone.
 --- Does not know about: the queue, what is said of a proposal.
 
-local Proposal = require('mcp-tools.editor.review.proposal')
+local prepare = require('mcp-tools.editor.review.prepare')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local open = require('mcp-tools.editor.buffer.open')
@@ -24,7 +24,7 @@ local group = api.nvim_create_augroup('mcp-tools.review', {})
 ---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` is called when it is over
 function M.find(file, cb)
   local function with(bufnr, is_new, drop)
-    local proposal = Proposal.new({
+    prepare({
       path = file.path,
       bufnr = bufnr,
       base = file.base,
@@ -32,8 +32,10 @@ function M.find(file, cb)
       editable = file.editable,
       differs = file.differs,
       is_new = is_new,
-    })
-    cb(proposal, nil, drop)
+      made = file.made,
+    }, function(proposal)
+      cb(proposal, not proposal and 'its buffer was closed' or nil, drop)
+    end)
   end
   local bufnr = file.bufnr or buffers.of_path(file.path)
   if bufnr then

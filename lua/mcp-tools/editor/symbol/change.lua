@@ -6,6 +6,7 @@
 
 local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local ahead = require('mcp-tools.files.ahead')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -14,7 +15,6 @@ local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
-local read_now = require('mcp-tools.files.read_now')
 local resolve = require('mcp-tools.editor.symbol.resolve')
 local symbol = require('mcp-tools.editor.symbol')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
@@ -123,7 +123,7 @@ function M.apply(ctx, found, edits, args)
     bufnr = bufnr,
     symbol = found.path,
     by = found.by,
-    hunks = file.hunks,
+    applied = file.hunks,
     changedtick = file.changedtick,
     written = file.written,
     rejected = files.rejected,
@@ -136,17 +136,19 @@ end
 
 ---@param bufnr integer?
 ---@param path string?
+---@param again? fun()
 ---@return string[]? lines
 ---@return string filetype_or_fault
-local function text_of(bufnr, path)
+---@return string? code
+local function text_of(bufnr, path, again)
   if bufnr and buffers.size(bufnr) > MAX_PREVIEW and not symbol.now(bufnr) then
     return nil, 'the text is too large'
   elseif bufnr then
     return api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   end
-  local bytes, fault = read_now(path or '', MAX_PREVIEW + 1)
+  local bytes, fault, code = ahead.get(path or '', again)
   if not bytes or #bytes > MAX_PREVIEW then
-    return nil, fault or 'the file is too large'
+    return nil, fault or 'the file is too large', code
   end
   local lines = vim.split((bytes:gsub('\r\n', '\n'):gsub('\n$', '')), '\n', { plain = true })
   return lines, vim.filetype.match({ filename = path, contents = lines }) or ''
@@ -156,9 +158,10 @@ end
 --- yet is found by the text alone; then it says so.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
+---@param again? fun() called when a file has been read that was not known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.preview(args, make)
+function M.preview(args, make, again)
   local target, err = buffers.find(args)
   local path
   if target then
@@ -173,8 +176,10 @@ function M.preview(args, make)
   elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
     return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
   end
-  local lines, filetype = text_of(target.bufnr, target.path)
-  if not lines then
+  local lines, filetype, code = text_of(target.bufnr, target.path, again)
+  if code == ahead.READING then
+    return edit_preview.READING
+  elseif not lines then
     return ('The difference cannot be shown: %s'):format(filetype)
   end
   local file = target.bufnr and symbol.now(target.bufnr)

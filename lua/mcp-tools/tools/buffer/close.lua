@@ -35,7 +35,7 @@ return {
   needs_approval = function(args)
     return args.discard and 'it throws unsaved changes away: those that are shown, against the file' or false
   end,
-  preview = function(args)
+  preview = function(args, again)
     local found, err = buffers.find(args)
     if not found then
       return nil, err
@@ -46,7 +46,7 @@ return {
     if err then
       return nil, err
     end
-    return edit_preview.of_write(args)
+    return edit_preview.of_write(args, again)
   end,
   execute = function(ctx, args)
     target.find(ctx, args, {}, function(found, err)

@@ -70,7 +70,7 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'edits' },
-  preview = function(args)
+  preview = function(args, again)
     local found = buffers.find(args)
     local err = found and uncounted(args, found)
     if err then
@@ -78,7 +78,7 @@ return {
     end
     return preview.of(args, function(lines)
       return search_edits.edits(lines, args.edits, { brief = #lines > MAX_LINES })
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local before = buffers.find(args)
@@ -110,7 +110,7 @@ return {
       path = (utf8.repair(buffers.shown(found.bufnr, ctx.root))),
       bufnr = found.bufnr,
       changedtick = files[1].changedtick,
-      hunks = files[1].hunks,
+      applied = files[1].hunks,
       written = files[1].written,
       rejected = files.rejected,
       edited_by_person = files.edited,

@@ -33,7 +33,7 @@ return {
   needs_approval = function(args)
     return args.overwrite and 'it writes over what others wrote' or 'it writes a file'
   end,
-  preview = function(args)
+  preview = function(args, again)
     local found = buffers.find(args)
     local bufnr = found and found.bufnr
     local err
@@ -45,7 +45,7 @@ return {
     if err then
       return nil, err
     end
-    return edit_preview.of_write(args)
+    return edit_preview.of_write(args, again)
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, args, {})

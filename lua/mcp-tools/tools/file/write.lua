@@ -2,7 +2,6 @@
 
 local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local checksum = require('mcp-tools.editor.file.checksum')
 local create_file = require('mcp-tools.editor.file.create')
@@ -107,7 +106,7 @@ local function replace(ctx, args, found)
     written = files[1].written,
     bufnr = loaded.bufnr,
     changedtick = files[1].changedtick,
-    hunks = files[1].hunks,
+    applied = files[1].hunks,
     rejected = files.rejected,
     edited_by_person = files.edited,
   }, loaded.bufnr)
@@ -132,7 +131,7 @@ return {
   needs_approval = 'it writes a file',
   reviewed = true,
   previewed = { 'text' },
-  preview = function(args)
+  preview = function(args, again)
     local found, err = buffers.find({ path = args.path })
     if found then
       local known = { bufnr = found.bufnr, shown = access.shown(found.path, project.root()) }
@@ -143,7 +142,7 @@ return {
     end
     return edit_preview.of_file(args, lines_of(args.text), function(lines)
       return whole(#lines, args.text)
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
@@ -177,7 +176,7 @@ return {
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    buffer_change.tell_new(found.path, text == '' and {} or lines_of(text), ctx)
+    edit.made(found.path, text == '' and {} or lines_of(text), ctx)
     return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,

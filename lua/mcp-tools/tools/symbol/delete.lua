@@ -44,10 +44,10 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = false },
   needs_approval = 'it changes text',
   reviewed = true,
-  preview = function(args)
+  preview = function(args, again)
     return change.preview(args, function(lines, at, filetype)
       return (edits.delete(lines, at, filetype))
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)

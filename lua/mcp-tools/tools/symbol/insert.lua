@@ -17,10 +17,10 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'text' },
-  preview = function(args)
+  preview = function(args, again)
     return change.preview(args, function(lines, at, filetype)
       return edits.insert(lines, at, args.text, args.where, filetype)
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)

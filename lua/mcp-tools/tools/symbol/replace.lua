@@ -16,10 +16,10 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'body' },
-  preview = function(args)
+  preview = function(args, again)
     return change.preview(args, function(lines, at)
       return edits.replace(lines, at, args.body)
-    end)
+    end, again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)

@@ -67,7 +67,7 @@ function M.have_moved(question)
     return false -- nobody was shown any
   end
   local before = question.preview
-  question.preview = ask(question)
+  question.preview = ask(question, vim.schedule_wrap(renewer(question)))
   return question.preview ~= before
 end
 

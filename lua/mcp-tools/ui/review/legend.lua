@@ -45,7 +45,7 @@ local function file_text(file)
   end
   local count = #file.hunks
   local text = ('%s  %d of %d hunk%s left'):format(name, file:undecided(), count, count == 1 and '' or 's')
-  return text .. (file.is_new and ', a new file' or '')
+  return text .. (file.is_new and ', a new file' or file.made and ', a new file: reverted, it is deleted' or '')
 end
 
 --- Keys of a review, by row: those that there is no room for in the frame stand in the last row.

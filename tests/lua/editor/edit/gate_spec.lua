@@ -83,7 +83,7 @@ describe('with review.when = "ask" an edit', function()
     local outcome, answer = outcome_of(one)
     t.eq(nil, outcome.error)
     t.eq({ 'A', 'b', 'c' }, lines())
-    t.eq({ { line = 1, removed = 1, added = 1 } }, answer.hunks)
+    t.eq({ { line = 1, removed = 1, added = 1 } }, answer.applied)
     t.eq({ { path = 'a.txt', hunk = 2, line = 3, reason = 'c stays' } }, answer.rejected)
     t.eq(vim.b.changedtick, answer.changedtick)
     vim.cmd('silent undo')
@@ -175,6 +175,20 @@ describe('with review.when = "ask" an edit', function()
     shown():decide_rest('rejected')
     t.eq('access_denied', outcome_of(one).error.code)
     t.eq(nil, vim.uv.fs_stat(project.root .. '/no.txt'))
+  end)
+
+  it('is busy, not rejected, when too many wait for the person', function()
+    for i = 1, 8 do
+      call('buffer_edit', { path = project.write(i .. '.txt', 'a\n'), edits = { EDITS[1] } })
+    end
+    t.wait(function()
+      return review.count() == 8
+    end)
+    local path = project.write('more.txt', 'a\n')
+    local outcome = outcome_of(call('buffer_edit', { path = path, edits = { EDITS[1] } }))
+    t.eq('busy', outcome.error.code)
+    t.matches('nothing was changed: 8 reviews of this session wait', outcome.error.message)
+    t.eq({ 'a' }, vim.fn.readfile(path))
   end)
 
   it('is over when its call is cancelled, and the time of the tool stands still until then', function()
@@ -310,6 +324,29 @@ describe('with review.when = "after" an edit', function()
     end)
     t.wait(function()
       return review.count() == 1 and review.current():undecided() == 1 and #review.current().files == 1
+    end)
+  end)
+
+  it('that makes a file is kept open as well, with what is changed in it; rejected, the file is deleted', function()
+    local path = project.root .. '/new.txt'
+    t.eq(nil, outcome_of(call('file_write', { path = path, text = 'a\n\nb\n' })).error)
+    t.eq({ 1, true }, { #shown().files[1].hunks, shown().files[1].made })
+    t.eq(nil, outcome_of(call('buffer_edit', { path = path, edits = { EDITS[1] } })).error)
+    t.wait(function()
+      return review.current() and vim.deep_equal({ 'A', '', 'b' }, review.current().files[1].base)
+    end)
+    t.ok(review.current().files[1].made)
+    review.current():reject(1, 1) -- keeps it
+    t.wait(function()
+      return review.count() == 0
+    end)
+    t.eq({ 'A', '', 'b' }, vim.fn.readfile(path))
+
+    local other = project.root .. '/other.txt'
+    t.eq(nil, outcome_of(call('file_write', { path = other, text = 'a\n' })).error)
+    shown():accept(1, 1)
+    t.wait(function()
+      return not vim.uv.fs_stat(other) and vim.fn.bufnr(other) == -1
     end)
   end)
 end)

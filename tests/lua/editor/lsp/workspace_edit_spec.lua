@@ -19,9 +19,9 @@ describe('the summary of an edit by a server', function()
       { { written = true, hunks = { 1 } }, { written = false, hunks = {} }, { written = false, hunks = { 1 } } }
     files.rejected = { { path = 'b', hunk = 1, line = 1 } }
     t.eq({
-      { path = 'a', hunks = 1 },
-      { path = 'b', hunks = 0 },
-      { path = 'c', hunks = 1, unsaved = true },
+      { path = 'a', applied = 1 },
+      { path = 'b', applied = 0 },
+      { path = 'c', applied = 1, unsaved = true },
     }, workspace_edit.summary(plan, files))
   end)
 end)

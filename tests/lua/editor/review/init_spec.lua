@@ -145,6 +145,31 @@ describe('a review', function()
     t.eq('closed', one.ended)
   end)
 
+  it('is busy when too many of its session wait, and leaves room for those of others', function()
+    for i = 1, 8 do
+      open('one' .. i, { { path = file(i .. '.txt', 'a\n'), text = 'b\n' } })
+    end
+    local path = file('more.txt', 'a\n')
+    open('one9', { { path = path, text = 'b\n' } })
+    local outcome = ended('one9')
+    t.eq('busy', outcome.state)
+    t.matches('8 reviews of this session wait .* once some are decided', outcome.reason)
+    open('one8', { { path = path, text = 'c\n' } }) -- takes the place of one
+    open('other', { { path = path, text = 'b\n' } }, { client = { name = 'gemini' } })
+    open('made', { { path = path, text = 'b\n' } }, { applied = true })
+    opened('other')
+    opened('made')
+    t.wait(function()
+      return review.count() == 10
+    end)
+    t.eq(nil, review.busy({ name = 'gemini' }, 'another'))
+    for i = 1, 22 do
+      open('more' .. i, { { path = path, text = 'b\n' } }, { client = { name = 'agent' .. i % 4 } })
+    end
+    open('too much', { { path = path, text = 'b\n' } }, { client = { name = 'fifth' } })
+    t.matches('^32 reviews wait', ended('too much').reason)
+  end)
+
   it('ends when nobody decides in time', function()
     open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } }, { timeout = 1 })
     t.matches('nobody decided', ended('k').reason)

@@ -1,4 +1,5 @@
 local Proposal = require('mcp-tools.editor.review.proposal')
+local prepare = require('mcp-tools.editor.review.prepare')
 local hunks = require('mcp-tools.editor.review.hunks')
 local t = require('helpers')
 
@@ -170,5 +171,58 @@ describe('a proposal', function()
     one:decide_rest('accepted')
     local _, text = one:final()
     t.eq('mine\nA\nb\nc\nD\ne\nf\n', text)
+  end)
+
+  describe('of a long text', function()
+    local lines, text = {}, nil
+    for i = 1, 12000 do
+      lines[i] = ('line %d of a text'):format(i)
+    end
+    local function prepared(fields)
+      local done
+      prepare(vim.tbl_extend('force', { path = '/p/x' }, fields), function(one)
+        done = { one }
+      end)
+      t.eq(nil, done) -- the editor has its turns first
+      return function()
+        t.wait(function()
+          return done
+        end, 5000, 'the proposal')
+        return done[1]
+      end
+    end
+    local function long_buffer()
+      local bufnr = api.nvim_create_buf(false, true)
+      api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+      local other = vim.list_slice(lines)
+      for i = 10, #other, 1000 do
+        other[i] = 'another'
+      end
+      text = table.concat(other, '\r\n') .. '\r\n'
+      return bufnr
+    end
+
+    it('is what it is of a short one', function()
+      local bufnr = long_buffer()
+      for _, fields in ipairs({ { bufnr = bufnr }, { base = table.concat(lines, '\n') }, { is_new = true } }) do
+        fields.text = text
+        local one, other = prepared(fields)(), Proposal.new(vim.tbl_extend('force', { path = '/p/x' }, fields))
+        t.eq({ #other.hunks, other.base }, { #one.hunks, one.base })
+        one:decide_rest('accepted')
+        other:decide_rest('accepted')
+        t.eq(select(2, other:final()), select(2, one:final()))
+      end
+    end)
+
+    it('follows what was typed meanwhile, and is none of a buffer that was closed', function()
+      local bufnr = long_buffer()
+      local get = prepared({ bufnr = bufnr, text = text })
+      api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
+      local one = get()
+      t.eq({ 'mine', 11, 12 }, { one.base[1], one.hunks[1].start, #one.hunks })
+      get = prepared({ bufnr = bufnr, text = text })
+      api.nvim_buf_delete(bufnr, { force = true })
+      t.eq(nil, get())
+    end)
   end)
 end)

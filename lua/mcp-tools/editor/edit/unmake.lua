@@ -1,0 +1,86 @@
+--- A file that an agent made, taken back: it is deleted, as long as it has what the agent gave it.
+---
+--- Receives: a path, and the lines that its text had.
+--- Sends: nothing, or why the file stays. Language servers hear of the end of it.
+--- Does not know about: who asks; the person was asked before.
+
+local access = require('mcp-tools.files.access')
+local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
+local errors = require('mcp-tools.errors')
+local lines_of = require('mcp-tools.editor.review.lines').lines_of
+local open = require('mcp-tools.editor.buffer.open')
+local project = require('mcp-tools.files.project')
+local read = require('mcp-tools.files.read')
+
+local api, uv = vim.api, vim.uv
+
+local M = {}
+
+--- FileChangeType of the protocol.
+local DELETED = 3
+
+---@param path string
+---@return mcp-tools.Error
+local function changed(path)
+  local text = '%s has been changed since it was made, so that it stays; delete it yourself if you do not want it'
+  return errors.new('stale', text:format(access.shown(path, project.root())))
+end
+
+--- Does the file still have these lines? What the editor has of it counts, and what others have written.
+---@param path string
+---@param lines string[]
+---@param cb fun(err: mcp-tools.Error?)
+local function check(path, lines, cb)
+  local bufnr = buffers.of_path(path)
+  if not bufnr then
+    return read.read(path, open.MAX_BYTES, function(bytes, err)
+      local is_same = bytes and vim.deep_equal((lines_of(bytes)), lines)
+      cb(err or not is_same and changed(path) or nil)
+    end)
+  end
+  disk.refresh(bufnr, function(state)
+    local is_there = api.nvim_buf_is_loaded(bufnr) and (state == 'same' or state == 'reloaded')
+    local is_same = is_there and vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), lines)
+    cb(not is_same and changed(path) or nil)
+  end)
+end
+
+--- The file is gone. What the person has before them stays there, as a text that is not saved.
+---@param path string
+local function forget(path)
+  disk.tell_servers(path, DELETED)
+  local bufnr = buffers.of_path(path)
+  if not bufnr then
+    return
+  elseif #vim.fn.win_findbuf(bufnr) > 0 then
+    vim.bo[bufnr].modified = true
+  else
+    vim.bo[bufnr].modified = false
+    open.drop(bufnr)
+  end
+end
+
+--- Deletes it.
+---@param path string resolved
+---@param lines string[] as an agent has made them; of an empty file none, or an empty one
+---@param cb fun(err: mcp-tools.Error?) on the main loop
+function M.run(path, lines, cb)
+  check(path, #lines > 0 and lines or { '' }, function(err)
+    if err then
+      return cb(err)
+    end
+    uv.fs_unlink(path, function(problem)
+      vim.schedule(function()
+        if problem then
+          local text = '%s cannot be deleted: %s'
+          return cb(errors.new('tool_error', text:format(access.shown(path, project.root()), problem)))
+        end
+        forget(path)
+        cb()
+      end)
+    end)
+  end)
+end
+
+return M

@@ -79,7 +79,7 @@ async def test_what_to_do_comes_first(open_terminal: Open) -> None:
         await screen.shows("[mcp-tools] Set bridge.python to Python 3.11 or newer")
         assert "/nonexistent/python/of/mine is no program" in await messages(screen)
         await screen.nvim.lua("mcp_tools.setup({ integrations = { claude = true, opencode = true } })")
-        await screen.shows("[mcp-tools] Use `:McpTools endpoint`: integrations (")
+        await screen.shows("[mcp-tools] Use `:McpTools connect`: integrations (")
 
 
 async def test_lists_wrap(idle: Terminal) -> None:

@@ -117,19 +117,20 @@ end
 
 use(defaults())
 
---- guill/mcp-tools.nvim's `integrations` are kept but do nothing yet; said once, not at every `setup()`.
+--- guill/mcp-tools.nvim's `integrations` other than `ampcode` are kept but do nothing; said once, not at every
+--- `setup()`.
 ---@param integrations? table<string, boolean|table>
 local function tell_integrations(integrations)
   local on = {}
   for name, enabled in pairs(integrations or {}) do
-    if enabled then
+    if enabled and name ~= 'ampcode' then
       table.insert(on, tostring(name))
     end
   end
   if #on > 0 then
     table.sort(on)
     local text = 'integrations (%s) are not there yet'
-    local remedy = 'Use `:McpTools endpoint`'
+    local remedy = 'Use `:McpTools connect`'
     require('mcp-tools.notify').once('integrations', 'warn', text:format(table.concat(on, ', ')), remedy)
   end
 end

@@ -12,7 +12,6 @@
 ---@field fields? mcp-tools.Option[] what each item of a map may hold
 ---@field min? integer
 ---@field max? integer
----@field planned? boolean checked, but nothing reads it yet
 
 local DECISIONS = { 'allow', 'ask', 'deny' }
 local REVIEW = { 'ask', 'after', 'never' }
@@ -78,11 +77,11 @@ return {
   },
   {
     path = 'integrations',
-    planned = true,
     type = 'map',
     default = {},
     items = { 'boolean', 'map' },
-    description = 'AI clients to connect when they appear, by name.',
+    description = 'Option of guill/mcp-tools.nvim: `ampcode = true` makes the command `:AmpStartWithMCP`, which is'
+      .. ' `:McpTools terminal amp`. Any other name is without effect: `:McpTools connect` does it.',
   },
   {
     path = 'tool_prefix',

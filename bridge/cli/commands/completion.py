@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 
+from ...clients import registry
 from ..main import COMMANDS
 
 _SCRIPTS = {
     "bash": """\
 _mcp_tools() {
   local word="${COMP_WORDS[COMP_CWORD]}"
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
-  elif [ "$COMP_CWORD" -eq 2 ] && { [ "${COMP_WORDS[1]}" = call ] || [ "${COMP_WORDS[1]}" = tools ]; }; then
-    COMPREPLY=($(compgen -W "$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)" -- "$word"))
-  else
-    COMPREPLY=($(compgen -W "--instance --root --url --json --help" -- "$word"))
-  fi
+  local names="--instance --root --url --json --help"
+  case "$COMP_CWORD ${COMP_WORDS[1]}" in
+    1*) names="@COMMANDS@" ;;
+    "2 call" | "2 tools") names="$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)" ;;
+    "2 config" | "2 connect" | "2 disconnect") names="@CLIENTS@ --project --json --help" ;;
+    "2 completion") names="@SHELLS@" ;;
+  esac
+  COMPREPLY=($(compgen -W "$names" -- "$word"))
 }
 complete -o default -F _mcp_tools mcp-tools""",
     "zsh": """\
@@ -26,7 +28,10 @@ _mcp_tools() {
     compadd @COMMANDS@
   elif (( CURRENT == 3 )) && [[ $words[2] == (call|tools) ]]; then
     compadd -- ${(f)"$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)"}
-  else
+  elif (( CURRENT == 3 )) && [[ $words[2] == (config|connect|disconnect) ]]; then
+    compadd @CLIENTS@
+  elif (( CURRENT == 3 )) && [[ $words[2] == completion ]]; then
+    compadd @SHELLS@
     compadd -- --instance --root --url --json --help
   fi
 }
@@ -36,6 +41,8 @@ complete -c mcp-tools -f
 complete -c mcp-tools -n __fish_use_subcommand -a "@COMMANDS@"
 complete -c mcp-tools -n "__fish_seen_subcommand_from call tools" \\
   -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ')"
+complete -c mcp-tools -n "__fish_seen_subcommand_from config connect disconnect" -a "@CLIENTS@"
+complete -c mcp-tools -n "__fish_seen_subcommand_from completion" -a "@SHELLS@"
 complete -c mcp-tools -l instance -r
 complete -c mcp-tools -l root -r -F
 complete -c mcp-tools -l url -r
@@ -50,5 +57,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the script."""
-    print(_SCRIPTS[options.shell].replace("@COMMANDS@", " ".join(COMMANDS)))
+    script = _SCRIPTS[options.shell]
+    for mark, names in (("COMMANDS", COMMANDS), ("CLIENTS", registry.names()), ("SHELLS", sorted(_SCRIPTS))):
+        script = script.replace(f"@{mark}@", " ".join(names))
+    print(script)
     return 0

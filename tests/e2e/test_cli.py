@@ -502,6 +502,11 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
         "vim.ui.select = function(items, opts, cb)"
         " _G.offered = vim.tbl_map(opts.format_item, items) cb(nil) end"
     )
+    await nvim.request("nvim_command", "McpTools disconnect")
+    await nvim.wait_for(
+        "return vim.fn.execute('messages'):find('no client is connected', 1, true)", timeout=10_000
+    )
+    assert not await nvim.lua("return _G.offered ~= nil")
     await nvim.request("nvim_command", "McpTools connect")
     offered = await nvim.wait_for("return _G.offered", timeout=10_000)
     assert len(offered) == 14

@@ -13,7 +13,7 @@ _mcp_tools() {
   local word="${COMP_WORDS[COMP_CWORD]}"
   local names="--instance --root --url --json --help"
   case "$COMP_CWORD ${COMP_WORDS[1]}" in
-    1*) names="@COMMANDS@" ;;
+    "1 "*) names="@COMMANDS@" ;;
     "2 call" | "2 tools") names="$(mcp-tools tools 2>/dev/null | cut -d' ' -f1)" ;;
     "2 config" | "2 connect" | "2 disconnect") names="@CLIENTS@ --project --json --help" ;;
     "2 completion") names="@SHELLS@" ;;
@@ -32,6 +32,7 @@ _mcp_tools() {
     compadd @CLIENTS@
   elif (( CURRENT == 3 )) && [[ $words[2] == completion ]]; then
     compadd @SHELLS@
+  else
     compadd -- --instance --root --url --json --help
   fi
 }

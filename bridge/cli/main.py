@@ -41,12 +41,21 @@ _EXITS = (
 )
 
 
+class _Help(argparse.HelpFormatter):
+    """Room for the longest subcommand, which argparse measures without its indentation."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = max(map(len, COMMANDS)) + 4
+
+
 def parser_of(name: str | None) -> argparse.ArgumentParser:
     """The parser; with the arguments of one subcommand, since reading all would import all."""
     parser = argparse.ArgumentParser(
         prog="mcp-tools",
         description="The tools, resources and prompts of a running Neovim, from a shell.",
         epilog=_EXITS,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"mcp-tools {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -188,7 +188,8 @@ def format_of(client: Client) -> Any:
     try:
         return importlib.import_module(f"{__package__}.formats.{client.format}")
     except ImportError as error:
-        text = f"{client.title} needs the package {error.name}: pip install it, or use :McpTools connect"
+        package = "ruamel.yaml" if error.name == "ruamel" else error.name
+        text = f"{client.title} needs the package {package}: pip install it, or use :McpTools connect"
         raise ChangeError(text) from error
 
 

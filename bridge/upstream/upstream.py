@@ -144,7 +144,7 @@ class Upstream:
                 fault = why
             lived = self._state == "ready" and self._loop.time() - began > STEADY
             failures = 1 if lived else failures + 1
-            self._error = self.mount.clean(transport.reason or _why(fault))
+            self._error = self.mount.clean(_why(fault, transport.reason))
             delay = BACKOFF[min(failures, len(BACKOFF)) - 1]
             self._next = self._loop.time() + delay
             logger.warning("mount %s: %s; tried again in %g s", self.mount.name, self._error, delay)
@@ -291,10 +291,14 @@ class Upstream:
             self._changed(tuple(LISTS))
 
 
-def _why(fault: BaseException | None) -> str:
-    """The first cause, in a line."""
+def _why(fault: BaseException | None, reason: str) -> str:
+    """The first cause, in a line: that the server refused, else what the transport says of its end."""
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
+    if isinstance(fault, MCPError) and not is_closed(fault) and fault.error.code != types.REQUEST_TIMEOUT:
+        reason = ""
+    if reason:
+        return reason
     if fault is None:
         return "the connection ended"
     text = fault.error.message if isinstance(fault, MCPError) else str(fault)

@@ -42,6 +42,12 @@ function M.setup(opts)
       require('mcp-tools.ide.integrations').follow()
     end)
   end
+  if require('mcp-tools.config').get('integrations.ampcode') then
+    vim.api.nvim_create_user_command('AmpStartWithMCP', 'McpTools terminal amp <args>', {
+      nargs = '*',
+      desc = 'Amp in a terminal, with the tools of this editor',
+    })
+  end
   require('mcp-tools.bridge').autostart()
 end
 

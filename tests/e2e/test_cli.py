@@ -234,6 +234,19 @@ async def test_completion(shell: Shell) -> None:
     process = await processes.start("bash", "-n", stdin=asyncio.subprocess.PIPE)
     await process.communicate(out.encode())
     assert process.returncode == 0
+    ask = "\nCOMP_WORDS=(mcp-tools $1 $2) COMP_CWORD=2; _mcp_tools; echo ${COMPREPLY[@]}"
+    for words, offered in (
+        (("connect", "cu"), "cursor"),
+        (("completion", "z"), "zsh"),
+        (("config", "--j"), "--json"),
+    ):
+        asked = await processes.start("bash", "-c", out + ask, "bash", *words, stdout=asyncio.subprocess.PIPE)
+        answer, _ = await asked.communicate()
+        assert answer.decode().strip() == offered, words
+    code, out, _ = await shell.run("--help")
+    assert code == 0
+    assert re.search(r"^ +completion +completion for bash", out, re.M)
+    assert re.search(r"^ +resources +the resources", out, re.M)
 
 
 async def test_stdio_across_restarts(shell: Shell) -> None:
@@ -494,6 +507,11 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
         "vim.ui.select = function(items, opts, cb)"
         " _G.offered = vim.tbl_map(opts.format_item, items) cb(nil) end"
     )
+    await nvim.request("nvim_command", "McpTools disconnect")
+    await nvim.wait_for(
+        "return vim.fn.execute('messages'):find('no client is connected', 1, true)", timeout=10_000
+    )
+    assert not await nvim.lua("return _G.offered ~= nil")
     await nvim.request("nvim_command", "McpTools connect")
     offered = await nvim.wait_for("return _G.offered", timeout=10_000)
     assert len(offered) == 14

@@ -88,6 +88,12 @@ async def test_no_such_program(bridge: Bridge) -> None:
         assert status["error"] == "there is no program /no/such/program"
 
 
+async def test_one_that_refuses(bridge: Bridge) -> None:
+    """Its refusal is told, not that it was ended for it."""
+    async with mounts.mounted(bridge, "no", mounts.raw("refusing"), "waiting") as status:
+        assert status["error"] == "the licence has run out"
+
+
 async def test_one_that_says_nothing(bridge: Bridge) -> None:
     """It is given up in time, and ended."""
     spec = mounts.raw("silent", start_timeout=300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ...clients import registry
 from ..main import COMMANDS
 
 _TOOLS = "mcp-tools tools 2>/dev/null | cut -d' ' -f1 | LC_ALL=C grep -x '[A-Za-z0-9_./-]*'"
@@ -13,13 +14,14 @@ _SCRIPTS = {
     "bash": """\
 _mcp_tools() {
   local word="${COMP_WORDS[COMP_CWORD]}"
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    COMPREPLY=($(compgen -W "@COMMANDS@" -- "$word"))
-  elif [ "$COMP_CWORD" -eq 2 ] && { [ "${COMP_WORDS[1]}" = call ] || [ "${COMP_WORDS[1]}" = tools ]; }; then
-    COMPREPLY=($(compgen -W "$(@TOOLS@)" -- "$word"))
-  else
-    COMPREPLY=($(compgen -W "--instance --root --url --json --help" -- "$word"))
-  fi
+  local names="--instance --root --url --json --help"
+  case "$COMP_CWORD ${COMP_WORDS[1]}" in
+    "1 "*) names="@COMMANDS@" ;;
+    "2 call" | "2 tools") names="$(@TOOLS@)" ;;
+    "2 config" | "2 connect" | "2 disconnect") names="@CLIENTS@ --project --json --help" ;;
+    "2 completion") names="@SHELLS@" ;;
+  esac
+  COMPREPLY=($(compgen -W "$names" -- "$word"))
 }
 complete -o default -F _mcp_tools mcp-tools""",
     "zsh": """\
@@ -29,6 +31,10 @@ _mcp_tools() {
     compadd @COMMANDS@
   elif (( CURRENT == 3 )) && [[ $words[2] == (call|tools) ]]; then
     compadd -- ${(f)"$(@TOOLS@)"}
+  elif (( CURRENT == 3 )) && [[ $words[2] == (config|connect|disconnect) ]]; then
+    compadd @CLIENTS@
+  elif (( CURRENT == 3 )) && [[ $words[2] == completion ]]; then
+    compadd @SHELLS@
   else
     compadd -- --instance --root --url --json --help
   fi
@@ -39,6 +45,8 @@ complete -c mcp-tools -f
 complete -c mcp-tools -n __fish_use_subcommand -a "@COMMANDS@"
 complete -c mcp-tools -n "__fish_seen_subcommand_from call tools" \\
   -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ' | string match -r '^[A-Za-z0-9_./-]+$')"
+complete -c mcp-tools -n "__fish_seen_subcommand_from config connect disconnect" -a "@CLIENTS@"
+complete -c mcp-tools -n "__fish_seen_subcommand_from completion" -a "@SHELLS@"
 complete -c mcp-tools -l instance -r
 complete -c mcp-tools -l root -r -F
 complete -c mcp-tools -l url -r
@@ -53,5 +61,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the script."""
-    print(_SCRIPTS[options.shell].replace("@COMMANDS@", " ".join(COMMANDS)).replace("@TOOLS@", _TOOLS))
+    script = _SCRIPTS[options.shell].replace("@TOOLS@", _TOOLS)
+    for mark, names in (("COMMANDS", COMMANDS), ("CLIENTS", registry.names()), ("SHELLS", sorted(_SCRIPTS))):
+        script = script.replace(f"@{mark}@", " ".join(names))
+    print(script)
     return 0

@@ -50,9 +50,18 @@ end
 ---@param verb string
 ---@param words string[]
 local function choose(verb, words)
-  clients.run({ 'clients' }, function(found, fault)
+  local scope = vim.list_contains(words, '--project') and { '--project' } or {}
+  clients.run(vim.list_extend({ 'clients' }, scope), function(found, fault)
     if not found then
       return notify.error(fault)
+    end
+    if verb == 'disconnect' then
+      found = vim.tbl_filter(function(client)
+        return client.state == 'connected'
+      end, found)
+      if #found == 0 then
+        return notify.info('no client is connected' .. (#scope > 0 and ' by the files of this project' or ''))
+      end
     end
     local function line(client)
       return ('%s%s, %s'):format(client.title, client.installed and '' or ' (not installed)', client.state)

@@ -43,7 +43,9 @@ return {
       return notify.error(('nothing is mounted as %s'):format(name))
     end
     mounts.retry(name ~= '' and name or nil)
-    notify.info(name ~= '' and ('mount %s is connected anew'):format(name) or 'all mounts are connected anew')
+    notify.info(
+      name ~= '' and ('mount %s is being connected anew'):format(name) or 'all mounts are being connected anew'
+    )
   end,
   complete = function(_, rest)
     return rest:find('^retry%s') and names() or { 'retry' }

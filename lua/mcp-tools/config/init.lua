@@ -117,13 +117,14 @@ end
 
 use(defaults())
 
---- Of guill/mcp-tools.nvim's `integrations` one is there; of others it is said once, not at every `setup()`.
+--- guill/mcp-tools.nvim's `integrations` that are not here are kept but do nothing; said once, not at every
+--- `setup()`.
 ---@param integrations? table<string, boolean|table>
 local function tell_integrations(integrations)
   local on = {}
   for name, enabled in pairs(integrations or {}) do
     local file = ('lua/mcp-tools/integrations/%s.lua'):format(tostring(name))
-    if enabled and #vim.api.nvim_get_runtime_file(file, false) == 0 then
+    if enabled and name ~= 'ampcode' and #vim.api.nvim_get_runtime_file(file, false) == 0 then
       table.insert(on, tostring(name))
     end
   end

@@ -12,7 +12,6 @@
 ---@field fields? mcp-tools.Option[] what each item of a map may hold
 ---@field min? integer
 ---@field max? integer
----@field planned? boolean checked, but nothing reads it yet
 
 local DECISIONS = { 'allow', 'ask', 'deny' }
 local REVIEW = { 'ask', 'after', 'never' }
@@ -92,7 +91,8 @@ return {
     items = { 'boolean', 'map' },
     description = 'Servers of agents that run already and get these tools for as long as both run'
       .. ' (|mcp-tools-integrations|): { opencode = true }, or {'
-      .. ' opencode = { url = …, username = …, password_env = … } }.',
+      .. ' opencode = { url = …, username = …, password_env = … } }. `ampcode = true` makes the command'
+      .. ' `:AmpStartWithMCP`, which is `:McpTools terminal amp`.',
   },
   {
     path = 'tool_prefix',

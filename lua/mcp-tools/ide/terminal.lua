@@ -17,6 +17,9 @@ local M = {}
 --- What our tools are called there, as in `:McpTools endpoint`.
 local SERVER = 'nvim-tools'
 
+--- Columns of a screen that is wide enough for a text beside an agent, which wants 80 as well.
+local SIDE_BY_SIDE = 160
+
 ---@class mcp-tools.ide.Terminal
 ---@field name string of the companion
 ---@field job integer
@@ -58,7 +61,7 @@ local function open(name, command, env)
   if fn.executable(command[1]) == 0 then
     return ('%s is not installed, or not on $PATH'):format(command[1])
   end
-  vim.cmd('botright vnew')
+  vim.cmd(vim.o.columns >= SIDE_BY_SIDE and 'botright vnew' or 'botright new')
   local terminal = { name = name, bufnr = api.nvim_get_current_buf() }
   local ok, job = pcall(run, command, env, function()
     terminals = vim.tbl_filter(function(other)
@@ -74,25 +77,43 @@ local function open(name, command, env)
   vim.cmd.startinsert()
 end
 
---- Starts an agent.
+--- Starts an agent whose companion is known, for a bridge that runs.
 ---@param name string
----@param args string[] more arguments
+---@param args string[]
 ---@param cb fun(fault: string?)
-function M.start(name, args, cb)
+local function launch(name, args, cb)
   local endpoint = bridge.endpoint()
   if not endpoint then
-    return cb('the bridge does not run: :McpTools start')
+    return cb('the bridge has stopped; see :McpTools log')
   end
   log.hide(endpoint.token)
   local more = { server = { name = SERVER, url = endpoint.url, token = endpoint.token }, file = file }
   ide.environment(name, function(environment)
     if not environment or not environment.command then
-      return cb(('there is nothing known of an agent %s: %s'):format(name, table.concat(ide.names(), ', ')))
+      return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))
     end
     local command = vim.list_extend({}, environment.command)
     vim.list_extend(command, environment.args or {})
     cb(open(name, vim.list_extend(command, args), environment.env))
   end, more)
+end
+
+--- Starts an agent, and before it the bridge if none runs.
+---@param name string
+---@param args string[] more arguments
+---@param cb fun(fault: string?)
+function M.start(name, args, cb)
+  local names = ide.names()
+  if not vim.list_contains(names, name) then
+    return cb(('there are %s; no agent %s is known'):format(table.concat(names, ', '), name))
+  elseif bridge.endpoint() then
+    return launch(name, args, cb)
+  end
+  bridge.start({
+    on_ready = function()
+      launch(name, args, cb)
+    end,
+  })
 end
 
 --- The terminal in which the agent of a session runs.

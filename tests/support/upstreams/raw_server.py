@@ -6,6 +6,7 @@
 - `hasty`: has another tool as soon as it has listed them, and says so.
 - `tools`: has tools and nothing else.
 - `broken`: says why on stderr, and ends.
+- `refusing`: answers every request with an error, and stays.
 """
 
 from __future__ import annotations
@@ -83,10 +84,14 @@ def main(how: str) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
     for line in sys.stdin:
-        if how != "silent":
-            answer(json.loads(line))
+        message = json.loads(line)
+        if how == "refusing" and "id" in message:
+            error = {"code": -32000, "message": "the licence has run out"}
+            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+        elif how != "silent":
+            answer(message)
         if how == "hasty":
-            hasten(json.loads(line))
+            hasten(message)
     if how == "stubborn":
         os.close(1)
         time.sleep(600)

@@ -16,6 +16,7 @@ local M = {}
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
 ---@field gateway mcp-tools.Gateway
+---@field history mcp-tools.History
 
 ---@type mcp-tools.Registry?
 local registry
@@ -103,6 +104,8 @@ local function build()
     settings = settings,
     audit = require('mcp-tools.trust.audit').record,
   })
+  local history = require('mcp-tools.call.history').new()
+  executor:watch(history.note)
   local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
   require('mcp-tools.files.redact').watch()
   -- Start-up cost: it is loaded when there is something to review.
@@ -118,7 +121,7 @@ local function build()
     discovery.use(registry)
     follow_scopes()
   end
-  return { registry = registry, executor = executor, gateway = gateway }
+  return { registry = registry, executor = executor, gateway = gateway, history = history }
 end
 
 local loading = false

@@ -496,6 +496,13 @@ return {
     description = 'Move the cursor into the window of an interview when it opens in normal mode.',
   },
   {
+    path = 'ui.dashboard',
+    type = 'string',
+    default = 'float',
+    enum = { 'float', 'split' },
+    description = 'Where the dashboard (|mcp-tools-dashboard|) opens: in a floating window, or below all others.',
+  },
+  {
     path = 'debug',
     type = 'boolean',
     default = false,

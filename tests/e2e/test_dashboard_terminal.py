@@ -1,4 +1,4 @@
-"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing is left when it is closed."""
+"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing of it stays when closed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ SNAPSHOTS = Path(__file__).with_name("dashboard")
 
 INIT = f"""
 vim.opt.swapfile = false
+_G.Timers = {{}} -- Neovim 0.10 ends where `vim.uv.walk` meets handles of its own
+local new_timer = vim.uv.new_timer
+vim.uv.new_timer = function()
+  table.insert(Timers, (new_timer()))
+  return Timers[#Timers]
+end
 _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({{ tools = {{ 'buffer' }}, resources = false, prompts = false,
   bridge = {{ python = [[{sys.executable}]], autostart = false }}, OPTIONS }})
@@ -32,20 +38,17 @@ tool('steps', function(ctx)
   _G.go_on = function() ctx('the end') end
 end, {{ timeout = 0 }})
 tool('greet', function(ctx, args) ctx('Hello ' .. args.name) end, {{
-  description = 'Says hello.', args = {{ name = {{ type = 'string', required = true, description = 'of whom' }} }},
+  description = 'Says hello.', args = {{ name = {{ type = 'string', required = true,
+    description = 'of whom' }} }},
 }})
 """
 
 HELD = """
-local function timers() -- that go on and on; others end by themselves
-  local count = 0
-  vim.uv.walk(function(handle)
-    local beats = handle:get_type() == 'timer' and handle:is_active() and handle:get_repeat() > 0
-    count = count + (beats and 1 or 0)
-  end)
-  return count
+local beats = 0
+for _, timer in ipairs(Timers) do -- that go on and on; others end by themselves
+  beats = beats + (timer:is_active() and timer:get_repeat() > 0 and 1 or 0)
 end
-return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #vim.api.nvim_get_autocmds({}), timers() }
+return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #vim.api.nvim_get_autocmds({}), beats }
 """
 
 
@@ -96,7 +99,7 @@ def matches(name: str, screen: str) -> None:
 
 
 async def test_what_it_shows(screen: Terminal) -> None:
-    """Alone, `:McpTools` opens it: a call in flight, those that ended, tools by group; help lists every key."""
+    """`:McpTools` alone opens it: calls in flight, those that ended, tools by group; `?` lists every key."""
     await call(screen, "steps")
     await call(screen, "greet")
     await screen.command("McpTools")
@@ -141,7 +144,7 @@ async def test_lines_that_stay_are_not_written(screen: Terminal) -> None:
 
 
 async def test_keys(screen: Terminal) -> None:
-    """A call is cancelled, a group folded out and its tool switched off; a key on nothing says what it is for."""
+    """A call is cancelled, a group unfolded, its tool switched off; a key on nothing says what it is for."""
     await call(screen, "steps")
     await screen.command("McpTools")
     await screen.shows("Calls in flight  1")
@@ -189,37 +192,32 @@ async def test_a_call_by_hand(screen: Terminal) -> None:
 
 
 @pytest.mark.parametrize("options", ["", "ui = { dashboard = 'split' }"], ids=["float", "split"])
-@pytest.mark.parametrize("end", ["q", ":close", ":bwipeout!"])
-async def test_nothing_is_left(screen: Terminal, end: str) -> None:
+async def test_nothing_is_left(screen: Terminal) -> None:
     """However it is closed, its buffer, window, autocommands and timers are gone; it opens again."""
-    await screen.command("McpTools")
-    await screen.shows("Calls in flight")
-    await screen.type("q")
-    await screen.hides("Calls in flight")
-    before = await screen.nvim.lua(HELD)
-    await screen.command("McpTools")
-    await screen.shows("Calls in flight")
-    assert await screen.nvim.lua(HELD) != before
-    if end == "q":
-        await screen.type("q")
-    else:
-        await screen.command(end[1:])
-    await screen.hides("Calls in flight")
-    await screen.nvim.wait_for(
-        f"local now = (function() {HELD} end)() return vim.deep_equal(now, {{ {', '.join(map(str, before))} }})"
-    )
+    before = None
+    for end in ("q", ":close\r", ":bwipeout!\r", "q"):
+        await screen.command("McpTools")
+        await screen.shows("Calls in flight")
+        assert await screen.nvim.lua(HELD) != before
+        await screen.type(end)
+        await screen.hides("Calls in flight")
+        before = before or await screen.nvim.lua(HELD)
+        wanted = ", ".join(map(str, before))
+        await screen.nvim.wait_for(
+            f"local now = (function() {HELD} end)() return vim.deep_equal(now, {{ {wanted} }})"
+        )
 
 
 async def test_hidden_it_does_nothing(screen: Terminal) -> None:
-    """On another tab page it is not drawn and has no timer; back on its page it shows what is now."""
+    """On another tab page it has no timer and is not drawn; back on its page it shows what is now."""
     await screen.command("tabnew")
-    timers = (await screen.nvim.lua(HELD))[3]
+    beats = (await screen.nvim.lua(HELD))[3]
     await screen.command("tabprevious")
     await screen.command("McpTools")
     await screen.shows("Calls in flight  none")
     await screen.command("tabnext")
-    await screen.nvim.wait_for(f"local now = (function() {HELD} end)() return now[4] == {timers}")
+    await screen.nvim.wait_for(f"local now = (function() {HELD} end)() return now[4] == {beats}")
     await call(screen, "steps")
-    assert (await screen.nvim.lua(HELD))[3] == timers
+    assert (await screen.nvim.lua(HELD))[3] == beats
     await screen.command("tabprevious")
     await screen.shows("Calls in flight  1")

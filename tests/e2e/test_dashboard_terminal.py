@@ -1,4 +1,4 @@
-"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing of it stays when closed."""
+"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing stays when closed."""
 
 from __future__ import annotations
 

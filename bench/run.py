@@ -28,6 +28,7 @@ import table  # noqa: E402
 from rounds import FULL, QUICK, Amount  # noqa: E402
 from scenarios import (  # noqa: E402
     calls,
+    dashboard,
     edits,
     gateway,
     instructions,
@@ -62,6 +63,7 @@ SCENARIOS = {
     "edits": edits.measure,
     "stdio": stdio.measure,
     "typing": typing.measure,
+    "dashboard": dashboard.measure,
     "memory": memory.measure,
     "python_tools": python_tools.measure,
     "mounts": mounts.measure,

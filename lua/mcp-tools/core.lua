@@ -16,6 +16,7 @@ local M = {}
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
 ---@field gateway mcp-tools.Gateway
+---@field history mcp-tools.History
 
 ---@type mcp-tools.Registry?
 local registry
@@ -97,16 +98,16 @@ local function build()
     root = project.root,
     ledger = require('mcp-tools.trust.ledger').new({ dir = project.state_dir }),
   })
-  local activity = require('mcp-tools.ui.activity')
   local executor = require('mcp-tools.call.executor').new({
     registry = M.registry(),
-    heard = activity.heard,
     gateway = gateway,
     settings = settings,
     audit = require('mcp-tools.trust.audit').record,
   })
-  activity.follow(executor)
+  require('mcp-tools.ui.activity').follow(executor)
   require('mcp-tools.ui.change_marks').follow()
+  local history = require('mcp-tools.call.history').new()
+  executor:watch(history.note)
   local bundled, discovery = require('mcp-tools.discovery.bundled'), require('mcp-tools.discovery')
   require('mcp-tools.files.redact').watch()
   -- Start-up cost: it is loaded when there is something to review.
@@ -122,7 +123,7 @@ local function build()
     discovery.use(registry)
     follow_scopes()
   end
-  return { registry = registry, executor = executor, gateway = gateway }
+  return { registry = registry, executor = executor, gateway = gateway, history = history }
 end
 
 local loading = false

@@ -43,7 +43,7 @@ async def test_without_setup(spawn_nvim: Spawn) -> None:
     await nvim.wait_for("return later")
     assert await nvim.lua(MODULES) == []
 
-    await nvim.request("nvim_command", "McpTools")
+    await nvim.request("nvim_command", "McpTools status")
     lines = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
     assert lines[0] == "bridge: stopped"
     await nvim.request("nvim_command", "McpTools tools")

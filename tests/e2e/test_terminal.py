@@ -24,7 +24,7 @@ async def test_status_and_the_life_of_the_bridge(served: Terminal) -> None:
     endpoint = await served.nvim.lua("return mcp_tools.endpoint()")
     pid = await served.nvim.lua("return mcp_tools.status().pid")
 
-    await served.command("McpTools")
+    await served.command("McpTools status")
     screen = await served.shows("bridge: ready", endpoint["url"], "clients     none")
     assert endpoint["token"] not in screen
     assert "ready: http" not in screen, "a start that nobody asked for is not announced"

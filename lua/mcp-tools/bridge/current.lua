@@ -34,8 +34,14 @@ local listeners = {} ---@type (fun(what: 'clients'?))[]
 
 --- Calls `fn` whenever any of this may be another.
 ---@param fn fun(what: 'clients'?) `clients`: nothing but who is connected
+---@return fun() stop
 function M.on_change(fn)
   table.insert(listeners, fn)
+  return function()
+    listeners = vim.tbl_filter(function(other)
+      return other ~= fn
+    end, listeners)
+  end
 end
 
 --- Something is another now.

@@ -45,7 +45,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field private cancelled mcp-tools.UsedIds
 ---@field private used mcp-tools.UsedIds
 ---@field private counter integer of ids
----@field private heard? fun(call: mcp-tools.Call)
+---@field private watchers (fun(call: mcp-tools.Call))[]
 ---@field private leave fun(call: mcp-tools.Call)
 ---@field private room fun(size: integer): mcp-tools.Error?
 local Executor = {}
@@ -53,16 +53,14 @@ Executor.__index = Executor
 
 --- Makes an executor over a registry.
 ---@param opts { registry: mcp-tools.Registry, gateway: mcp-tools.Gateway, settings: (fun(): mcp-tools.Settings),
----  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)?, heard: fun(call: mcp-tools.Call)? } `root` is that of
----  the project (default: the editor's); `audit` is told of calls that were decided on, when they end; `heard` of
----  all that come in, and again when they end
+---  root: (fun(): string)?, audit: fun(call: mcp-tools.Call)? } `root` is that of the project (default: the
+---  editor's); `audit` is told of calls that were decided on, when they end
 ---@return mcp-tools.Executor
 function M.new(opts)
   local self = setmetatable({
     registry = opts.registry,
     gateway = opts.gateway,
     settings = opts.settings,
-    heard = opts.heard,
     root = opts.root or project.root,
     calls = {},
     active = 0,
@@ -70,6 +68,7 @@ function M.new(opts)
     cancelled = UsedIds.new(CANCELLED),
     used = UsedIds.new(USED),
     counter = 0,
+    watchers = {},
   }, Executor)
   self.sweeper = Sweeper.new({
     calls = self.calls,
@@ -88,9 +87,7 @@ function M.new(opts)
     if call.decision and opts.audit then
       opts.audit(call)
     end
-    if self.heard then
-      self.heard(call)
-    end
+    self:tell_watchers(call)
     if call.keep then
       self.sweeper:later(call.ended_at)
     else
@@ -198,8 +195,27 @@ function Executor:enter(call)
   self.active = self.active + 1
   call.leave = self.leave
   call.room = call.keep and self.room or nil
-  if self.heard then
-    self.heard(call)
+  self:tell_watchers(call)
+end
+
+---@private
+---@param call mcp-tools.Call
+function Executor:tell_watchers(call)
+  for i = 1, #self.watchers do
+    self.watchers[i](call)
+  end
+end
+
+--- Calls `fn` with every call that comes in, and again when it has ended. It is on the way of each: `fn` takes note,
+--- and does no more.
+---@param fn fun(call: mcp-tools.Call)
+---@return fun() stop
+function Executor:watch(fn)
+  table.insert(self.watchers, fn)
+  return function()
+    self.watchers = vim.tbl_filter(function(other)
+      return other ~= fn
+    end, self.watchers)
   end
 end
 

@@ -20,7 +20,7 @@ local M = {}
 ---@field complete? fun(lead: string, rest: string): string[] candidates for the argument after `rest`
 ---@field arguments? integer how many are completed (default 1)
 
-local DEFAULT = 'status'
+local DEFAULT = 'dashboard'
 
 --- Names of all subcommands, sorted.
 ---@return string[]

@@ -521,6 +521,13 @@ return {
       .. ' 0.12); in older ones as notifications, where a plugin shows those.',
   },
   {
+    path = 'ui.dashboard',
+    type = 'string',
+    default = 'float',
+    enum = { 'float', 'split' },
+    description = 'Where the dashboard (|mcp-tools-dashboard|) opens: in a floating window, or below all others.',
+  },
+  {
     path = 'debug',
     type = 'boolean',
     default = false,

@@ -206,9 +206,9 @@ local function look_at_calls()
   end
 end
 
---- A call has come in, or has ended (call/executor.lua). Called for every one of them.
+--- A call has come in, or has ended. Called for every one of them.
 ---@param call mcp-tools.Call
-function M.heard(call)
+local function note(call)
   if call.kind ~= kinds.tool then
     return
   elseif not call.outcome then
@@ -235,6 +235,7 @@ end
 ---@param one mcp-tools.Executor
 function M.follow(one)
   executor = one
+  executor:watch(note)
   current.on_change(look_soon)
   api.nvim_create_autocmd('User', {
     group = api.nvim_create_augroup('mcp-tools.activity', {}),

@@ -1,0 +1,94 @@
+--- The last calls of this editor, and how long those of each tool have taken.
+---
+--- Receives: calls, when they come and when they have ended.
+--- Sends: the last ones, newest first; times of a tool; when a client called last.
+--- Does not know about: who looks at it. It keeps no arguments and no results.
+
+local M = {}
+
+--- Calls that are kept; times of one tool; tools and clients of which something is kept.
+local CALLS, TIMES, NAMES = 50, 16, 500
+
+---@class mcp-tools.PastCall
+---@field id string
+---@field name string
+---@field client string who asked
+---@field state 'done'|'failed'|'timed_out'|'cancelled'
+---@field code? mcp-tools.ErrorCode of one that is not done
+---@field ms number from its coming to its end
+---@field ended_at integer ns
+
+---@class mcp-tools.History
+---@field note fun(call: mcp-tools.Call)
+---@field list fun(count: integer): mcp-tools.PastCall[] newest first
+---@field times fun(name: string): number[] ms, oldest first
+---@field last_of fun(client: string): integer? ns, when its last call came or ended
+
+--- Makes one.
+---@return mcp-tools.History
+function M.new()
+  local ring, at = {}, 0 ---@type mcp-tools.PastCall[], integer
+  local times, seen = {}, {} ---@type table<string, number[]>, table<string, integer>
+  local names = 0
+  local self = {}
+
+  --- Room for one more name; strangers choose them, so that there is an end to it.
+  local function make_room()
+    names = names + 1
+    if names > NAMES then
+      times, seen, names = {}, {}, 1
+    end
+  end
+
+  function self.note(call)
+    local client = call.client.name or call.host
+    if not seen[client] then
+      make_room()
+    end
+    seen[client] = call.ended_at or call.created_at
+    if not call.ended_at then
+      return
+    end
+    local ms = (call.ended_at - call.created_at) / 1e6
+    at = at % CALLS + 1
+    ring[at] = {
+      id = call.id,
+      name = call.name,
+      client = client,
+      state = call.outcome.state,
+      code = call.outcome.error and call.outcome.error.code,
+      ms = ms,
+      ended_at = call.ended_at,
+    }
+    local own = times[call.name]
+    if not own then
+      make_room()
+      own = {}
+      times[call.name] = own
+    end
+    own[#own + 1] = ms
+    if #own > TIMES then
+      table.remove(own, 1)
+    end
+  end
+
+  function self.list(count)
+    local list = {}
+    for i = 0, math.min(count, #ring) - 1 do
+      list[#list + 1] = ring[(at - i - 1) % #ring + 1]
+    end
+    return list
+  end
+
+  function self.times(name)
+    return times[name] or {}
+  end
+
+  function self.last_of(client)
+    return seen[client]
+  end
+
+  return self
+end
+
+return M

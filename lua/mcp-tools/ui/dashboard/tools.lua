@@ -1,0 +1,165 @@
+--- Section: tools by group: which are offered, how far they are trusted, what they cost a model.
+
+local Rows = require('mcp-tools.ui.layout.rows')
+local by_hand = require('mcp-tools.ui.dashboard._by_hand')
+local config = require('mcp-tools.config')
+local format = require('mcp-tools.ui.dashboard._format')
+local level = require('mcp-tools.trust.level')
+local listing = require('mcp-tools.registry.listing')
+
+local COLOURS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
+
+--- Bytes of a definition in the lists of clients; definitions never change.
+---@type table<mcp-tools.Definition, integer>
+local sizes = setmetatable({}, { __mode = 'k' })
+
+---@param tool mcp-tools.Definition
+---@return integer
+local function size_of(tool)
+  sizes[tool] = sizes[tool] or listing.size(tool, config.get('tool_prefix'))
+  return sizes[tool]
+end
+
+---@class mcp-tools.DashboardGroup
+---@field name string
+---@field on integer how many are offered
+---@field items mcp-tools.Item[]
+
+---@param parts mcp-tools.DashboardParts
+---@return mcp-tools.DashboardGroup[]
+local function grouped(parts)
+  local by_name, list = {}, {}
+  for _, item in ipairs(parts.items()) do
+    if item.kind == 'tools' then
+      local group = by_name[item.group]
+      if not group then
+        group = { name = item.group, on = 0, items = {} }
+        by_name[item.group] = group
+        table.insert(list, group)
+      end
+      table.insert(group.items, item)
+      group.on = group.on + (item.on and 1 or 0)
+    end
+  end
+  table.sort(list, function(a, b)
+    if (a.on > 0) ~= (b.on > 0) then
+      return a.on > 0
+    end
+    return a.name < b.name
+  end)
+  return list
+end
+
+--- What there is to know of a tool, below its row.
+---@param rows mcp-tools.Rows
+---@param tool mcp-tools.Definition
+---@param why string of its trust
+local function add_details(rows, tool, why)
+  local list, schema = { { cells = { { 'trust', 'Dim' }, why } } }, tool.input_schema
+  for line in vim.gsplit(vim.trim(tostring(tool.description or '')), '\n', { plain = true }) do
+    table.insert(list, { cells = { { '', 'Dim' }, line } })
+  end
+  for name, property in vim.spairs(schema.properties or {}) do
+    local must = vim.list_contains(schema.required or {}, name) and ', required' or ''
+    local of = type(property) == 'table' and property or {}
+    local what = ('%s%s  %s'):format(type(of.type) == 'string' and of.type or 'any', must, of.description or '')
+    table.insert(list, { cells = { { name, 'Key' }, what } })
+  end
+  rows:table(list, { indent = 10 })
+end
+
+---@param rows mcp-tools.Rows
+---@param parts mcp-tools.DashboardParts
+---@param group mcp-tools.DashboardGroup
+local function add_tools(rows, parts, group)
+  local list, reasons, root = {}, {}, parts.gateway:project()
+  for _, item in ipairs(group.items) do
+    local tool = item.on and parts.registry:find_tool(item.name)
+    local trust, tokens, title = '', '', ''
+    if tool then
+      trust, reasons[item.name] = level.of(root, tool, parts.gateway.ledger:look(root, tool))
+      tokens, title = format.tokens(size_of(tool)), tostring(tool.title or tool.description or ''):match('[^\n]*')
+    end
+    table.insert(list, {
+      cells = {
+        item.on and { '●', 'Good' } or { '○', 'Dim' },
+        { item.name, item.on and 'Name' or 'Dim' },
+        { trust, COLOURS[trust] },
+        { tokens, 'Number' },
+        { title, 'Dim' },
+      },
+      item = { kind = 'tool', id = 'tool ' .. item.name, value = { name = item.name, on = item.on } },
+    })
+  end
+  local shown = Rows.new(rows.width)
+  shown:table(list, { indent = 6, right = { [4] = true } })
+  for i, item in ipairs(group.items) do
+    table.insert(rows.list, shown.list[i])
+    if parts.open['tool ' .. item.name] and reasons[item.name] then
+      add_details(rows, parts.registry:find_tool(item.name), reasons[item.name])
+    end
+  end
+end
+
+---@param parts mcp-tools.DashboardParts
+---@param value { name: string, on: boolean }
+local function toggle(parts, value)
+  parts.run(('tools %s %s'):format(value.on and 'disable' or 'enable', value.name))
+end
+
+---@type mcp-tools.DashboardSection
+return {
+  title = 'Tools',
+  order = 70,
+  note = function(parts)
+    local count, bytes = 0, 0
+    for _, tool in ipairs(parts.registry:list('tools')) do
+      count, bytes = count + 1, bytes + size_of(tool)
+    end
+    return ('%d offered, %s tokens'):format(count, format.tokens(bytes))
+  end,
+  rows = function(rows, parts)
+    for _, group in ipairs(grouped(parts)) do
+      local id, count = 'group ' .. group.name, ('%d of %d'):format(group.on, #group.items)
+      rows:add({
+        '  ',
+        { format.fold(parts.open[id] == true), 'Dim' },
+        ' ',
+        group.on > 0 and { '●', 'Good' } or { '○', 'Dim' },
+        (' %-16s '):format(group.name),
+        { ('%9s'):format(count), 'Dim' },
+      }, { kind = 'group', id = id, value = { name = group.name, on = group.on > 0 } })
+      if parts.open[id] then
+        add_tools(rows, parts, group)
+      end
+    end
+  end,
+  keys = {
+    {
+      lhs = 't',
+      description = 'offer the tool or the group under the cursor, or no longer',
+      footer = 'toggle',
+      item = { 'tool', 'group' },
+      run = function(parts, item)
+        toggle(parts, item.value)
+      end,
+    },
+    {
+      lhs = 'c',
+      description = 'call the tool under the cursor; a form asks for its arguments',
+      footer = 'call',
+      item = { 'tool' },
+      run = function(parts, item)
+        by_hand(parts, item.value.name)
+      end,
+    },
+  },
+  details = {
+    group = function(parts, item)
+      parts.open[item.id] = not parts.open[item.id]
+    end,
+    tool = function(parts, item)
+      parts.open[item.id] = not parts.open[item.id]
+    end,
+  },
+}

@@ -1,0 +1,223 @@
+"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing stays when closed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import terminal
+from tests.support.nvim import Home
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+
+SNAPSHOTS = Path(__file__).with_name("dashboard")
+
+INIT = f"""
+vim.opt.swapfile = false
+_G.Timers = {{}} -- Neovim 0.10 ends where `vim.uv.walk` meets handles of its own
+local new_timer = vim.uv.new_timer
+vim.uv.new_timer = function()
+  table.insert(Timers, (new_timer()))
+  return Timers[#Timers]
+end
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ tools = {{ 'buffer' }}, resources = false, prompts = false,
+  bridge = {{ python = [[{sys.executable}]], autostart = false }}, OPTIONS }})
+local function tool(name, execute, fields)
+  mcp_tools.register(vim.tbl_extend('force', {{
+    name = name, description = 'x', annotations = {{ read_only = true }}, execute = execute,
+  }}, fields or {{}}))
+end
+tool('steps', function(ctx)
+  ctx:progress(3, 8, 'files read')
+  _G.go_on = function() ctx('the end') end
+end, {{ timeout = 0 }})
+tool('greet', function(ctx, args) ctx('Hello ' .. args.name) end, {{
+  description = 'Says hello.', args = {{ name = {{ type = 'string', required = true,
+    description = 'of whom' }} }},
+}})
+"""
+
+HELD = """
+local beats = 0
+for _, timer in ipairs(Timers) do -- that go on and on; others end by themselves
+  beats = beats + (timer:is_active() and timer:get_repeat() > 0 and 1 or 0)
+end
+return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #vim.api.nvim_get_autocmds({}), beats }
+"""
+
+
+@pytest.fixture
+def options() -> str:
+    """Options beside those that all tests have."""
+    return ""
+
+
+@pytest.fixture
+async def screen(nvim_program: Path, home: Home, options: str) -> AsyncIterator[Terminal]:
+    """A terminal in which nothing is open yet, and no bridge runs."""
+    async with terminal.opened(nvim_program, home, init_lua=INIT.replace("OPTIONS", options)) as opened:
+        yield opened
+        assert "Press ENTER" not in await opened.screen()
+
+
+async def call(screen: Terminal, name: str) -> None:
+    """Call a tool as a plugin does."""
+    await screen.nvim.lua(f"mcp_tools.call('{name}', {{}}, {{ client = 'test' }}, function() end)")
+
+
+def settled(screen: str) -> str:
+    """The frame without what differs from run to run, in as many cells: times, bars, folders, what is off."""
+
+    def wide(text: str) -> Callable[[re.Match[str]], str]:
+        return lambda match: text.rjust(len(match[0]))
+
+    rows = []
+    for line in screen.splitlines():
+        line = line[1:].rstrip()
+        if line[:1] in "╭│╰" and line and "▸ ○" not in line:
+            line = re.sub(r" *\d+(?:\.\d)? (?:ms|s|min)\b(?: ago)?", wide(" TIME"), line)
+            line = re.sub(r"[▁▂▃▄▅▆▇█]+(?= +TIME)", wide("B"), line)
+            line = re.sub(r"(?<=│  log )( *)/.*(?=│)", wide("FOLDER"), line)
+            rows.append(re.sub(r"\d+(?:\.\d)?k? tokens", wide("TOKENS"), line))
+    return "\n".join(rows)
+
+
+def matches(name: str, screen: str) -> None:
+    """Compare a screen with the one that is kept; `dashboard/NAME.txt` is written where there is none."""
+    path = SNAPSHOTS / f"{name}.txt"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(settled(screen) + "\n")
+        pytest.fail(f"{path.name} was not there; look at it, and keep it")
+    assert settled(screen) == path.read_text().rstrip("\n")
+
+
+async def test_what_it_shows(screen: Terminal) -> None:
+    """`:McpTools` alone opens it: calls in flight, those that ended, tools by group; `?` lists every key."""
+    await call(screen, "steps")
+    await call(screen, "greet")
+    await screen.command("McpTools")
+    matches("open", await screen.shows("steps", "validation error", "stopped", "Tools"))
+    await screen.type("?")
+    matches("help", await screen.shows("show the keys", "draw anew"))
+    await screen.type("q")
+    await screen.shows("Calls in flight")
+    await screen.type("q")
+    await screen.hides("Calls in flight")
+
+
+async def test_live(screen: Terminal) -> None:
+    """What happens is seen without a key, and the cursor stays on what it was on."""
+    await screen.command("McpTools")
+    await screen.shows("Calls in flight  none")
+    await screen.type("/registered")
+    await screen.press("Enter")
+    await call(screen, "steps")
+    await screen.shows("Calls in flight  1", "███", "files read")
+    line = await screen.nvim.request("nvim_get_current_line")
+    assert "registered" in line
+    await screen.nvim.lua("go_on()")
+    await screen.shows("Calls in flight  none", "✓  steps")
+
+
+async def test_lines_that_stay_are_not_written(screen: Terminal) -> None:
+    """Drawn anew with nothing new, not a line of the buffer changes; else only those that differ."""
+    await screen.command("McpTools")
+    await screen.shows("Calls in flight  none")
+    await screen.nvim.lua(
+        "_G.Written = 0"
+        " vim.api.nvim_buf_attach(0, false, { on_lines = function(_, _, _, first, _, last)"
+        " Written = Written + last - first end })"
+    )
+    await screen.type("r")
+    await screen.type("r")
+    assert await screen.nvim.lua("return Written") == 0
+    await call(screen, "steps")
+    await screen.shows("Calls in flight  1", "files read")
+    assert 1 <= await screen.nvim.lua("return Written") <= 4
+
+
+async def test_keys(screen: Terminal) -> None:
+    """A call is cancelled, a group unfolded, its tool switched off; a key on nothing says what it is for."""
+    await call(screen, "steps")
+    await screen.command("McpTools")
+    await screen.shows("Calls in flight  1")
+    await screen.type("x")
+    await screen.shows("x is for a call")
+    await screen.type("/steps")
+    await screen.press("Enter")
+    await screen.type("x")
+    await screen.shows("Calls in flight  none", "− ", "cancelled steps")
+    await screen.type("/registered")
+    await screen.press("Enter")
+    await screen.press("Enter")
+    await screen.shows("greet", "verified")
+    await screen.type("/greet")
+    await screen.press("Enter")
+    await screen.press("Enter")
+    await screen.shows("string, required  of whom", "Says hello.")
+    await screen.type("t")
+    await screen.shows("○  greet", "1 of 2")
+    assert await screen.nvim.lua("return mcp_tools.list_tools().greet") is None
+    await screen.type("t")
+    await screen.shows("●  greet", "2 of 2")
+
+
+async def test_a_call_by_hand(screen: Terminal) -> None:
+    """`c` asks for the arguments and calls; the next time those of the last time stand there."""
+    await screen.command("McpTools")
+    await screen.shows("registered")
+    await screen.type("/registered")
+    await screen.press("Enter", "Enter")
+    await screen.type("/greet")
+    await screen.press("Enter")
+    await screen.type("c")
+    await screen.shows("greet: name (of whom)")
+    await screen.type("Ann")
+    await screen.press("Enter")
+    await screen.shows("Hello Ann")
+    await screen.command("McpTools")
+    await screen.type("G/greet")
+    await screen.press("Enter", "n")  # the first is the call that was made
+    await screen.type("c")
+    await screen.shows("greet: name (of whom): Ann")
+    await screen.press("Enter")
+    await screen.shows("Hello Ann")
+
+
+@pytest.mark.parametrize("options", ["", "ui = { dashboard = 'split' }"], ids=["float", "split"])
+async def test_nothing_is_left(screen: Terminal) -> None:
+    """However it is closed, its buffer, window, autocommands and timers are gone; it opens again."""
+    before = None
+    for end in ("q", ":close\r", ":bwipeout!\r", "q"):
+        await screen.command("McpTools")
+        await screen.shows("Calls in flight")
+        assert await screen.nvim.lua(HELD) != before
+        await screen.type(end)
+        await screen.hides("Calls in flight")
+        before = before or await screen.nvim.lua(HELD)
+        wanted = ", ".join(map(str, before))
+        await screen.nvim.wait_for(
+            f"local now = (function() {HELD} end)() return vim.deep_equal(now, {{ {wanted} }})"
+        )
+
+
+async def test_hidden_it_does_nothing(screen: Terminal) -> None:
+    """On another tab page it has no timer and is not drawn; back on its page it shows what is now."""
+    await screen.command("tabnew")
+    beats = (await screen.nvim.lua(HELD))[3]
+    await screen.command("tabprevious")
+    await screen.command("McpTools")
+    await screen.shows("Calls in flight  none")
+    await screen.command("tabnext")
+    await screen.nvim.wait_for(f"local now = (function() {HELD} end)() return now[4] == {beats}")
+    await call(screen, "steps")
+    assert (await screen.nvim.lua(HELD))[3] == beats
+    await screen.command("tabprevious")
+    await screen.shows("Calls in flight  1")

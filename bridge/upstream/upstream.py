@@ -164,14 +164,7 @@ class Upstream:
                 transport.run() as streams,
                 Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
             ):
-                try:
-                    await self._offer.look(session)
-                except MCPError as fault:
-                    if not is_closed(fault):
-                        transport.reason = (
-                            transport.reason or f"it does not say what it offers: {_why(fault)}"
-                        )
-                    raise
+                await self._offer.look(session)
                 start.reschedule(None)
                 self._session, self._error = session, ""
                 self._become("ready")
@@ -269,7 +262,7 @@ class Upstream:
             try:
                 await self._offer.look(session, lists)
             except (MCPError, ValidationError) as fault:
-                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault))
+                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault, ""))
             took = self._loop.time() - began
             self._look_at = began + took + min(MAX_REST, REST * took)
             self._report()

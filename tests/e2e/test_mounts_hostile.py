@@ -129,7 +129,6 @@ async def test_what_cannot_be_read_ends_what_waits_for_it(bridge: Bridge) -> Non
     async with mounts.mounted(bridge, "evil", hostile("unreadable")), client_of(bridge) as client:
         assert "cannot be read" in error_of(await client.call_tool("evil__go"))["message"]
     async with mounts.mounted(bridge, "evil", hostile("deep"), "waiting") as status:
-        assert "does not say what it offers" in status["error"]
         assert "nested too deep" in status["error"]
 
 

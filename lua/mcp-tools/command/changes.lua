@@ -139,9 +139,9 @@ local ACTIONS = { jump = jump, diff = diff, revert = take_back }
 ---@type mcp-tools.Subcommand
 return {
   usage = '[jump N | diff N | revert N | clear]',
-  description = 'list what agents have changed in this session, newest first, from a marked line with the cursor on its'
-    .. ' change; go to one, show it as a diff, or take it back (open files stay unsaved; a file that it made is deleted,'
-    .. ' after a question); take the marks away',
+  description = 'list what agents have changed in this session, newest first, from a marked line with the cursor on'
+    .. ' its change; go to one, show it as a diff, or take it back (open files stay unsaved; a file that it made is'
+    .. ' deleted, after a question); take the marks away',
   run = function(rest)
     if rest == '' then
       return show()

@@ -214,7 +214,7 @@ function M.start(host, name, args, opts, hooks, cb)
   local function later(hook)
     return hook and vim.schedule_wrap(hook) or nil
   end
-  local progress, state, log = later(hooks.progress), later(hooks.state), later(hooks.log)
+  local progress, state, on_log = later(hooks.progress), later(hooks.state), later(hooks.log)
   local call = core.for_call('tool', name).executor:execute(name, vim.deepcopy(args), {
     host = host,
     client = { name = host },
@@ -228,8 +228,8 @@ function M.start(host, name, args, opts, hooks, cb)
       state = state and function(_, _, value)
         state(value)
       end,
-      log = log and function(_, _, level, data)
-        log(level, data)
+      log = on_log and function(_, _, level, data)
+        on_log(level, data)
       end,
       inputs = function(_, running)
         questions.ask(running)

@@ -144,7 +144,7 @@ class Upstream:
                 fault = why
             lived = self._state == "ready" and self._loop.time() - began > STEADY
             failures = 1 if lived else failures + 1
-            self._error = self.mount.clean(_why(fault, transport.reason))
+            self._error = self.mount.clean(_why(fault, transport))
             delay = BACKOFF[min(failures, len(BACKOFF)) - 1]
             self._next = self._loop.time() + delay
             logger.warning("mount %s: %s; tried again in %g s", self.mount.name, self._error, delay)
@@ -262,7 +262,7 @@ class Upstream:
             try:
                 await self._offer.look(session, lists)
             except (MCPError, ValidationError) as fault:
-                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault, ""))
+                logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault))
             took = self._loop.time() - began
             self._look_at = began + took + min(MAX_REST, REST * took)
             self._report()
@@ -284,12 +284,17 @@ class Upstream:
             self._changed(tuple(LISTS))
 
 
-def _why(fault: BaseException | None, reason: str) -> str:
-    """The first cause, in a line: that the server refused, else what the transport says of its end."""
+def _why(fault: BaseException | None, transport: Child | Remote | None = None) -> str:
+    """The first cause, in a line: that the server refused, else what the transport says of its end.
+
+    Of a refusal over HTTP the transport knows more: the status and what to do.
+    """
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
-    if isinstance(fault, MCPError) and not is_closed(fault) and fault.error.code != types.REQUEST_TIMEOUT:
-        reason = ""
+    is_own = (
+        isinstance(fault, MCPError) and not is_closed(fault) and fault.error.code != types.REQUEST_TIMEOUT
+    )
+    reason = "" if transport is None or (is_own and isinstance(transport, Child)) else transport.reason
     if reason:
         return reason
     if fault is None:

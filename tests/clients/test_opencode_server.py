@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support import agents
+from tests.support import agents, processes
 from tests.support import bridge as support
 from tests.support.nvim import Home, Nvim
 
@@ -39,7 +39,7 @@ async def serving(home: Home) -> AsyncIterator[str]:
         port = free.getsockname()[1]
     program = agents.MODULES / "opencode-linux-x64" / "bin" / "opencode"
     switches = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS")
-    process = await asyncio.create_subprocess_exec(
+    process = await processes.start(
         program,
         "serve",
         "--port",

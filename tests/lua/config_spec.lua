@@ -91,7 +91,7 @@ describe('config', function()
   it('accepts what guill/mcp-tools.nvim took, and says once which integrations there are not', function()
     local options = {
       tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },
-      integrations = { opencode = true, ampcode = true, made_up = false },
+      integrations = { opencode = true, ampcode = true, made_up = false, other = true },
       bridge = { command = nil, port = 0, log_level = 'info', log_file = '/tmp/x.log', tool_timeout = 0 },
       debug = false,
       on_ready = function() end,
@@ -99,7 +99,7 @@ describe('config', function()
     }
     config.setup(options)
     config.setup(options)
-    notifications.wait('integrations (ampcode)')
+    notifications.wait('integrations (other)')
     local _, count = notifications.text():gsub('integrations', '')
     t.eq(1, count)
     t.eq(true, config.get('tools.dap'))

@@ -122,7 +122,7 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
     """It is no value, and yet nobody but the person takes it away."""
     client = registry.find(name)
     assert client is not None
-    path = Path(client.files["user"].replace("~", str(home)))
+    path = places.place(client.files["user"])
     path.parent.mkdir(parents=True)
     path.write_text(before)
     write(client)

@@ -24,6 +24,8 @@ STOP_TIMEOUT = 5_000
 # What an outer Neovim or bridge would hand down, and what says that nobody sits at the terminal.
 INHERITED = ("VIM", "VIMRUNTIME", "NVIM", "NVIM_APPNAME", "NVIM_LISTEN_ADDRESS", "NVIM_LOG_FILE")
 INHERITED += ("CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITLAB_CI")
+# What `make test` tells other runs of make.
+INHERITED += ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Home:
         if not (self.make("state") / "nvim").exists():
             self.greeted()
         kept["TMPDIR"] = str(self.make("tmp"))
+        kept["NODE_DISABLE_COMPILE_CACHE"] = "1"  # is written while the folder is removed
         return kept
 
     def greeted(self) -> Path:

@@ -24,6 +24,7 @@ FIGURES = [
     "main thread, what a subscriber adds",
     "updates to that subscriber",
     "a key, p99, what a review",
+    "a key, p99, with the dashboard",
     "memory, ",
     "Python tool, sync call",
     "Python host, start",

@@ -172,7 +172,7 @@ describe(':McpTools', function()
   it('shows names of clients and tools as what they are', function()
     local hostile = 'a\27[2J\n\226\128\174b'
     core.get().registry:add('tools', {
-      name = hostile,
+      name = 'goes_on', -- of a name such characters are refused
       description = hostile,
       annotations = { read_only = true },
       execute = function() end,
@@ -182,14 +182,14 @@ describe(':McpTools', function()
       calls = 0,
       clients = { { name = hostile, version = hostile, transport = 'http' } },
     })
-    require('mcp-tools').call(hostile, {}, { host = hostile }, function() end)
+    require('mcp-tools').call('goes_on', {}, { host = hostile }, function() end)
     vim.cmd('McpTools status')
     local shown = vim.pesc('a<U+001B>[2J<U+000A><U+202E>b')
     local text = window_text('status')
     t.matches('clients +' .. shown .. ' ' .. shown .. ' http', text)
-    t.matches('1 in flight\n +%S+  ' .. shown .. '  running  %S+ s  ' .. shown .. '\n', text)
+    t.matches('1 in flight\n +%S+  goes_on  running  %S+ s  ' .. shown .. '\n', text)
     vim.cmd('McpTools tools')
-    t.matches('nvim_' .. shown .. ' +a<U%+001B>%[2J', window_text('tools'))
+    t.matches('nvim_goes_on +a<U%+001B>%[2J', window_text('tools'))
     vim.cmd('McpTools cancel all')
   end)
 

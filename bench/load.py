@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import platform
 import shutil
@@ -58,12 +59,21 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Sample:
-    """One stretch of load: p50 and p99 in ms, answers per second, how many."""
+    """One stretch of load.
+
+    Attributes:
+        p50: ms, of the calls as they were.
+        p99: the same.
+        rate: answers per second.
+        count: of answers.
+        p99_at_rate: ms, as wrk estimates it for clients that would keep to a rate.
+    """
 
     p50: float
     p99: float
     rate: float
     count: int
+    p99_at_rate: float = math.nan
 
 
 def wrk() -> tuple[list[str], dict[str, str]]:
@@ -145,8 +155,8 @@ async def run(endpoint: Endpoint, seconds: float, clients: int = 1) -> Sample:
     lines = {line.partition(" ")[0]: line.partition(" ")[2] for line in output.splitlines()}
     if "RESULT" not in lines:
         raise BenchError(f"wrk failed: {output.strip()[-400:]}")
-    count, duration, p50, p99, wrong, broken = map(int, lines["RESULT"].split())
+    count, duration, p50, p99, at_rate, wrong, broken = map(int, lines["RESULT"].split())
     if wrong or broken or not count:
         what = f"{wrong} wrong and {broken} broken answers of {count}"
         raise BenchError(f"{endpoint.url}: {what}: {lines.get('FAULT', '')}")
-    return Sample(p50 / 1000, p99 / 1000, count / duration * 1e6, count)
+    return Sample(p50 / 1000, p99 / 1000, count / duration * 1e6, count, at_rate / 1000)

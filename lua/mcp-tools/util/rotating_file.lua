@@ -18,8 +18,8 @@ local OWNER_ONLY_DIR = tonumber('700', 8)
 
 -- A batch costs four file operations in other threads however long it is, so lines wait this long for company (ms) …
 local BATCH_MS = 200
--- … but not more of them than this.
-local BATCH_LINES = 512
+-- … but not more of them than this: what a batch takes of the main loop (0.1 ms) is what a call may have to wait for.
+local BATCH_LINES = 64
 -- Lines that wait to be made into text: what they are made of may be large.
 local SLICE = 8
 

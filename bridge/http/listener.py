@@ -124,6 +124,11 @@ class Runner(web.ServerRunner):
         """Serves one more socket, which is bound and listens already."""
         await web.SockSite(self, listening).start()
 
+    async def stop_listening(self) -> None:
+        """Takes no more connections; those that there are go on."""
+        for site in self.sites:
+            await site.stop()
+
     async def shutdown(self) -> None:
         """Ends what requests wait for."""
         await self._app.close()

@@ -19,6 +19,7 @@ from .session_events import SessionEvents
 if TYPE_CHECKING:
     from ..http.app import App
     from ..http.endpoints import Front
+    from .router import CompanionRouter
     from .unix import UnixSockets
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Companions:
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
         self._front: Front | None = None
+        self._router: CompanionRouter | None = None
         self._sockets: UnixSockets | None = None
         self._work: asyncio.Task[None] | None = None
         self._again = False
@@ -52,7 +54,7 @@ class Companions:
 
         self._front = app.front
         self.session_events.of(app.front.sessions)
-        router = CompanionRouter(app.front, self.endpoints, app.body_limit)
+        router = self._router = CompanionRouter(app.front, self.endpoints, app.body_limit)
         self._sockets = UnixSockets(router.welcomes, app.body_limit)
         app.guests = router
 
@@ -64,11 +66,19 @@ class Companions:
             if not self._again:
                 return
 
-    def let_go(self) -> None:
+    async def let_go(self) -> None:
         """Ends what agents read, at the end of the bridge; what they wait for gets no answer.
 
-        The person can then decide in the terminal of the agent, which takes a cancelled proposal for a no.
+        The person can then decide in the terminal of the agent, which takes a cancelled proposal for a no. An
+        agent comes back within milliseconds: nothing may welcome it any more, or it goes on believing that it
+        is connected.
         """
+        if self._work is not None:
+            self._work.cancel()
+        if self._router is not None:
+            self._router.ends = True
+        if self._sockets is not None:
+            await self._sockets.stop_listening()
         if self._front is not None:
             self._front.sessions.let_companions_go()
 

@@ -46,9 +46,13 @@ class CompanionRouter:
         front: has the sessions, and what else all transports share.
         endpoints: those of the moment.
         limit: bytes of a message.
+
+    Attributes:
+        ends: nobody is served any more.
     """
 
     def __init__(self, front: Front, endpoints: Endpoints, limit: int) -> None:
+        self.ends = False
         self._front = front
         self._endpoints = endpoints
         self._http: dict[str, StreamableHttp] = {}
@@ -72,6 +76,8 @@ class CompanionRouter:
         return None if endpoint is None else partial(self._serve, endpoint)
 
     async def _serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        if self.ends:  # on a connection that was there before
+            return refusal(503, "The bridge is about to end", Connection="close")
         for guard in self._guards:
             if refused := guard.refuse(request):
                 return refused

@@ -105,6 +105,12 @@ class UnixSockets:
             raise
         self._runners[path] = runner, _mark(path) or (0, 0)
 
+    async def stop_listening(self) -> None:
+        """Takes no more connections; those that there are go on."""
+        async with self._turn:
+            for runner, _ in self._runners.values():
+                await runner.stop_listening()
+
     async def close(self) -> None:
         """Ends all. A socket that somebody else has put there by now stays."""
         await self.keep(set())

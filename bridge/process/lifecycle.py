@@ -206,7 +206,8 @@ async def _serve(
     if watch is not None:
         watch.cancel()
     within = END_WITH_EDITOR if reason == "editor" else END_BY_SIGNAL
-    companions.let_go()
+    await runner.stop_listening()
+    await companions.let_go()
     if reason != "editor":
         await _let_end(parts.calls, FAREWELL)
     parts.calls.stop("editor_gone" if reason == "editor" else "shutdown")

@@ -226,6 +226,38 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
 
 
 @pytest.mark.slow
+@pytest.mark.nvim("0.11")
+async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: Path) -> None:
+    """Some agents are back at once, and do not notice when that connection ends as well."""
+    bridge = await start(start_bridge, folder, "made_up_websocket")
+    endpoint = await found(folder)
+    head, url = {"x-made-up-authorization": endpoint["token"]}, f"http://127.0.0.1:{endpoint['port']}/"
+    async with aiohttp.ClientSession() as http:
+        ws = await http.ws_connect(url, headers=head)
+        await ws.send_json(INITIALIZE)
+        await next_sent(ws)
+        # What is in flight keeps the bridge for a moment.
+        await ws.send_json(call("openDiff", 2, text="new", path="/elsewhere/a"))
+        await told(bridge, "made_up_websocket", "open")
+        await bridge.nvim.lua("require('mcp-tools.bridge').restart()")
+        while (await ws.receive(timeout=5)).type is WSMsgType.TEXT:
+            pass
+        async with asyncio.timeout(15):
+            while True:
+                try:
+                    ws = await http.ws_connect(url, headers=head)
+                    break
+                except (aiohttp.ClientError, OSError):
+                    await asyncio.sleep(0)
+        await ws.send_json(INITIALIZE)
+        assert "result" in await next_sent(ws)
+        assert (await found(folder))["bridge_pid"] != endpoint["bridge_pid"]
+        await ws.send_json(call("openDiff", 3, text="new", path="/elsewhere/a"))
+        await told(bridge, "made_up_websocket", "open")
+        await ws.close()
+
+
+@pytest.mark.slow
 async def test_another_project_is_another_place(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
     """Its own port, token and file; the token of before opens nothing there."""
     bridge = await start(start_bridge, folder, "made_up_http")

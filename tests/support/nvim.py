@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from . import processes
-from .rpc import Rpc, RpcError
+from .rpc import GoneError, Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
 START_TIMEOUT = 10_000  # ms
 STOP_TIMEOUT = 5_000
+GONE_TIMEOUT = 1_000
 # What an outer Neovim or bridge would hand down, and what says that nobody sits at the terminal.
 INHERITED = ("VIM", "VIMRUNTIME", "NVIM", "NVIM_APPNAME", "NVIM_LISTEN_ADDRESS", "NVIM_LOG_FILE")
 INHERITED += ("CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITLAB_CI")
@@ -74,7 +75,10 @@ class Home:
 class Nvim:
     """A running Neovim and a connection to it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, rpc: Rpc, socket: Path, home: Home) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, rpc: Rpc, socket: Path, home: Home, output: Path
+    ) -> None:
+        self.output = output
         self.process = process
         self.rpc = rpc
         self.socket = socket
@@ -87,11 +91,21 @@ class Nvim:
 
     async def lua(self, code: str, *args: Any, timeout: int = 10_000) -> Any:
         """Run Lua with `args` as its `...` and return what it returns; at most `timeout` ms."""
-        return await self.rpc.lua(code, *args, timeout=timeout)
+        return await self.request("nvim_exec_lua", code, list(args), timeout=timeout)
 
     async def request(self, method: str, *args: Any, timeout: int = 10_000) -> Any:
         """Call an API function; at most `timeout` ms."""
-        return await self.rpc.request(method, *args, timeout=timeout)
+        try:
+            return await self.rpc.request(method, *args, timeout=timeout)
+        except GoneError as error:
+            raise GoneError(f"{error}: {await self.how_it_ended()}") from None
+
+    async def how_it_ended(self) -> str:
+        """Its exit code, or the signal as a negative number, and what it said last."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.process.wait(), GONE_TIMEOUT / 1000)
+        said = self.output.read_text(errors="replace")[-2000:]
+        return f"exit code {self.process.returncode}; it said {said!r}"
 
     async def wait_for(self, code: str, *args: Any, timeout: int = 5_000) -> Any:
         """Poll Lua until it returns something truthy, and return that; fail after `timeout` ms."""
@@ -182,7 +196,7 @@ async def start(
             env=environment,
         )
     try:
-        return Nvim(process, await connect(process, socket), socket, home)
+        return Nvim(process, await connect(process, socket), socket, home, output)
     except (RpcError, OSError, TimeoutError) as error:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), 1)

@@ -18,6 +18,10 @@ class RpcError(Exception):
     """Neovim answered with an error, or is gone."""
 
 
+class GoneError(RpcError):
+    """The connection has ended."""
+
+
 class Rpc(asyncio.Protocol):
     """One connection; requests may overlap."""
 
@@ -26,6 +30,7 @@ class Rpc(asyncio.Protocol):
         self.closed = asyncio.get_running_loop().create_future()
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._last_id = 0
+        self._why = "Neovim is gone"
         self._transport: asyncio.WriteTransport | None = None
         self._unpacker = msgpack.Unpacker(raw=False, unicode_errors="surrogateescape", strict_map_key=False)
 
@@ -38,7 +43,7 @@ class Rpc(asyncio.Protocol):
     async def request(self, method: str, *args: Any, timeout: int = 10_000) -> Any:
         """Call an API function and wait at most `timeout` ms for its result."""
         if self._transport is None or self._transport.is_closing():
-            raise RpcError("Neovim is gone")
+            raise GoneError(self._why)
         self._last_id += 1
         request_id = self._last_id
         answer = self._pending[request_id] = asyncio.get_running_loop().create_future()
@@ -64,9 +69,11 @@ class Rpc(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
+        if error is not None:  # among others, what was thrown while its messages were read
+            self._why = f"{self._why}: {error!r}"
         for answer in self._pending.values():
             if not answer.done():
-                answer.set_exception(RpcError("Neovim is gone"))
+                answer.set_exception(GoneError(self._why))
         if not self.closed.done():
             self.closed.set_result(None)
 

@@ -59,7 +59,7 @@ async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
     os.close(theirs)
     asyncio.get_running_loop().add_reader(ours, drain, ours)
     try:
-        nvim = Nvim(process, await connect(process, socket), socket, home)
+        nvim = Nvim(process, await connect(process, socket), socket, home, Path(os.devnull))
         yield nvim
         await nvim.stop()
     finally:

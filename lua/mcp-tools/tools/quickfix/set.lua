@@ -6,6 +6,8 @@ local quickfix = require('mcp-tools.editor.quickfix')
 local quickfix_target = require('mcp-tools.editor.quickfix.target')
 local sanitize = require('mcp-tools.util.sanitize')
 
+--- What Neovim counts lines and columns with.
+local MAX = 2 ^ 31 - 1
 local ACTIONS = { new = ' ', append = 'a', replace = 'r' }
 
 --- An entry of the arguments as Neovim takes it.
@@ -77,10 +79,15 @@ return {
         properties = {
           path = { type = 'string', description = 'Path of the file' },
           bufnr = { type = 'integer', description = 'Or its buffer', minimum = 1 },
-          line = { type = 'integer', description = 'Line, from 1', minimum = 1 },
-          column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
-          end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-          end_column = { type = 'integer', description = 'Column behind the last character', minimum = 1 },
+          line = { type = 'integer', description = 'Line, from 1', minimum = 1, maximum = MAX },
+          column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1, maximum = MAX },
+          end_line = { type = 'integer', description = 'Last line', minimum = 1, maximum = MAX },
+          end_column = {
+            type = 'integer',
+            description = 'Column behind the last character',
+            minimum = 1,
+            maximum = MAX,
+          },
           kind = { type = 'string', enum = { 'error', 'warning', 'info', 'note' }, description = 'What it is' },
           text = { type = 'string', description = 'What is said of the place', maxLength = 2000 },
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -222,3 +223,99 @@ async def test_hidden_it_does_nothing(screen: Terminal) -> None:
     assert (await screen.nvim.lua(HELD))[3] == beats
     await screen.command("tabprevious")
     await screen.shows("Calls in flight  2")
+
+
+async def register(screen: Terminal) -> str:
+    """What was yanked last."""
+    text: str = await screen.nvim.lua("return vim.fn.getreg('\"')")
+    return text
+
+
+async def test_keys_of_the_bridge(screen: Terminal) -> None:
+    """Without one `y` says so; `S` starts it and stops it; `y` yanks its URL, and `Y` a whole entry."""
+    await screen.command("McpTools")
+    await screen.shows("● stopped")
+    await screen.type("y")
+    await screen.shows(":McpTools start: the bridge does not run")
+    await screen.type("S")
+    await screen.shows("● ready", timeout=20_000)
+    url = await screen.nvim.lua("return mcp_tools.status().url")
+    await screen.type("y")
+    await screen.shows(f"has {url}")
+    assert await register(screen) == url
+    await screen.type("Y")
+    await screen.nvim.wait_for("return vim.fn.getreg('\"'):find('Bearer', 1, true)")
+    entry = json.loads(await register(screen))
+    assert url in json.dumps(entry)
+    await screen.type("S")
+    await screen.shows("● stopped", timeout=20_000)
+
+
+async def test_keys_that_lead_elsewhere(screen: Terminal) -> None:
+    """`C` asks which client, `L` shows the log; what is the dashboard's makes way for it."""
+    await screen.command("McpTools")
+    await screen.type("C")
+    await screen.shows("Connect which client?", "claude-code")
+    await screen.press("Escape")
+    await screen.hides("Connect which client?")
+    await screen.hides("Calls in flight")
+    await screen.command("McpTools")
+    await screen.shows("Calls in flight")
+    await screen.type("L")
+    await screen.hides("Calls in flight")
+    await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://log'")
+
+
+@pytest.mark.parametrize("options", ["mounts = { none = { command = { 'no-such-program' } } }"])
+async def test_mounts(screen: Terminal) -> None:
+    """A mounted server has a row with what is wrong, and a key that connects it anew."""
+    await screen.command("McpTools")
+    await screen.shows("Mounted servers", "●  none")
+    await screen.type("gg")
+    await screen.type("R")
+    await screen.shows("R is for a mount")
+    await screen.type("/none  stopped")
+    await screen.press("Enter")
+    await screen.type("R")
+    await screen.press("Enter")
+    await screen.hides("Calls in flight")
+    await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://mounts'")
+
+
+async def test_what_waits(screen: Terminal) -> None:
+    """A question for approval is above all else, and its row leads there; an edit leads to all of them."""
+    await screen.nvim.lua("mcp_tools.setup({ approval = { default = 'ask', ttl = 0 } })")
+    await screen.command("edit a.txt")
+    await screen.type("iold")
+    await screen.press("Escape")
+    await screen.command("McpTools")
+    edit = "{ bufnr = 1, edits = { { search = 'old', replace = 'new' } } }"
+    await screen.nvim.lua(
+        "mcp_tools.setup({ review = { when = 'never' } })"
+        f" mcp_tools.call('buffer_edit', {edit}, {{ client = 'test' }}, function() end)"
+    )
+    await screen.shows("Waiting for you", "1 question for approval")
+    await screen.type("gg/question for")
+    await screen.press("Enter")
+    await screen.press("Enter")
+    await screen.hides("Calls in flight")
+    await screen.nvim.wait_for("return vim.b.mcp_tools_approval ~= nil")
+    await screen.type("y")
+    await screen.hides("may this run?")
+    await screen.command("McpTools")
+    await screen.shows("Changes of agents", "1 edit in 1 file  buffer_edit  a.txt")
+    await screen.type("gg/1 edit")
+    await screen.press("Enter")
+    await screen.press("Enter")
+    await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://changes'")
+
+
+async def test_offers(screen: Terminal) -> None:
+    """Resources and prompts are counted, and listed when unfolded."""
+    await screen.nvim.lua("mcp_tools.setup({ resources = true, prompts = true })")
+    await screen.command("McpTools")
+    await screen.type("/Resources and")
+    await screen.press("Enter")
+    await screen.press("Enter")
+    await screen.type("zt")
+    await screen.shows("▾ Resources and prompts", "nvim://")

@@ -48,10 +48,12 @@ class Server:
         self.how = how
         self.elsewhere = elsewhere
         self.seen: list[str] = []
+        self.writers: list[asyncio.StreamWriter] = []
         self.url = ""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection."""
+        self.writers.append(writer)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
@@ -62,7 +64,6 @@ class Server:
                 body = await reader.readexactly(int(size[0]) if size else 0)
                 writer.write(self.reply(head, json.loads(body) if body else {}))
                 await writer.drain()
-        writer.close()
 
     def reply(self, head: str, message: dict[str, Any]) -> bytes:
         """To one request."""
@@ -116,6 +117,11 @@ async def serving(how: str, elsewhere: str = "") -> AsyncIterator[Server]:
         yield server
     finally:
         listener.close()
+        for writer in server.writers:
+            writer.close()
+        for writer in server.writers:
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,7 @@ local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
 
 local REFRESH = 1000 -- ms

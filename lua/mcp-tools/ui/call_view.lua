@@ -7,7 +7,7 @@
 local json = require('mcp-tools.util.json')
 local json_pretty = require('mcp-tools.util.json_pretty')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}

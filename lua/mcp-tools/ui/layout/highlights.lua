@@ -18,21 +18,21 @@ local PREFIX = 'McpTools'
 ---@type mcp-tools.HighlightLink[]
 M.list = {
   { name = 'Normal', link = 'NormalFloat', use = 'text of a floating window' },
-  { name = 'Title', link = 'Title', use = 'title of a window, a question, what is most important' },
-  { name = 'Heading', link = 'Statement', use = 'heading of a section' },
+  { name = 'Title', link = 'Title', use = 'of a window; what is most important' },
+  { name = 'Heading', link = 'Statement', use = 'of a section' },
   { name = 'Key', link = 'Special', use = 'key that can be pressed' },
   { name = 'Name', link = 'Identifier', use = 'tool, client, server, file' },
   { name = 'Label', link = 'Identifier', use = 'what stands before a value' },
   { name = 'Number', link = 'Number', use = 'number' },
   { name = 'Dim', link = 'Comment', use = 'what can be left unread' },
   { name = 'Good', link = 'DiagnosticOk', use = 'works, was allowed, is chosen' },
-  { name = 'Warn', link = 'DiagnosticWarn', use = 'wants attention: outside the project, cut, rejected' },
+  { name = 'Warn', link = 'DiagnosticWarn', use = 'cut, rejected, outside the project' },
   { name = 'Bad', link = 'DiagnosticError', use = 'failed, was denied' },
   { name = 'Busy', link = 'DiagnosticInfo', use = 'goes on' },
   { name = 'Added', link = 'DiffAdd', use = 'line that comes' },
   { name = 'Removed', link = 'DiffDelete', use = 'line that goes' },
-  { name = 'Changed', link = 'Changed', use = 'where a difference is; number of a line that was changed' },
-  { name = 'Hidden', link = 'ErrorMsg', use = 'character that could not be seen, as its number' },
+  { name = 'Changed', link = 'Changed', use = 'where a hunk is; number of its lines' },
+  { name = 'Hidden', link = 'ErrorMsg', use = 'what could not be seen, as its code' },
 }
 
 --- The only one that is no link: the frame stands on the background of the text, whatever the colour scheme has for

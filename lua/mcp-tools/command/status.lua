@@ -131,7 +131,11 @@ return {
   description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
     .. ' long as the window is open it shows how they are now',
   run = function()
-    local buffer = scratch.show('status', lines_now())
+    local buffer
+    local function again()
+      scratch.update(buffer, lines_now())
+    end
+    buffer = scratch.show('status', lines_now(), { again = again })
     if refresh then
       refresh:stop()
     end

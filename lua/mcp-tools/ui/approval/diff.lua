@@ -12,9 +12,15 @@ local M = {}
 --- A heading, with what is cut marked in it.
 ---@param page mcp-tools.Page
 ---@param text string
-function M.heading(page, text)
+---@param hunk string? where the difference is, as the text says it
+function M.heading(page, text, hunk)
   local cut = text:find('CUT', 1, true)
-  page:add(text, { { 1, (cut or #text + 1) - 1, 'Heading' }, { cut or 1, cut and #text or 0, 'Warn' } })
+  local at = hunk and text:find(hunk, 1, true)
+  page:add(text, {
+    { 1, (at or cut or #text + 1) - 1, 'Heading' },
+    { at or 1, at and at + #hunk - 1 or 0, 'Changed' },
+    { cut or 1, cut and #text or 0, 'Warn' },
+  })
 end
 
 local BAR = #'  │ '
@@ -64,7 +70,7 @@ function M.add(page, text, fault, file)
   end
   local heading, body, hunk = headed(text or '', file)
   local lines, cut = arguments.block(body, arguments.MAX_BYTES)
-  M.heading(page, cut and heading .. ', CUT' or heading)
+  M.heading(page, cut and heading .. ', CUT' or heading, hunk)
   local texts = vim.tbl_map(function(line)
     return line:sub(BAR + 1)
   end, lines)

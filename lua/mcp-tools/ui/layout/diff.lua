@@ -10,6 +10,9 @@ local syntax = require('mcp-tools.ui.layout.syntax')
 local M = {}
 
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
+--- Files with the colours of their language: each costs time while the person waits.
+local MAX_FILES = 20
+
 local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
 
 --- Lines of a hunk that are to come: of the text before, and of that after.
@@ -62,25 +65,23 @@ end
 --- Adds the colours of the language to the rows of one file.
 ---@param spans mcp-tools.Span[][]
 ---@param lines string[]
----@param rows mcp-tools.DiffRow[]
----@param file integer
+---@param at integer[] rows of its text
 ---@param path string
 ---@param offset integer
-local function add_syntax(spans, lines, rows, file, path, offset)
-  local text, at = {}, {}
-  for i, row in ipairs(rows) do
-    if row.file == file then
-      table.insert(text, lines[i]:sub(2))
-      table.insert(at, i)
-    end
+local function add_syntax(spans, lines, at, path, offset)
+  local ok, filetype = pcall(vim.filetype.match, { filename = path })
+  if not ok or not filetype then
+    return
   end
-  local filetype = #text > 0 and path ~= '' and vim.filetype.match({ filename = path }) or ''
+  local text = vim.tbl_map(function(row)
+    return lines[row]:sub(2)
+  end, at)
   for row, bytes in pairs(syntax.groups(text, filetype)) do
-    local from, i = 0, at[row + 1]
-    for byte = 0, i and #text[row + 1] - 1 or -1 do
-      if bytes[byte] ~= bytes[byte + 1] or byte == #text[row + 1] - 1 then
+    local from, length = 0, #(text[row + 1] or '')
+    for byte = 0, length - 1 do
+      if bytes[byte] ~= bytes[byte + 1] or byte == length - 1 then
         if bytes[byte] then
-          table.insert(spans[i], { offset + from + 2, offset + byte + 2, bytes[byte] })
+          table.insert(spans[at[row + 1]], { offset + from + 2, offset + byte + 2, bytes[byte] })
         end
         from = byte + 1
       end
@@ -97,11 +98,18 @@ function M.spans(lines, opts)
   opts = opts or {}
   local offset, spans = opts.offset or 0, {}
   local rows, paths = read(lines, opts.hunk, opts.path)
+  local texts = {} ---@type table<integer, integer[]>
   for i, row in ipairs(rows) do
     spans[i] = row.name and { { offset + 1, offset + #lines[i], row.name } } or {}
+    if row.file then
+      texts[row.file] = texts[row.file] or {}
+      table.insert(texts[row.file], i)
+    end
   end
-  for file, path in ipairs(paths) do
-    add_syntax(spans, lines, rows, file, path, offset)
+  for file = 1, math.min(#paths, MAX_FILES) do
+    if paths[file] ~= '' and texts[file] then
+      add_syntax(spans, lines, texts[file], paths[file], offset)
+    end
   end
   return spans
 end

@@ -22,7 +22,7 @@ local ZINDEX = 70
 ---@field description string
 
 --- Those that every window has stand at the end.
-local LAST = { q = 1, ['?'] = 2 }
+local LAST = { ['<Esc>'] = 1, q = 2, ['?'] = 3 }
 
 --- Keys with what they do; those that do the same stand together.
 ---@param keys mcp-tools.HelpKey[]

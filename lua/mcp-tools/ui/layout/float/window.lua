@@ -61,12 +61,9 @@ function M.buffer(name, value, keys)
   local buffer = api.nvim_create_buf(false, true)
   vim.b[buffer][name] = value
   for key, action in pairs(keys) do
-    local run = action[2]
-    if key == 'q' or key == '<Esc>' then
-      run = function()
-        if not help.close() then
-          action[2]()
-        end
+    local function run() -- with the help above the window, nobody answers what it covers
+      if not help.close() then
+        action[2]()
       end
     end
     vim.keymap.set(action[1], key, run, { buffer = buffer, nowait = true, desc = action[3] })

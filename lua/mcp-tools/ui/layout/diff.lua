@@ -10,8 +10,8 @@ local syntax = require('mcp-tools.ui.layout.syntax')
 local M = {}
 
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
---- Files with the colours of their language: each costs time while the person waits.
-local MAX_FILES = 20
+--- Files with the colours of their language, and lines of all of them: they cost time while the person waits.
+local MAX_FILES, MAX_LINES = 20, 400
 
 local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
 
@@ -106,8 +106,10 @@ function M.spans(lines, opts)
       table.insert(texts[row.file], i)
     end
   end
+  local left = MAX_LINES
   for file = 1, math.min(#paths, MAX_FILES) do
-    if paths[file] ~= '' and texts[file] then
+    left = left - (texts[file] and #texts[file] or 0)
+    if paths[file] ~= '' and texts[file] and left >= 0 then
       add_syntax(spans, lines, texts[file], paths[file], offset)
     end
   end

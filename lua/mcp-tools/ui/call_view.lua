@@ -19,7 +19,7 @@ local MAX_EVENTS = 500
 --- ms between two looks that the person gets of them.
 local REDRAW = 50
 
-local CLOSE = '; CTRL-W w, q closes'
+local CLOSE = '; CTRL-W w'
 
 ---@param value any
 ---@return string

@@ -146,10 +146,17 @@ describe('help', function()
     local question = Question.new(asked, {}, function()
       said = said + 1
     end)
+    question.on_close = function() end
     local approval = require('mcp-tools.ui.approval.float')
     approval.show(question)
-    has_help(window_of('mcp_tools_approval'))
-    t.eq(0, said)
+    local window = window_of('mcp_tools_approval')
+    has_help(window)
+    local keys = keys_of(api.nvim_win_get_buf(window))
+    keys['?']()
+    keys.y() -- what the help covers is not allowed unseen
+    t.eq({ 0, nil }, { said, help_window() })
+    keys.y()
+    t.eq(1, said)
     approval.hide(question)
 
     local interview = { answers = Answers.new({ { question = 'a', choices = { 'b', 'c' } } }), waiting = 0 }
@@ -158,8 +165,9 @@ describe('help', function()
     has_help(window_of('mcp_tools_interview'))
     float.hide(interview)
 
-    local window, left = api.nvim_get_current_win(), 0
-    local keys = require('mcp-tools.ui.review.keys').set(
+    local left = 0
+    window = api.nvim_get_current_win()
+    local review = require('mcp-tools.ui.review.keys').set(
       { { window = window, bufnr = api.nvim_win_get_buf(window) } },
       {
         q = {
@@ -174,7 +182,7 @@ describe('help', function()
     )
     has_help(window)
     t.eq(0, left)
-    keys:remove()
+    review:remove()
 
     require('mcp-tools.ui.review.hunk_editor').open({ 'x' }, '', function() end, function() end)
     has_help(api.nvim_get_current_win())

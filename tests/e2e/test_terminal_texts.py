@@ -121,7 +121,7 @@ async def test_the_endpoint(served: Terminal) -> None:
     await served.command("McpTools endpoint")
     header = f"Authorization: Bearer {endpoint['token']}"
     await served.shows(f"\n{endpoint['url']}", "\nAuthorization: Bearer ", '"mcpServers": {')
-    await served.shows("y yanks what the cursor is on", endpoint["token"])
+    await served.shows("y yank this", endpoint["token"])
     await served.type("jy")
     screen = await served.shows('[mcp-tools] register " has the header')
     assert screen.count(endpoint["token"]) == 2

@@ -6,7 +6,8 @@
 
 local clients = require('mcp-tools.bridge.clients')
 local notify = require('mcp-tools.notify')
-local scratch = require('mcp-tools.ui.scratch')
+local diff = require('mcp-tools.ui.layout.diff')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
@@ -40,10 +41,15 @@ local function show(verb, arguments)
     end
     local window = verb .. ' ' .. arguments[1]
     local lines = vim.split(answer.diff, '\n')
-    local buffer = scratch.show(window, lines, { filetype = 'diff', title = 'y writes this, q leaves it as it is' })
-    vim.keymap.set('n', 'y', function()
+    local function agree()
       write(verb, arguments, window)
-    end, { buffer = buffer, nowait = true, desc = 'write this' })
+    end
+    scratch.show(window, lines, {
+      filetype = 'diff',
+      spans = diff.spans,
+      title = answer.path,
+      keys = { { lhs = 'y', word = 'write this', description = 'write this', run = agree } },
+    })
   end)
 end
 

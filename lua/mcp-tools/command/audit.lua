@@ -2,7 +2,7 @@
 
 local audit = require('mcp-tools.trust.audit')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 
 --- About two thousand calls.
 local TAIL = 512 * 1024
@@ -23,16 +23,20 @@ local function line_of(entry)
   )
 end
 
+local show
+
+function show()
+  audit.tail(TAIL, function(entries)
+    local lines = vim.tbl_map(line_of, entries or {})
+    if #lines == 0 then
+      lines = { 'No call was noted yet: ' .. audit.path() }
+    end
+    scratch.show('audit', lines, { at_end = true, again = show })
+  end)
+end
+
 ---@type mcp-tools.Subcommand
 return {
   description = 'show the last calls, what was decided on them and what came of it',
-  run = function()
-    audit.tail(TAIL, function(entries)
-      local lines = vim.tbl_map(line_of, entries or {})
-      if #lines == 0 then
-        lines = { 'No call was noted yet: ' .. audit.path() }
-      end
-      scratch.show('audit', lines, { at_end = true })
-    end)
-  end,
+  run = show,
 }

@@ -3,16 +3,17 @@
 local access = require('mcp-tools.files.access')
 local change_marks = require('mcp-tools.ui.change_marks')
 local changes = require('mcp-tools.editor.edit.changes')
+local diff_view = require('mcp-tools.ui.layout.diff')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 local revert = require('mcp-tools.editor.edit.revert')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
-local TITLE = 'what agents have changed: <CR> goes there, d difference, r take back, q close'
+local TITLE = 'what agents have changed'
 
 ---@param change mcp-tools.Change
 ---@return string
@@ -68,7 +69,11 @@ local function diff(change)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
   local text = unified_diff.of(change.before, changes.after(change), names)
-  scratch.show('change', vim.split(text, '\n', { plain = true }), { filetype = 'diff' })
+  scratch.show(
+    'change',
+    vim.split(text, '\n', { plain = true }),
+    { title = name, filetype = 'diff', spans = diff_view.spans }
+  )
 end
 
 ---@param change mcp-tools.Change
@@ -110,28 +115,34 @@ end
 local function show()
   local list = changes.list()
   local here = change_marks.at(0, api.nvim_win_get_cursor(0)[1])
-  local buffer = scratch.show('changes', rows(), { title = TITLE })
+  local buffer
+  local function key(lhs, word, description, fn)
+    local function run()
+      local change = list[api.nvim_win_get_cursor(0)[1]]
+      if change then
+        fn(change)
+      end
+    end
+    return { lhs = lhs, word = word, description = description, run = run }
+  end
+  local function draw()
+    list = changes.list()
+    scratch.update(buffer, rows())
+  end
+  local function undo(change)
+    take_back(change, draw)
+  end
+  local keys = {
+    key('<CR>', 'go', 'jump to this change', jump),
+    key('d', 'difference', 'show this change as a diff', diff),
+    key('u', 'take back', 'take this change back', undo),
+  }
+  buffer = scratch.show('changes', rows(), { title = TITLE, keys = keys, again = draw })
   for row, change in ipairs(list) do
     if change.id == here then
       api.nvim_win_set_cursor(0, { row, 0 })
     end
   end
-  local function key(lhs, desc, fn)
-    vim.keymap.set('n', lhs, function()
-      local change = list[api.nvim_win_get_cursor(0)[1]]
-      if change then
-        fn(change)
-      end
-    end, { buffer = buffer, nowait = true, desc = desc })
-  end
-  key('<CR>', 'jump to this change', jump)
-  key('d', 'show this change as a diff', diff)
-  key('r', 'take this change back', function(change)
-    take_back(change, function()
-      list = changes.list()
-      scratch.update(buffer, rows())
-    end)
-  end)
 end
 
 local ACTIONS = { jump = jump, diff = diff, revert = take_back }

@@ -2,9 +2,9 @@
 
 local bridge = require('mcp-tools.bridge')
 local notify = require('mcp-tools.notify')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 
-local TITLE = 'y yanks what the cursor is on; whoever has the token can call your tools'
+local TITLE = 'whoever has the token can call your tools'
 
 -- As most clients have it in their configuration.
 local JSON = [[
@@ -30,12 +30,14 @@ end
 local function show(endpoint)
   local header, json = 'Authorization: Bearer ' .. endpoint.token, JSON:format(endpoint.url, endpoint.token)
   local lines = { endpoint.url, header, '', unpack(vim.split(json, '\n')) }
-  local buffer = scratch.show('endpoint', lines, { title = TITLE })
-  vim.keymap.set('n', 'y', function()
+  local function yank_part()
     local line = vim.api.nvim_win_get_cursor(0)[1]
     local part = ({ { 'URL', endpoint.url }, { 'header', header } })[line] or { 'JSON', json }
     yank(vim.v.register, part[1], part[2])
-  end, { buffer = buffer, nowait = true, desc = 'yank the URL, the header or the JSON' })
+  end
+  local description = 'yank the URL, the header or the JSON'
+  local keys = { { lhs = 'y', word = 'yank this', description = description, run = yank_part } }
+  scratch.show('endpoint', lines, { title = TITLE, keys = keys })
 end
 
 ---@type mcp-tools.Subcommand

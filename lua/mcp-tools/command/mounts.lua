@@ -3,7 +3,7 @@
 local mounts = require('mcp-tools.mounts')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 
 ---@return string[]
 local function names()
@@ -12,7 +12,9 @@ local function names()
   end, mounts.status())
 end
 
-local function show()
+local show
+
+function show()
   local lines = {}
   for _, each in ipairs(mounts.status()) do
     table.insert(lines, mounts.describe(each))
@@ -24,7 +26,7 @@ local function show()
   if #lines == 0 then
     lines = { 'nothing is mounted; :h mcp-tools-mounts' }
   end
-  scratch.show('mounts', lines)
+  scratch.show('mounts', lines, { again = show })
 end
 
 ---@type mcp-tools.Subcommand

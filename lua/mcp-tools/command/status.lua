@@ -4,7 +4,7 @@ local bridge = require('mcp-tools.bridge')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
 
 local REFRESH = 1000 -- ms
@@ -131,7 +131,11 @@ return {
   description = 'show the bridge, its clients, companions, the process of tools in Python and the calls in flight; as'
     .. ' long as the window is open it shows how they are now',
   run = function()
-    local buffer = scratch.show('status', lines_now())
+    local buffer
+    local function again()
+      scratch.update(buffer, lines_now())
+    end
+    buffer = scratch.show('status', lines_now(), { again = again })
     if refresh then
       refresh:stop()
     end

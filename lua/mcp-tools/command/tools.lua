@@ -8,7 +8,7 @@ local kinds = require('mcp-tools.registry.kinds')
 local notify = require('mcp-tools.notify')
 local report = require('mcp-tools.discovery.report')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
 
@@ -73,7 +73,9 @@ local function add_off(lines)
   end
 end
 
-local function show()
+local show
+
+function show()
   local lines = {}
   add_tools(lines)
   add_others(lines)
@@ -81,7 +83,7 @@ local function show()
   local failed = vim.tbl_map(function(failure) -- first: nobody looks for them at the end
     return ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*'))
   end, report.failures(registry()))
-  scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)))
+  scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)), { again = show })
 end
 
 --- Is it about what was named? Other files may have failed long ago.

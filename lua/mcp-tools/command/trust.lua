@@ -5,7 +5,7 @@ local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
 local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
@@ -109,7 +109,9 @@ local function add_silenced(lines)
   end
 end
 
-local function show()
+local show
+
+function show()
   local gateway = core.get().gateway
   local root = gateway:project()
   local _, fault = gateway.ledger:list(root)
@@ -123,7 +125,7 @@ local function show()
   add_questions(lines)
   add_silenced(lines)
   vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
-  scratch.show('trust', lines)
+  scratch.show('trust', lines, { again = show })
 end
 
 local function unsilence()

@@ -1,14 +1,13 @@
 --- `:McpTools welcome`: leads to the first call by an assistant, step by step.
 
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local steps = require('mcp-tools.command._welcome_steps')
 local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
 
 local REFRESH = 250 -- ms
-local TITLE = 'welcome: <CR> does what is next, or the step under the cursor; q close'
 local MARKS = { done = '✓', todo = '·', busy = '…', waits = ' ', fault = '✗' }
 --- Who calls without being an assistant: this editor, and the command of the try.
 local OURS = { nvim = true, cli = true, ['mcp-tools'] = true }
@@ -81,21 +80,27 @@ local function watch()
   })
 end
 
----@param buffer integer
-local function set_keys(buffer)
-  local function key(lhs, desc, fn)
-    vim.keymap.set('n', lhs, fn, { buffer = buffer, nowait = true, desc = desc })
+local function agree()
+  if facts.proposal then
+    steps.agree(facts)
   end
-  key('<CR>', 'do this step', act)
-  key('y', 'write what is shown', function()
-    if facts.proposal then
-      steps.agree(facts)
-    end
-  end)
-  key('n', 'leave it', function()
-    facts.proposal = nil
-  end)
 end
+
+local function leave()
+  facts.proposal = nil
+end
+
+---@type mcp-tools.ScratchKey[]
+local KEYS = {
+  {
+    lhs = '<CR>',
+    word = 'does what is next',
+    description = 'do the step under the cursor, or what is next',
+    run = act,
+  },
+  { lhs = 'y', description = 'write what is shown', run = agree },
+  { lhs = 'n', description = 'leave it', run = leave },
+}
 
 ---@type mcp-tools.Subcommand
 return {
@@ -106,8 +111,7 @@ return {
     if refresh then
       refresh:stop()
     end
-    local buffer = scratch.show('welcome', lines_now(), { title = TITLE })
-    set_keys(buffer)
+    local buffer = scratch.show('welcome', lines_now(), { keys = KEYS })
     local watcher = watch()
     refresh = timer.every(REFRESH, function()
       if not scratch.update(buffer, lines_now()) then

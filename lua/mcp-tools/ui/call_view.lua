@@ -7,7 +7,7 @@
 local json = require('mcp-tools.util.json')
 local json_pretty = require('mcp-tools.util.json_pretty')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.scratch')
+local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -19,7 +19,7 @@ local MAX_EVENTS = 500
 --- ms between two looks that the person gets of them.
 local REDRAW = 50
 
-local CLOSE = '; CTRL-W w, q closes'
+local CLOSE = '; CTRL-W w'
 
 ---@param value any
 ---@return string

@@ -8,6 +8,7 @@
 
 local changes = require('mcp-tools.editor.edit.changes')
 local config = require('mcp-tools.config')
+local highlights = require('mcp-tools.ui.layout.highlights')
 
 local api = vim.api
 
@@ -17,11 +18,16 @@ local SPACE = api.nvim_create_namespace('mcp-tools.changes')
 --- Lines of one change that are marked.
 local MOST = 999
 
----@type table<string, vim.api.keyset.set_extmark>
-local STYLES = {
-  number = { number_hl_group = 'McpToolsChange' },
-  sign = { sign_text = '▎', sign_hl_group = 'McpToolsChange', number_hl_group = 'McpToolsChange' },
-}
+--- How a line is marked, as the option has it; nil: not at all.
+---@return vim.api.keyset.set_extmark?
+local function style_now()
+  local how, group = config.get().ui.changes, highlights.group('Changed')
+  if how == 'number' then
+    return { number_hl_group = group }
+  elseif how == 'sign' then
+    return { sign_text = '▎', sign_hl_group = group, number_hl_group = group }
+  end
+end
 
 ---@param bufnr integer
 ---@param change integer
@@ -69,13 +75,12 @@ end
 
 --- Begins to mark what is changed from now on.
 function M.follow()
-  api.nvim_set_hl(0, 'McpToolsChange', { link = 'DiagnosticInfo', default = true })
   api.nvim_create_autocmd('User', {
     group = api.nvim_create_augroup('mcp-tools.changes', {}),
     pattern = 'McpToolsEdit',
     desc = 'mcp-tools: lines that an agent has changed are marked',
     callback = function(args)
-      local data, style = args.data or {}, STYLES[config.get().ui.changes]
+      local data, style = args.data or {}, style_now()
       if style and data.change and data.bufnr and api.nvim_buf_is_loaded(data.bufnr) then
         mark(data.bufnr, data.change, data.hunks, style)
       end

@@ -14,7 +14,7 @@ local function marked()
   local out = {}
   for _, mark in ipairs(list) do
     local details = mark[4]
-    if details.number_hl_group == 'McpToolsChange' then
+    if details.number_hl_group == 'McpToolsChanged' then
       table.insert(out, { mark[2] + 1, details.sign_text ~= nil })
     end
   end

@@ -5,18 +5,24 @@
 --- Does not know about: calls, where the diff comes from (changes.lua).
 
 local arguments = require('mcp-tools.ui.approval.arguments')
+local view = require('mcp-tools.ui.layout.diff')
 
 local M = {}
 
 --- A heading, with what is cut marked in it.
 ---@param page mcp-tools.Page
 ---@param text string
-function M.heading(page, text)
+---@param hunk string? where the difference is, as the text says it
+function M.heading(page, text, hunk)
   local cut = text:find('CUT', 1, true)
-  page:add(text, { { 1, (cut or #text + 1) - 1, 'Heading' }, { cut or 1, cut and #text or 0, 'Cut' } })
+  local at = hunk and text:find(hunk, 1, true)
+  page:add(text, {
+    { 1, (at or cut or #text + 1) - 1, 'Heading' },
+    { at or 1, at and at + #hunk - 1 or 0, 'Changed' },
+    { cut or 1, cut and #text or 0, 'Warn' },
+  })
 end
 
-local DIFF = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
 local BAR = #'  │ '
 
 local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
@@ -24,7 +30,7 @@ local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
 --- A diff of the one file that the head names needs neither its name again nor a row for where it begins.
 ---@param text string
 ---@param file string? as a diff calls it
----@return string heading, string text
+---@return string heading, string text, string? hunk the head that now stands in the heading
 local function headed(text, file)
   if not file then
     return 'changes', text
@@ -36,7 +42,7 @@ local function headed(text, file)
       hunk, rest = text:sub(#lead + 1):match(HUNK)
     end
     if hunk then
-      return heading .. '  ' .. hunk, rest
+      return heading .. '  ' .. hunk, rest, hunk
     end
   end
   return 'changes', text
@@ -60,14 +66,17 @@ end
 ---@param file string? the only one, as a diff calls it
 function M.add(page, text, fault, file)
   if fault then
-    return page:add(fault, { { 1, #fault, 'Cut' } })
+    return page:add(fault, { { 1, #fault, 'Warn' } })
   end
-  local heading, body = headed(text or '', file)
+  local heading, body, hunk = headed(text or '', file)
   local lines, cut = arguments.block(body, arguments.MAX_BYTES)
-  M.heading(page, cut and heading .. ', CUT' or heading)
-  for _, line in ipairs(lines) do
-    local name = DIFF[line:sub(BAR + 1, BAR + 1)]
-    page:add(line, name and { { BAR + 1, #line, name } })
+  M.heading(page, cut and heading .. ', CUT' or heading, hunk)
+  local texts = vim.tbl_map(function(line)
+    return line:sub(BAR + 1)
+  end, lines)
+  local spans = view.spans(texts, { offset = BAR, hunk = hunk, path = hunk and file })
+  for i, line in ipairs(lines) do
+    page:add(line, spans[i])
   end
 end
 

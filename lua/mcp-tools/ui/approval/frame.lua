@@ -5,8 +5,8 @@
 --- Does not know about: where the window is.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local keys_to = require('mcp-tools.ui.float.keys_to')
-local style = require('mcp-tools.ui.approval.style')
+local keys_to = require('mcp-tools.ui.layout.float.keys_to')
+local style = require('mcp-tools.ui.layout.style')
 
 local api = vim.api
 
@@ -43,10 +43,11 @@ function M.footer(question, window, width)
     list = vim.tbl_map(function(choice)
       return { choice.key, choice.text }
     end, choices_of(question))
+    table.insert(list, { '?', 'keys' })
   else
     list = ways(question, window)
   end
-  return style:keys(list, width)
+  return style.keys(list, width)
 end
 
 --- The title.
@@ -55,11 +56,11 @@ end
 ---@return table[] chunks
 function M.title(question, below)
   local why_not = question.why_not
-  local chunks = { style:chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Cut' or 'Heading') }
+  local chunks = { style.chunk((' %s '):format(why_not or 'may this run?'), why_not and 'Warn' or 'Title') }
   if question.open > 1 then
-    table.insert(chunks, style:chunk(('1 of %d '):format(question.open), 'Heading'))
+    table.insert(chunks, style.chunk(('1 of %d '):format(question.open), 'Title'))
   end
-  return style:with_more(chunks, below)
+  return style.with_more(chunks, below)
 end
 
 return M

@@ -5,7 +5,7 @@
 --- are always among the first rows; what was cut of it stands whole at the end.
 --- Does not know about: windows and keys.
 
-local Page = require('mcp-tools.ui.float.page')
+local Page = require('mcp-tools.ui.layout.page')
 local access = require('mcp-tools.files.access')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local changes = require('mcp-tools.ui.approval.changes')
@@ -93,7 +93,7 @@ local function add_files(page, files)
   for _, file in ipairs(vim.list_slice(files, 1, HEAD_FILES)) do
     local path, clipped = Page.clip_middle(file.path, page.width - MARGIN - #file.mark)
     local line = ('%-' .. MARGIN .. 's%s%s'):format('file', path, file.mark)
-    page:add(line, { { 1, 4, 'Label' }, { #line - #file.mark + 1, #line, 'Outside' } })
+    page:add(line, { { 1, 4, 'Label' }, { #line - #file.mark + 1, #line, 'Warn' } })
     cut = cut or clipped
   end
   if #files > HEAD_FILES then
@@ -101,7 +101,7 @@ local function add_files(page, files)
       return count + (file.mark == OUTSIDE and 1 or 0)
     end)
     local text = ('… and %d more files, %d of all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
-    page:add((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Outside' } } or nil)
+    page:add((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Warn' } } or nil)
   end
   return cut
 end
@@ -141,7 +141,7 @@ end
 local function add_arguments(page, list, from)
   for i = from, #list do
     for n, line in ipairs(list[i].lines) do
-      local cut = line == arguments.CUT and { { 1, #line, 'Cut' } }
+      local cut = line == arguments.CUT and { { 1, #line, 'Warn' } }
       page:add(line, n == 1 and { { 1, list[i].label_bytes, 'Label' } } or cut or nil)
     end
   end
@@ -230,7 +230,7 @@ local function add_end(page, question, files, cuts)
     diff.heading(page, ('files (%d)%s'):format(#files, #files > END_FILES and ', CUT' or ''))
     for _, file in ipairs(vim.list_slice(files, 1, END_FILES)) do
       local line = ('  │ %s%s'):format(file.path, file.mark)
-      page:add(line, { { #line - #file.mark + 1, #line, 'Outside' } })
+      page:add(line, { { #line - #file.mark + 1, #line, 'Warn' } })
     end
   end
 end

@@ -4,10 +4,10 @@
 --- Sends: a window that is not entered; how much of it was never on the screen.
 --- Does not know about: when it is to be there, answers.
 
-local float = require('mcp-tools.ui.float.window')
+local float = require('mcp-tools.ui.layout.float.window')
 local frame = require('mcp-tools.ui.approval.frame')
-local placement = require('mcp-tools.ui.float.placement')
-local style = require('mcp-tools.ui.approval.style')
+local placement = require('mcp-tools.ui.layout.float.placement')
+local style = require('mcp-tools.ui.layout.style')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api
@@ -17,7 +17,7 @@ local M = {}
 ---@class mcp-tools.ApprovalWindow: mcp-tools.Float
 ---@field question mcp-tools.Question
 ---@field rows integer of the text
-local Window = float.kind({ style = style, zindex = 60, max_width = 100 })
+local Window = float.kind({ zindex = 60, max_width = 100 })
 
 --- Opens it.
 ---@param question mcp-tools.Question
@@ -29,7 +29,7 @@ function M.open(question, keys, opened)
   local page = text.page(question, self:width())
   self.rows = #page.rows
   self.buffers = { float.buffer('mcp_tools_approval', question.id, keys) }
-  style:write(self.buffers[1], page)
+  style.write(self.buffers[1], page)
   self:open({ { wrap = false, scrolloff = 0 } }, opened)
   self:show_hidden(self.windows[1])
   return self

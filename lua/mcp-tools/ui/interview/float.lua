@@ -6,7 +6,7 @@
 
 local Window = require('mcp-tools.ui.interview.window')
 local config = require('mcp-tools.config')
-local keepers = require('mcp-tools.ui.float.keeper')
+local keepers = require('mcp-tools.ui.layout.float.keeper')
 
 local M = {}
 
@@ -109,11 +109,11 @@ local function keys()
     ['<Tab>'] = { 'n', key(tab, 1), 'next choice' },
     ['<S-Tab>'] = { 'n', key(tab, -1), 'choice before' },
     ['<C-P>'] = { 'n', key(back), 'question before' },
-    ['<Esc>'] = { 'n', key(escape), 'leave the interview' },
-    q = { 'n', key(later), 'leave the interview open' },
+    ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
+    q = { 'n', key(later), 'later: the interview stays open' },
   }
   for i = 1, 9 do
-    question[tostring(i)] = { 'n', key(choose, i), ('choose %d'):format(i) }
+    question[tostring(i)] = { 'n', key(choose, i), 'choose the one of that number' }
   end
   for _, name in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
     question[name] = { 'n', key(to_field), 'type an answer' }
@@ -123,8 +123,8 @@ local function keys()
     ['<Tab>'] = { both, key(tab, 1), 'to the choices' },
     ['<S-Tab>'] = { both, key(tab, -1), 'to the choices' },
     ['<C-P>'] = { both, key(back), 'question before' },
-    ['<Esc>'] = { 'n', key(escape), 'leave the interview' },
-    q = { 'n', key(later), 'leave the interview open' },
+    ['<Esc>'] = { 'n', key(escape), 'cancel the interview' },
+    q = { 'n', key(later), 'later: the interview stays open' },
   }
   return { question = question, field = field }
 end

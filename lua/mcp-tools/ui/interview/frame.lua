@@ -4,10 +4,10 @@
 --- Sends: titles and footer, as `nvim_open_win` takes them.
 --- Does not know about: windows.
 
-local Page = require('mcp-tools.ui.float.page')
-local keys_to = require('mcp-tools.ui.float.keys_to')
+local Page = require('mcp-tools.ui.layout.page')
+local keys_to = require('mcp-tools.ui.layout.float.keys_to')
 local sanitize = require('mcp-tools.util.sanitize')
-local style = require('mcp-tools.ui.interview.style')
+local style = require('mcp-tools.ui.layout.style')
 
 local M = {}
 
@@ -21,17 +21,17 @@ function M.title(interview, below)
   local answers = interview.answers
   local count = #answers.questions
   local from = Page.clip(sanitize.line(interview.from or 'a tool'), MAX_NAME)
-  local chunks = { style:chunk((' %s asks '):format(from), 'Heading') }
+  local chunks = { style.chunk((' %s asks '):format(from), 'Title') }
   if interview.why_not then
-    chunks = { style:chunk((' %s '):format(interview.why_not), 'Cut') }
+    chunks = { style.chunk((' %s '):format(interview.why_not), 'Warn') }
   end
   if count > 1 then
-    table.insert(chunks, style:chunk(('%d of %d '):format(answers.at, count), 'Heading'))
+    table.insert(chunks, style.chunk(('%d of %d '):format(answers.at, count), 'Title'))
   end
   if interview.waiting > 0 then
-    table.insert(chunks, style:chunk(('(%d more wait) '):format(interview.waiting), ''))
+    table.insert(chunks, style.chunk(('(%d more wait) '):format(interview.waiting)))
   end
-  return style:with_more(chunks, below)
+  return style.with_more(chunks, below)
 end
 
 --- The title of the field below it.
@@ -40,7 +40,7 @@ end
 function M.field(interview)
   local question = interview.answers:current()
   local text = #question.choices == 0 and 'your answer' or question.multiselect and 'and also' or 'or something else'
-  return { style:chunk((' %s '):format(text), 'Heading') }
+  return { style.chunk((' %s '):format(text), 'Title') }
 end
 
 --- The footer.
@@ -64,14 +64,17 @@ function M.footer(interview, place, window, width)
       table.insert(list, { 'CTRL-P', 'back' })
     end
     table.insert(list, { typing and '<Esc><Esc>' or '<Esc>', 'cancel' })
-    table.insert(list, not typing and { 'q', 'later' } or nil)
+    if not typing then
+      table.insert(list, { 'q', 'later' })
+      table.insert(list, { '?', 'keys' })
+    end
   else
     local lead, map_mode = keys_to.lead()
     local lhs = keys_to.mapped(map_mode, 'answer')
     table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
     table.insert(list, keys_to.is_next(window) and { lead .. 'CTRL-W w', 'likewise' } or nil)
   end
-  return style:keys(list, width)
+  return style.keys(list, width)
 end
 
 return M

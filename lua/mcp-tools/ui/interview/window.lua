@@ -4,12 +4,12 @@
 --- Sends: windows that are not entered; the choice at the cursor; text as it is typed.
 --- Does not know about: when they are to be there, what a key means.
 
-local Page = require('mcp-tools.ui.float.page')
-local float = require('mcp-tools.ui.float.window')
+local Page = require('mcp-tools.ui.layout.page')
+local float = require('mcp-tools.ui.layout.float.window')
 local frame = require('mcp-tools.ui.interview.frame')
-local placement = require('mcp-tools.ui.float.placement')
+local placement = require('mcp-tools.ui.layout.float.placement')
 local sanitize = require('mcp-tools.util.sanitize')
-local style = require('mcp-tools.ui.interview.style')
+local style = require('mcp-tools.ui.layout.style')
 
 local api = vim.api
 
@@ -26,7 +26,7 @@ M.QUESTION, M.FIELD = QUESTION, FIELD
 ---@field interview mcp-tools.Interview
 ---@field rows integer of the question
 ---@field choice_at table<integer, integer> row → choice
-local Window = float.kind({ style = style, zindex = 55, max_width = 66 })
+local Window = float.kind({ zindex = 55, max_width = 66 })
 
 --- The question and its choices as rows.
 ---@param answers mcp-tools.Answers
@@ -37,7 +37,7 @@ local function page_of(answers, width)
   local question, choice_at = answers:current(), {}
   local page = Page.new(width, true)
   for _, line in ipairs(sanitize.lines(question.question)) do
-    page:add(line, { { 1, #line, 'Question' } })
+    page:add(line, { { 1, #line, 'Title' } })
   end
   if #question.choices > 0 then
     page:add('')
@@ -50,7 +50,7 @@ local function page_of(answers, width)
     local chosen = answers:is_chosen(i)
     local mark, first = chosen and on or off, #page.rows + 1
     local line = mark .. sanitize.line(choice)
-    page:add(line, { { 1, #mark, 'Mark' }, chosen and { #mark + 1, #line, 'Chosen' } or nil })
+    page:add(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil })
     for row = first, #page.rows do
       choice_at[row] = i
     end
@@ -114,7 +114,7 @@ end
 function Window:draw()
   local page, choice_at = page_of(self.interview.answers, self:width())
   self.rows, self.choice_at = #page.rows, choice_at
-  style:write(self.buffers[QUESTION], page)
+  style.write(self.buffers[QUESTION], page)
 end
 
 --- Shows the question that the interview is at, with what was answered before.

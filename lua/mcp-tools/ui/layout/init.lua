@@ -9,8 +9,11 @@
 
 local Rows = require('mcp-tools.ui.layout.rows')
 local guard = require('mcp-tools.log').guard
+local help = require('mcp-tools.ui.layout.help')
 local highlights = require('mcp-tools.ui.layout.highlights')
 local paint = require('mcp-tools.ui.layout.paint')
+local style = require('mcp-tools.ui.layout.style')
+local winbar = require('mcp-tools.ui.layout.winbar')
 
 local api = vim.api
 
@@ -69,8 +72,8 @@ function Layout:footer()
     local cells = key.footer and api.nvim_strwidth(key.lhs .. key.footer) + 3
     if cells and cells <= room then
       room = room - cells
-      table.insert(chunks, { (' %s '):format(key.lhs), highlights.group('Key') })
-      table.insert(chunks, { key.footer .. ' ', highlights.group('Dim') })
+      table.insert(chunks, style.chunk((' %s '):format(key.lhs), 'Key'))
+      table.insert(chunks, style.chunk(key.footer .. ' ', 'Dim'))
     end
   end
   return chunks
@@ -83,17 +86,18 @@ function Layout:open_window()
     local config = vim.tbl_extend('error', float_place(), {
       style = 'minimal',
       border = 'rounded',
-      title = { { title, highlights.group('Title') } },
+      title = { style.chunk(title, 'Title') },
       footer = self:footer(),
       footer_pos = 'right',
     })
     self.window = api.nvim_open_win(self.buffer, true, config)
+    vim.wo[self.window][0].winhighlight = highlights.winhighlight()
   else
     local height = math.max(5, math.floor(vim.o.lines * SPLIT))
     self.window = api.nvim_open_win(self.buffer, true, { split = 'below', win = -1, height = height })
     local options = vim.wo[self.window][0]
     options.number, options.relativenumber, options.signcolumn = false, false, 'no'
-    options.winbar = title:gsub('%%', '%%%%') .. '%=%#McpToolsDim#? keys '
+    options.winbar = winbar.text(self.opts.title)
   end
   local options = vim.wo[self.window][0]
   options.wrap, options.cursorline, options.list, options.spell = false, true, false, false
@@ -123,11 +127,7 @@ end
 ---@param rows mcp-tools.Rows
 function Layout:help_rows(rows)
   rows:add({})
-  local list = {}
-  for _, key in ipairs(self.keys) do
-    table.insert(list, { cells = { { key.lhs, 'Key' }, key.description } })
-  end
-  rows:table(list)
+  help.add(rows, self.keys)
   rows:add({})
   rows:add({ { '  ? or q goes back', 'Dim' } })
 end

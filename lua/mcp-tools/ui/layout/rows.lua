@@ -4,7 +4,7 @@
 --- Sends: rows; every row knows its text, its marks, and the thing that a key pressed on it is about.
 --- Does not know about: windows, what the texts say.
 
-local page = require('mcp-tools.ui.float.page')
+local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}

@@ -4,6 +4,10 @@
 --- Sends: the lines as they were written (`:w`, `:wq`, `ZZ`); nothing for `:q!`.
 --- Does not know about: reviews.
 
+local help = require('mcp-tools.ui.layout.help')
+local notify = require('mcp-tools.notify')
+local winbar = require('mcp-tools.ui.layout.winbar')
+
 local api = vim.api
 
 local M = {}
@@ -25,7 +29,27 @@ function M.open(lines, filetype, written, closed)
   vim.bo[buffer].modified = false
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
-  vim.wo[window][0].winbar = ' what this hunk is to become: %#Special#:wq%* takes it, %#Special#:q!%* leaves it'
+  vim.wo[window][0].winbar = winbar.text('what this hunk is to become', {
+    { ':wq', 'takes it' },
+    { ':q!', 'leaves it' },
+  })
+  vim.keymap.set('n', 'q', function()
+    if not help.close() then
+      local ok, err = pcall(vim.cmd.quit) -- what was written and not taken is not lost by one key
+      if not ok then
+        notify.warn(tostring(err):match('E%d+:.*') or tostring(err))
+      end
+    end
+  end, { buffer = buffer, nowait = true, desc = 'leave the hunk as it is; what was typed keeps it open' })
+  vim.keymap.set('n', '?', function()
+    help.toggle({
+      { lhs = ':w', description = 'the hunk becomes this' },
+      { lhs = ':wq', description = 'the same, and close' },
+      { lhs = ':q!', description = 'close, the hunk stays as it was' },
+      { lhs = 'q', description = 'close, unless something was typed' },
+      { lhs = '?', description = 'show the keys' },
+    })
+  end, { buffer = buffer, nowait = true, desc = 'show the keys' })
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buffer,
     desc = 'mcp-tools: the hunk is what was written',

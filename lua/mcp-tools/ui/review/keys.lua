@@ -4,6 +4,8 @@
 --- Sends: mappings of their buffers; those of the person are back when the windows are left.
 --- Does not know about: reviews.
 
+local help = require('mcp-tools.ui.layout.help')
+
 local api = vim.api
 
 local M = {}
@@ -41,6 +43,29 @@ function Keys:here()
   end)
 end
 
+--- The keys, with `?`; `q` closes the help first.
+---@param actions table<string, { [1]: fun(), [2]: string }>
+---@param list mcp-tools.HelpKey[] what the help is to show
+---@return table<string, { [1]: fun(), [2]: string }>
+local function with_help(actions, list)
+  local all = vim.tbl_extend('force', {}, actions)
+  local function show()
+    help.toggle(list)
+  end
+  all['?'] = { show, 'show the keys' }
+  local leave = actions.q
+  all.q = leave
+    and {
+      function()
+        if not help.close() then
+          leave[1]()
+        end
+      end,
+      leave[2],
+    }
+  return all
+end
+
 --- Sets the keys.
 ---@param windows mcp-tools.ReviewWindow[]
 ---@param actions table<string, { [1]: fun(), [2]: string }> key → what it does, description
@@ -51,8 +76,10 @@ function M.set(windows, actions, moved, left)
   local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
   local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
   for _, each in ipairs(windows) do
-    for key, action in pairs(actions) do
+    local list = {}
+    for key, action in pairs(with_help(actions, list)) do
       if not (each.typed and EDITING[key]) then
+        table.insert(list, { lhs = key, description = action[2] })
         table.insert(self.saved, { bufnr = each.bufnr, key = key, own = own_of(each.bufnr, key) })
         vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
       end

@@ -4,19 +4,18 @@
 --- Sends: a floating window that has never the cursor.
 --- Does not know about: what keys do, what is shown in the files.
 
-local Page = require('mcp-tools.ui.float.page')
+local Page = require('mcp-tools.ui.layout.page')
 local access = require('mcp-tools.files.access')
-local float = require('mcp-tools.ui.float.window')
-local keepers = require('mcp-tools.ui.float.keeper')
-local keys_to = require('mcp-tools.ui.float.keys_to')
-local placement = require('mcp-tools.ui.float.placement')
+local float = require('mcp-tools.ui.layout.float.window')
+local keepers = require('mcp-tools.ui.layout.float.keeper')
+local keys_to = require('mcp-tools.ui.layout.float.keys_to')
+local placement = require('mcp-tools.ui.layout.float.placement')
 local project = require('mcp-tools.files.project')
 local sanitize = require('mcp-tools.util.sanitize')
-local styles = require('mcp-tools.ui.float.style')
+local style = require('mcp-tools.ui.layout.style')
 
 local M = {}
 
-local style = styles.new('McpToolsReview', { File = 'Directory', Note = 'WarningMsg' })
 --- Files that are listed; the one the person is at is among them.
 local MAX_FILES = 5
 
@@ -34,7 +33,7 @@ local MAX_FILES = 5
 ---@class mcp-tools.ReviewLegend: mcp-tools.Float
 ---@field view mcp-tools.ReviewView
 ---@field rows integer
-local Window = float.kind({ style = style, zindex = 45, max_width = 100 })
+local Window = float.kind({ zindex = 45, max_width = 100 })
 
 ---@param file mcp-tools.Proposal
 ---@return string
@@ -70,6 +69,7 @@ local function keys(view)
   end
   table.insert(frame, not typing and { 'u', 'undo' } or nil)
   table.insert(frame, { 'q', 'later' })
+  table.insert(frame, { '?', 'keys' })
   return row, frame
 end
 
@@ -96,7 +96,7 @@ local function page_of(view, width)
   local first = math.max(1, math.min(view.file - math.floor(MAX_FILES / 2), #files - MAX_FILES + 1))
   for i = first, math.min(#files, first + MAX_FILES - 1) do
     local line = Page.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
-    page:add(line, i == view.file and { { 1, #line, 'File' } } or nil)
+    page:add(line, i == view.file and { { 1, #line, 'Name' } } or nil)
   end
   if #files > MAX_FILES then
     page:add(('  %d files in all'):format(#files))
@@ -115,7 +115,7 @@ local function open(view, opened)
   local page = page_of(view, self:width())
   self.rows = #page.rows
   self.buffers = { float.buffer('mcp_tools_review', view.review.id, {}) }
-  style:write(self.buffers[1], page)
+  style.write(self.buffers[1], page)
   self:open({ { wrap = false, scrolloff = 0 } }, opened)
   self:show_hidden(self.windows[1])
   return self
@@ -135,14 +135,14 @@ end
 function Window:frames()
   local view = self.view
   local title = view.open > 1 and (' review 1 of %d '):format(view.open) or ' review '
-  local chunks = { style:chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Note' or 'Heading') }
+  local chunks = { style.chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Warn' or 'Title') }
   local _, list = keys(view)
   if not view.inside then
     local lead, mode = keys_to.lead()
     local lhs = keys_to.mapped(mode, 'review')
     list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'shows it, with its keys' } }
   end
-  return { { title = chunks, footer = style:keys(list, self:width()) } }
+  return { { title = chunks, footer = style.keys(list, self:width()) } }
 end
 
 ---@type string? what it shows

@@ -4,7 +4,8 @@
 --- Sends: marks in the buffer, in step with the proposal; none when it is over. The text is never touched.
 --- Does not know about: keys, windows, what a verdict does.
 
-local syntax = require('mcp-tools.ui.review.syntax')
+local highlights = require('mcp-tools.ui.layout.highlights')
+local syntax = require('mcp-tools.ui.layout.syntax')
 
 local api = vim.api
 
@@ -14,6 +15,8 @@ local SPACE = api.nvim_create_namespace('mcp-tools.review')
 M.SPACE = SPACE
 --- Cells; in a window that is narrower rows are cut.
 local MIN_WIDTH = 10
+--- A line that goes has one colour, as in all differences (layout/diff.lua).
+local OVER_SYNTAX = 200
 
 ---@class mcp-tools.Mark.Drawn
 ---@field id integer[]
@@ -27,17 +30,17 @@ local by_buffer = {}
 ---@param hunk mcp-tools.Hunk
 ---@param applied boolean
 ---@return string text
----@return string group
+---@return string name of its group
 local function state_of(hunk, applied)
   if hunk.verdict == 'accepted' then
-    return applied and ' to be reverted' or ' accepted', 'DiagnosticOk'
+    return applied and ' to be reverted' or ' accepted', 'Good'
   elseif hunk.verdict == 'rejected' then
     local word = applied and ' kept' or ' rejected'
-    return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'DiagnosticWarn'
+    return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'Warn'
   elseif hunk.changed then
-    return ' changed meanwhile: it cannot be accepted', 'DiagnosticWarn'
+    return ' changed meanwhile: it cannot be accepted', 'Warn'
   end
-  return hunk.edited and ' edited' or '', 'DiagnosticInfo'
+  return hunk.edited and ' edited' or '', 'Busy'
 end
 
 --- Where its marks are: the last line before what comes, from 0; before the first line it is above that.
@@ -76,19 +79,23 @@ local function draw(bufnr, width, hunk, here, applied, beside)
     table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, row, 0, opts))
   end
   local row, above = place_of(hunk, count)
-  local going, coming = applied and 'DiffAdd' or 'DiffDelete', applied and 'DiffDelete' or 'DiffAdd'
+  local going, coming = applied and 'Added' or 'Removed', applied and 'Removed' or 'Added'
   local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
   if is_open and not hunk.changed and not beside then
     for at = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1) do
-      mark(at, { line_hl_group = going, priority = 50 })
+      mark(at, { line_hl_group = highlights.group(going), priority = 50 })
+      if going == 'Removed' then
+        mark(at, { end_row = at + 1, hl_group = highlights.group(going), priority = OVER_SYNTAX, strict = false })
+      end
     end
     if #hunk.new > 0 then
       mark(row, { virt_lines = syntax.lines(hunk.new, bufnr, coming, width), virt_lines_above = above })
     end
   end
-  local text, group = state_of(hunk, applied)
+  local text, state = state_of(hunk, applied)
+  local group = highlights.group(state)
   if here or text ~= '' then
-    local sign = here and { { ' ◀', 'Special' }, { text, group } } or { { text, group } }
+    local sign = here and { { ' ◀', highlights.group('Key') }, { text, group } } or { { text, group } }
     mark(math.min(math.max(hunk.start - 1, 0), row), { virt_text = sign, virt_text_pos = 'eol' })
   end
   return ids

@@ -4,6 +4,7 @@
 --- Sends: a buffer with its text, and what the person has made of it.
 --- Does not know about: windows, verdicts.
 
+local highlights = require('mcp-tools.ui.layout.highlights')
 local marks = require('mcp-tools.ui.review.marks')
 
 local api = vim.api
@@ -28,7 +29,7 @@ function M.buffer(file)
   vim.bo[bufnr].filetype = vim.filetype.match({ filename = file.path, buf = bufnr }) or ''
   vim.bo[bufnr].modifiable = file.editable
   for row = 0, api.nvim_buf_line_count(bufnr) - 1 do
-    api.nvim_buf_set_extmark(bufnr, marks.SPACE, row, 0, { line_hl_group = 'DiffAdd', priority = 50 })
+    api.nvim_buf_set_extmark(bufnr, marks.SPACE, row, 0, { line_hl_group = highlights.group('Added'), priority = 50 })
   end
   return bufnr
 end

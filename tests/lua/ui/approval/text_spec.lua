@@ -286,7 +286,7 @@ describe('colours', function()
     t.eq({ '-old' }, coloured(page, 'Removed'))
     t.eq({ '+new' }, coloured(page, 'Added'))
     t.eq({ '@@ -1 +1 @@' }, coloured(page, 'Changed'))
-    t.eq({ '  OUTSIDE the project' }, coloured(page, 'Outside'))
+    t.eq({ '  OUTSIDE the project' }, coloured(page, 'Warn'))
     t.eq({ 'tool', 'source', 'client', 'reason', 'file', 'args', 'path: ' }, coloured(page, 'Label'))
   end)
 

@@ -6,7 +6,8 @@
 --- is no parser.
 --- Does not know about: where they are shown.
 
-local page = require('mcp-tools.ui.float.page')
+local highlights = require('mcp-tools.ui.layout.highlights')
+local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local api = vim.api
@@ -50,6 +51,22 @@ local function groups_of(text, language)
     end
   end
   return rows
+end
+
+--- The group of each byte of lines: `groups[row][col]`, both from 0; empty where there is no parser, or too much to
+--- parse while the person waits. Only what comes is coloured so: a line that goes has one colour, for many colour
+--- schemes tell it by that alone.
+---@param lines string[]
+---@param filetype string
+---@return table<integer, table<integer, string>>
+function M.groups(lines, filetype)
+  local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows those that are loaded
+  local joined = table.concat(lines, '\n')
+  if language == '' or #lines > MAX_LINES or #joined > MAX_BYTES then
+    return {}
+  end
+  local ok, groups = pcall(groups_of, joined, language)
+  return ok and groups or {}
 end
 
 ---@param line string
@@ -101,7 +118,8 @@ local function rows_of(chunks, width, below)
     while from <= #text and #rows < MAX_ROWS do
       if room < 2 then -- a character may be as wide
         table.insert(rows, row)
-        row, room = { { page.CONTINUED, { below, 'NonText' } } }, width - api.nvim_strwidth(page.CONTINUED)
+        row, room =
+          { { page.CONTINUED, { below, highlights.group('Dim') } } }, width - api.nvim_strwidth(page.CONTINUED)
       end
       if #rows < MAX_ROWS then
         local last = page.last_that_fits(text, from, room)
@@ -113,7 +131,7 @@ local function rows_of(chunks, width, below)
     left = left + math.max(0, #text - from + 1)
   end
   if left > 0 then
-    table.insert(row, { ('… %d more bytes'):format(left), { below, 'WarningMsg' } })
+    table.insert(row, { ('… %d more bytes'):format(left), { below, highlights.group('Warn') } })
   end
   table.insert(rows, row)
   return rows
@@ -122,27 +140,23 @@ end
 --- The lines as rows, each as wide as the screen, so that its background reaches the edge.
 ---@param lines string[]
 ---@param bufnr integer whose file type and tabs count
----@param below string group of all of it
+---@param name string of the group of all of it, `Added` or `Removed`
 ---@param width integer cells that a row of text may have
 ---@return mcp-tools.Chunk[][]
-function M.lines(lines, bufnr, below, width)
+function M.lines(lines, bufnr, name, width)
+  local below = highlights.group(name)
   local shown = vim.tbl_map(function(line)
     return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
   end, vim.list_slice(lines, 1, MAX_ALL))
   local filetype = vim.bo[bufnr].filetype
-  local language = vim.treesitter.language.get_lang(filetype) or filetype -- 0.10 knows those that are loaded
-  local ok, groups = false, nil
-  local joined = table.concat(shown, '\n')
-  if language ~= '' and #shown <= MAX_LINES and #joined <= MAX_BYTES then
-    ok, groups = pcall(groups_of, joined, language)
-  end
+  local groups = name == 'Added' and M.groups(shown, filetype) or {}
   local out, told = {}, 0
   for i, line in ipairs(shown) do
     if #out >= MAX_ALL then
       break
     end
     told = i
-    local chunks = chunks_of(line, ok and groups and groups[i - 1] or nil, below)
+    local chunks = chunks_of(line, groups[i - 1], below)
     for _, row in ipairs(rows_of(chunks, width, below)) do
       local cells = 0
       for _, chunk in ipairs(row) do
@@ -154,7 +168,7 @@ function M.lines(lines, bufnr, below, width)
   end
   if told < #lines then
     local text = ('… %d more lines: the layout "split" shows them'):format(#lines - told)
-    table.insert(out, { { text, { below, 'WarningMsg' } } })
+    table.insert(out, { { text, { below, highlights.group('Warn') } } })
   end
   return out
 end

@@ -7,7 +7,9 @@
 --- A kind adds `layout` and `frames`, and in place of `first`, `is_field` and `save` its own where it has a field for
 --- text. ui/approval/window.lua is the shorter one to look at.
 
-local focus_return = require('mcp-tools.ui.float.focus_return')
+local focus_return = require('mcp-tools.ui.layout.float.focus_return')
+local help = require('mcp-tools.ui.layout.help')
+local highlights = require('mcp-tools.ui.layout.highlights')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local api = vim.api
@@ -21,7 +23,6 @@ local MIN_WIDTH = 20
 
 --- What is said about a kind once.
 ---@class mcp-tools.FloatKind
----@field style mcp-tools.FloatStyle
 ---@field zindex integer
 ---@field max_width integer
 
@@ -60,7 +61,15 @@ function M.buffer(name, value, keys)
   local buffer = api.nvim_create_buf(false, true)
   vim.b[buffer][name] = value
   for key, action in pairs(keys) do
-    vim.keymap.set(action[1], key, action[2], { buffer = buffer, nowait = true, desc = action[3] })
+    local function run() -- with the help above the window, nobody answers what it covers
+      if not help.close() then
+        action[2]()
+      end
+    end
+    vim.keymap.set(action[1], key, run, { buffer = buffer, nowait = true, desc = action[3] })
+  end
+  if next(keys) then
+    help.attach(buffer)
   end
   return buffer
 end
@@ -69,7 +78,7 @@ end
 ---@param options table<string, any>[] of each window
 ---@param opened integer? window that is not to be hidden
 function Float:open(options, opened)
-  self.style:define()
+  highlights.define()
   self.windows, self.tab = {}, api.nvim_get_current_tabpage()
   local ok, err = pcall(function()
     self.placed = self:layout(opened)
@@ -97,7 +106,7 @@ end
 function Float:open_window(buffer, at, options)
   local fixed = { style = 'minimal', border = 'rounded', focusable = true, noautocmd = true, zindex = self.zindex }
   local window = api.nvim_open_win(buffer, false, vim.tbl_extend('error', self:config(at), fixed))
-  local own = { winfixbuf = true, winhighlight = self.style:winhighlight() }
+  local own = { winfixbuf = true, winhighlight = highlights.winhighlight() }
   for name, value in pairs(vim.tbl_extend('error', own, options)) do
     api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
   end
@@ -107,7 +116,7 @@ end
 --- Makes characters stand out that cannot be seen, in a window with text of strangers.
 ---@param window integer
 function Float:show_hidden(window)
-  vim.fn.matchadd(self.style.prefix .. 'Hidden', sanitize.PATTERN, 10, -1, { window = window })
+  vim.fn.matchadd(highlights.group('Hidden'), sanitize.PATTERN, 10, -1, { window = window })
 end
 
 --- Are all of its windows still there?

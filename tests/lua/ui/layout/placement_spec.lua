@@ -1,4 +1,4 @@
-local placement = require('mcp-tools.ui.float.placement')
+local placement = require('mcp-tools.ui.layout.float.placement')
 local t = require('helpers')
 
 local api = vim.api

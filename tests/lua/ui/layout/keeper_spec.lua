@@ -1,22 +1,20 @@
-local float = require('mcp-tools.ui.float.window')
-local keepers = require('mcp-tools.ui.float.keeper')
-local page = require('mcp-tools.ui.float.page')
-local styles = require('mcp-tools.ui.float.style')
+local float = require('mcp-tools.ui.layout.float.window')
+local keepers = require('mcp-tools.ui.layout.float.keeper')
+local page = require('mcp-tools.ui.layout.page')
+local style = require('mcp-tools.ui.layout.style')
 local t = require('helpers')
 
 local api = vim.api
 
-local style = styles.new('McpToolsSpec', {})
-
 ---A kind of window with a line of text, and a field below it.
-local Window = float.kind({ style = style, zindex = 50, max_width = 40 })
+local Window = float.kind({ zindex = 50, max_width = 40 })
 
 function Window:layout()
   return { { row = 2, height = 1 }, { row = 5, height = 1 } }
 end
 
 function Window:frames()
-  local frame = { title = { style:chunk(self.subject.text, 'Heading') } }
+  local frame = { title = { style.chunk(self.subject.text, 'Heading') } }
   return { frame, {} }
 end
 
@@ -42,7 +40,7 @@ describe('a floating window', function()
       subject.pressed = true
     end), 'press' } }
     self.buffers = { float.buffer('mcp_tools_spec', subject.text, keys), float.buffer('mcp_tools_spec', 'field', {}) }
-    style:write(self.buffers[1], rows)
+    style.write(self.buffers[1], rows)
     self:open({ {}, {} })
     return self
   end
@@ -210,13 +208,13 @@ end)
 
 describe('a frame', function()
   it('names as many keys as it has room for, and how much there is below', function()
-    local keys = style:keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
+    local keys = style.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
     local texts = vim.tbl_map(function(chunk)
       return chunk[1]
     end, keys)
     t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
-    t.eq({ 'McpToolsSpec', 'McpToolsSpecKey' }, keys[1][2])
-    t.eq('… 1 more line ', style:with_more({}, 1)[1][1])
-    t.eq({}, style:with_more({}, 0))
+    t.eq({ 'McpToolsNormal', 'McpToolsKey' }, keys[1][2])
+    t.eq('… 1 more line ', style.with_more({}, 1)[1][1])
+    t.eq({}, style.with_more({}, 0))
   end)
 end)

@@ -6,18 +6,38 @@
 ---
 --- Used instead of messages of several lines, which would wait for a key and keep the bridge waiting with them.
 
+local help = require('mcp-tools.ui.layout.help')
+local plain = require('mcp-tools.ui.layout.plain')
+local style = require('mcp-tools.ui.layout.style')
+local winbar = require('mcp-tools.ui.layout.winbar')
+
 local M = {}
+
+local NAMESPACE = vim.api.nvim_create_namespace('mcp-tools-scratch')
 
 local MAX_HEIGHT = 15
 local PREFIX = 'mcp-tools://'
 --- Variable of its buffers: others of that prefix, as those of a review, are somebody else's.
 local MINE = 'mcp_tools_scratch'
 
+--- How the lines of each buffer are coloured.
+---@type table<integer, fun(lines: string[]): mcp-tools.Span[][]>
+local spans_of = {}
+
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
 ---@field at_end? boolean cursor on the last line
 ---@field stay? boolean leave the cursor where it is: the person may be typing
----@field title? string stands above the lines
+---@field title? string stands above the lines; the name when left out
+---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
+---@field again? fun() shows it anew, for `r`
+---@field spans? fun(lines: string[]): mcp-tools.Span[][] their colours, where they are not plain lines
+
+---@class mcp-tools.ScratchKey
+---@field lhs string
+---@field description string
+---@field word? string stands with it above the lines
+---@field run fun()
 
 ---@param lines string[]
 ---@return string[]
@@ -30,6 +50,9 @@ local function single_lines(lines)
 end
 
 local function close()
+  if help.close() then
+    return
+  end
   if not pcall(vim.cmd.close) then
     vim.cmd.enew() -- it was the last window
   end
@@ -49,6 +72,13 @@ local function buffer_of(name)
   vim.bo[buffer].bufhidden = 'wipe'
   vim.b[buffer][MINE] = true
   vim.keymap.set('n', 'q', close, { buffer = buffer, nowait = true, desc = 'close' })
+  help.attach(buffer)
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = buffer,
+    callback = function()
+      spans_of[buffer] = nil
+    end,
+  })
   return buffer
 end
 
@@ -86,9 +116,10 @@ local function open(buffer)
 end
 
 ---@param buffer integer
+---@param title string
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
-local function window_of(buffer, opts)
+local function window_of(buffer, title, opts)
   local window = shared_window()
   if window then
     vim.api.nvim_win_set_buf(window, buffer)
@@ -102,7 +133,15 @@ local function window_of(buffer, opts)
   end
   vim.wo[window][0].wrap, vim.wo[window][0].linebreak = true, true
   vim.wo[window][0].breakindent, vim.wo[window][0].breakindentopt = true, 'shift:4'
-  vim.wo[window][0].winbar = opts.title and opts.title:gsub('%%', '%%%%') or ''
+  vim.wo[window][0].winbar = winbar.text(
+    title,
+    vim
+      .iter(opts.keys or {})
+      :map(function(key)
+        return key.word and { key.lhs, key.word } or nil
+      end)
+      :totable()
+  )
   fit(window)
   return window
 end
@@ -113,6 +152,25 @@ local function write(buffer, lines)
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable = false
+  vim.api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
+  local colours = spans_of[buffer]
+  for row, spans in pairs(colours and colours(lines) or {}) do
+    for _, span in ipairs(spans) do
+      style.mark(buffer, NAMESPACE, { row = row - 1, from = span[1] - 1, to = span[2], name = span[3] }, #lines[row])
+    end
+  end
+end
+
+--- Keys of what is shown, in place of those of what was shown under that name before.
+---@param buffer integer
+---@param opts mcp-tools.ScratchOpts
+local function set_keys(buffer, opts)
+  for _, key in ipairs(opts.keys or {}) do
+    vim.keymap.set('n', key.lhs, key.run, { buffer = buffer, nowait = true, desc = key.description })
+  end
+  if opts.again then
+    vim.keymap.set('n', 'r', opts.again, { buffer = buffer, nowait = true, desc = 'draw anew' })
+  end
 end
 
 --- Shows other lines where `buffer` is seen; the cursor and what is in view stay.
@@ -145,11 +203,13 @@ function M.show(name, lines, opts)
   opts = opts or {}
   lines = single_lines(lines)
   local buffer = buffer_of(name)
+  spans_of[buffer] = opts.spans or (opts.filetype or 'log') == 'log' and plain.spans or nil
   write(buffer, lines)
   if vim.bo[buffer].filetype ~= (opts.filetype or '') then
     vim.bo[buffer].filetype = opts.filetype or ''
   end
-  local window = window_of(buffer, opts)
+  set_keys(buffer, opts)
+  local window = window_of(buffer, opts.title or name, opts)
   vim.api.nvim_win_set_cursor(window, { opts.at_end and #lines or 1, 0 })
   return buffer
 end

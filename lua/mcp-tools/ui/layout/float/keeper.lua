@@ -4,13 +4,13 @@
 --- Sends: the window, opened, moved, closed; the cursor into it and back; word that the person closed it.
 --- Does not know about: what the window shows, what its keys do.
 ---
---- Who has something to show makes a kind of window (window.lua), with its groups (style.lua), and gives it here as
+--- Who has something to show makes a kind of window (window.lua), with its frame (style.lua), and gives it here as
 --- `open`; ui/approval/float.lua is an example.
 ---
 --- What should be on screen is said once (`wanted`); `sync` makes it so, again and again while the editor does not
 --- allow it (text is locked, the command-line window is open).
 
-local focus_return = require('mcp-tools.ui.float.focus_return')
+local focus_return = require('mcp-tools.ui.layout.float.focus_return')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 

@@ -1,9 +1,9 @@
-local syntax = require('mcp-tools.ui.review.syntax')
+local syntax = require('mcp-tools.ui.layout.syntax')
 local t = require('helpers')
 
 local function groups(lines)
   local found = {}
-  for _, row in ipairs(syntax.lines(lines, 0, 'DiffAdd', 80)) do
+  for _, row in ipairs(syntax.lines(lines, 0, 'Added', 80)) do
     for _, chunk in ipairs(row) do
       for _, group in ipairs(type(chunk[2]) == 'table' and chunk[2] or { chunk[2] }) do
         found[group] = true

@@ -1,0 +1,222 @@
+local Answers = require('mcp-tools.ui.interview.answers')
+local Call = require('mcp-tools.call.call')
+local Question = require('mcp-tools.ui.approval.question')
+local help = require('mcp-tools.ui.layout.help')
+local highlights = require('mcp-tools.ui.layout.highlights')
+local t = require('helpers')
+
+local api = vim.api
+
+local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))))
+
+---How a source names a group.
+local NAMED = {
+  "group%('(%u%a+)'%)",
+  "chunk%([^\n]-, '(%u%a+)'%)",
+  "%d, [^\n]-, '(%u%a+)' }",
+  "and '(%u%l+)' or '%u%l+'",
+  "and '%u%l+' or '(%u%l+)'",
+}
+
+---The sources: path under lua/mcp-tools → text.
+local function sources()
+  local out = {}
+  for _, path in ipairs(vim.fn.globpath(ROOT .. '/lua/mcp-tools', '**/*.lua', false, true)) do
+    out[path:sub(#ROOT + #'/lua/mcp-tools/' + 1)] = table.concat(vim.fn.readfile(path), '\n')
+  end
+  t.ok(out['ui/layout/highlights.lua'])
+  return out
+end
+
+local function files_with(text)
+  local list = {}
+  for file, source in vim.spairs(sources()) do
+    if source:find(text, 1, true) then
+      table.insert(list, file)
+    end
+  end
+  return list
+end
+
+---The window that shows a buffer of ours.
+local function window_of(variable)
+  return t.wait(function()
+    return vim.iter(api.nvim_list_wins()):find(function(window)
+      return vim.b[api.nvim_win_get_buf(window)][variable] ~= nil
+    end)
+  end)
+end
+
+local function keys_of(buffer)
+  local keys = {}
+  for _, map in ipairs(api.nvim_buf_get_keymap(buffer, 'n')) do
+    keys[map.lhs] = map.callback
+  end
+  return keys
+end
+
+local function help_window()
+  return vim.iter(api.nvim_list_wins()):find(function(window)
+    local title = api.nvim_win_get_config(window).title
+    return title and title[1][1] == ' keys '
+  end)
+end
+
+---`?` shows the keys of the buffer and `q` closes them, and nothing else.
+local function has_help(window)
+  local buffer = api.nvim_win_get_buf(window)
+  local keys, here = keys_of(buffer), api.nvim_get_current_win()
+  t.ok(keys['?'] and keys.q)
+  keys['?']()
+  local shown = help_window()
+  local lines = table.concat(api.nvim_buf_get_lines(api.nvim_win_get_buf(shown), 0, -1, false), '\n')
+  t.matches('%f[%S]q .-%w', lines)
+  t.matches('%? +show the keys', lines)
+  t.eq(here, api.nvim_get_current_win())
+  keys.q()
+  t.eq({ nil, true }, { help_window(), api.nvim_win_is_valid(window) })
+end
+
+describe('one look', function()
+  it('has one place that opens windows, but for the texts that belong to the person', function()
+    t.eq({
+      'editor/person/show.lua', -- a text of the project, in a window of the person's
+      'ui/layout/float/window.lua',
+      'ui/layout/help.lua',
+      'ui/layout/init.lua',
+      'ui/layout/scratch.lua',
+      'ui/review/hunk_editor.lua', -- text that is written
+      'ui/review/split.lua', -- two texts side by side
+    }, files_with('nvim_open_win('))
+  end)
+
+  it('has one set of highlight groups', function()
+    t.eq({ 'ui/layout/highlights.lua' }, files_with('nvim_set_hl('))
+    local names, others = {}, {}
+    for _, group in ipairs(highlights.list) do
+      names[group.name] = true
+      others[group.link] = true
+    end
+    for _, name in ipairs({ 'Directory', 'NonText', 'WarningMsg', 'Question', 'DiffChange', 'MoreMsg', 'String' }) do
+      others[name] = true
+    end
+    local found = 0
+    for file, source in pairs(sources()) do
+      if vim.startswith(file, 'ui/') and file ~= 'ui/layout/highlights.lua' then
+        for name in source:gmatch("[^%w]'(%u%a+)'") do
+          t.eq({ file, name, nil }, { file, name, not names[name] and others[name] or nil })
+        end
+        for _, pattern in ipairs(NAMED) do
+          for name in source:gmatch(pattern) do
+            found = found + 1
+            t.eq({ file, name, true }, { file, name, names[name] })
+          end
+        end
+      end
+    end
+    t.ok(found > 20)
+  end)
+
+  it('links its groups, and keeps what a person has defined, also in another colour scheme', function()
+    highlights.define()
+    t.eq('Title', api.nvim_get_hl(0, { name = highlights.group('Title') }).link)
+    api.nvim_set_hl(0, 'McpToolsTitle', { bold = true })
+    highlights.define()
+    t.eq(true, api.nvim_get_hl(0, { name = 'McpToolsTitle' }).bold)
+    vim.cmd('hi clear')
+    t.eq('Title', api.nvim_get_hl(0, { name = 'McpToolsTitle' }).link)
+  end)
+end)
+
+describe('help', function()
+  after_each(function()
+    help.close()
+    vim.cmd('silent! only')
+    vim.cmd('%bwipeout!')
+  end)
+
+  it('is on ? at the bottom, in a question for approval, an interview, a review and a hunk', function()
+    require('mcp-tools.ui.layout.scratch').show('test', { 'a line' })
+    has_help(api.nvim_get_current_win())
+
+    local call = Call.new({ id = 'look', name = 'x', host = 'test' })
+    call.definition = { name = 'x', description = 'x' }
+    local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
+    local said = 0
+    local question = Question.new(asked, {}, function()
+      said = said + 1
+    end)
+    question.on_close = function() end
+    local approval = require('mcp-tools.ui.approval.float')
+    approval.show(question)
+    local window = window_of('mcp_tools_approval')
+    has_help(window)
+    local keys = keys_of(api.nvim_win_get_buf(window))
+    keys['?']()
+    keys.y() -- what the help covers is not allowed unseen
+    t.eq({ 0, nil }, { said, help_window() })
+    keys.y()
+    t.eq(1, said)
+    approval.hide(question)
+
+    local interview = { answers = Answers.new({ { question = 'a', choices = { 'b', 'c' } } }), waiting = 0 }
+    local float = require('mcp-tools.ui.interview.float')
+    float.show(interview)
+    has_help(window_of('mcp_tools_interview'))
+    float.hide(interview)
+
+    local left = 0
+    window = api.nvim_get_current_win()
+    local review = require('mcp-tools.ui.review.keys').set(
+      { { window = window, bufnr = api.nvim_win_get_buf(window) } },
+      {
+        q = {
+          function()
+            left = left + 1
+          end,
+          'later',
+        },
+      },
+      function() end,
+      function() end
+    )
+    has_help(window)
+    t.eq(0, left)
+    review:remove()
+
+    require('mcp-tools.ui.review.hunk_editor').open({ 'x' }, '', function() end, function() end)
+    has_help(api.nvim_get_current_win())
+  end)
+
+  it('goes with the next key, and with the window that it is for', function()
+    local scratch = require('mcp-tools.ui.layout.scratch')
+    scratch.show('test', { 'a line' })
+    for _, key in ipairs({ 'j', '?', 'q' }) do
+      api.nvim_feedkeys('?', 'xt', false)
+      t.ok(help_window())
+      api.nvim_feedkeys(key, 'xt', false)
+      t.wait(function()
+        return not help_window()
+      end)
+      t.eq('mcp-tools://test', api.nvim_buf_get_name(0))
+    end
+    api.nvim_feedkeys('?', 'xt', false)
+    vim.cmd.close()
+    t.wait(function()
+      return not help_window()
+    end)
+  end)
+
+  it('tells once what several keys do', function()
+    local buffer = api.nvim_get_current_buf()
+    help.toggle({
+      { lhs = '?', description = 'show the keys' },
+      { lhs = '2', description = 'choose' },
+      { lhs = 'q', description = 'later' },
+      { lhs = '1', description = 'choose' },
+    })
+    local lines = api.nvim_buf_get_lines(api.nvim_win_get_buf(help_window()), 0, -1, false)
+    t.eq({ '  1 2  choose', '  q    later', '  ?    show the keys' }, lines)
+    t.eq(buffer, api.nvim_get_current_buf())
+  end)
+end)

@@ -73,9 +73,10 @@ format: setup ## Rewrite Python and Lua in the project's style
 docs: setup ## Regenerate the generated parts of the documentation
 	@$(BIN)/python scripts/gen_doc
 
-screenshots: setup ## Take the pictures of the README anew
+screenshots: setup ## Take the pictures of the README and of doc/screenshots.md anew
 	@$(BIN)/python scripts/demo_svg
 	@$(BIN)/python scripts/screenshot
+	@$(BIN)/python scripts/screenshots
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded
 	@$(BIN)/python scripts/dist $(ARGS)

@@ -109,18 +109,19 @@ def last(line: str, style: Style) -> Style:
     return style
 
 
-def draw(lines: list[str], columns: int, title: str) -> str:
-    """The picture."""
+def draw(lines: list[str], columns: int, title: str, *, light: bool = False) -> str:
+    """The picture; `light`: of a terminal whose paper is light."""
+    own_ink, own_paper = (PAPER, INK) if light else (INK, PAPER)
     width, height = round(columns * CELL) + 2 * MARGIN, len(lines) * LEADING + 2 * MARGIN
     papers, texts, style = [], [], Style()
     for row, line in enumerate(lines):
         top = MARGIN + row * LEADING
         for column, text, look in runs(line, style):
-            ink, paper = look.ink or INK, look.paper
+            ink, paper = look.ink or own_ink, look.paper
             if look.reverse:
-                ink, paper = paper or PAPER, look.ink or INK
+                ink, paper = paper or own_paper, look.ink or own_ink
             left, length = MARGIN + column * CELL, cells(text) * CELL
-            if paper and paper != PAPER:
+            if paper and paper != own_paper:
                 place = f'x="{left:.1f}" y="{top}" width="{length:.1f}" height="{LEADING}"'
                 papers.append(f'<rect {place} fill="{paper}"/>')
             for word in WORDS.finditer(text):
@@ -128,7 +129,7 @@ def draw(lines: list[str], columns: int, title: str) -> str:
                 marks = "".join(
                     f' {name}="{value}"'
                     for name, value, wanted in (
-                        ("fill", ink, ink != INK),
+                        ("fill", ink, ink != own_ink),
                         ("font-weight", "700", look.bold),
                         ("opacity", "0.6", look.dim),
                         ("font-style", "italic", look.italic),
@@ -146,9 +147,9 @@ def draw(lines: list[str], columns: int, title: str) -> str:
             f'height="{height}" role="img">',
             f"<title>{html.escape(title)}</title>",
             f"<style>text {{ {font}; white-space: pre }}</style>",
-            f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}"/>',
+            f'<rect width="{width}" height="{height}" rx="8" fill="{own_paper}"/>',
             *papers,
-            f'<g fill="{INK}">',
+            f'<g fill="{own_ink}">',
             *texts,
             "</g>",
             "</svg>",

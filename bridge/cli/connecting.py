@@ -6,6 +6,7 @@ Receives options. Sends changes that the person has seen. Does not know about: a
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,11 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
 def add_consent(parser: argparse.ArgumentParser) -> None:
     """How the person agrees."""
     parser.add_argument("--yes", action="store_true", help="write without a question")
+    parser.add_argument(
+        "--shown",
+        metavar="SHA256",
+        help="with --yes: of the diff that was agreed to; if it is another by now, nothing is written",
+    )
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument(
         "--token-into-git",
@@ -129,8 +135,13 @@ def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespa
     return skill.install(client, offered.skill(command_line(), found), scope, root)
 
 
+def diff_of(changes: list[Change]) -> str:
+    """All of them, as they are shown."""
+    return "\n".join(each.diff() for each in changes)
+
+
 def agree(changes: list[Change], options: argparse.Namespace) -> bool:
-    """Shows the changes, and asks for leave to write them.
+    """Shows the changes, and asks for leave to write them; what was agreed to elsewhere is only that.
 
     Raises:
         CommandError: nobody can be asked; or a token would get into a repository.
@@ -142,9 +153,12 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
             " would be for everybody who gets that. Leave --http out, name a variable by --env, or leave"
             " --project out (--token-into-git writes it all the same)"
         )
+    diff = diff_of(changes)
     if not options.json:
-        print(show.plain("\n".join(each.diff() for each in changes)))
+        print(show.plain(diff))
     if options.dry_run:
+        return False
+    if options.shown and options.shown != hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest():
         return False
     if options.yes:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import pty
@@ -400,7 +401,14 @@ async def test_connecting_a_client(shell: Shell) -> None:
     assert "nvim-tools" not in path.read_text()
     shown = await shell.json("connect", "cursor", "--dry-run")
     assert (shown["path"], shown["written"]) == (str(path), False)
-    code, out, _ = await shell.run("connect", "cursor", "--yes")
+    digest = hashlib.sha256(shown["diff"].encode()).hexdigest()
+    mine = path.read_text()
+    path.write_text(mine.replace("{}", '{"other": {"url": "http://[::1]/"}}'))
+    late = await shell.json("connect", "cursor", "--yes", "--shown", digest)
+    assert (late["written"], late["needed"]) == (False, True)
+    assert "nvim-tools" not in path.read_text()
+    path.write_text(mine)
+    code, out, _ = await shell.run("connect", "cursor", "--yes", "--shown", digest)
     assert code == 0
     text = path.read_text()
     assert "// mine" in text

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             {
                 "path": str(made.path),
                 "skill": None if gone is None else str(gone.path),
-                "diff": "\n".join(each.diff() for each in changes),
+                "diff": connecting.diff_of(changes),
                 "written": written,
                 "needed": bool(changes),
             }

@@ -12,18 +12,24 @@ local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
 
+local show
+
 ---@param verb string
 ---@param arguments string[]
----@param window string
-local function write(verb, arguments, window)
-  clients.run(vim.list_extend({ verb, '--yes' }, arguments), function(answer, fault)
+---@param diff string that was agreed to: what is another by now is shown again
+local function write(verb, arguments, diff)
+  local agreed = { verb, '--yes', '--shown', vim.fn.sha256(diff) }
+  clients.run(vim.list_extend(agreed, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)
+    elseif answer.needed and not answer.written then
+      notify.warn(answer.path .. ' was changed meanwhile; nothing was written. This is the change now')
+      return show(verb, arguments)
     end
     local done = verb == 'connect' and 'is connected' or 'is disconnected'
     notify.info(('%s %s (%s). %s'):format(arguments[1], done, answer.path, answer.advice or ''))
   end)
-  local buffer = vim.fn.bufnr('mcp-tools://' .. window)
+  local buffer = vim.fn.bufnr(('mcp-tools://%s %s'):format(verb, arguments[1]))
   if buffer ~= -1 then
     vim.api.nvim_buf_delete(buffer, { force = true })
   end
@@ -31,7 +37,7 @@ end
 
 ---@param verb string
 ---@param arguments string[] the client's name first
-local function show(verb, arguments)
+function show(verb, arguments)
   clients.run(vim.list_extend({ verb, '--dry-run' }, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)
@@ -42,7 +48,7 @@ local function show(verb, arguments)
     local window = verb .. ' ' .. arguments[1]
     local lines = vim.split(answer.diff, '\n')
     local function agree()
-      write(verb, arguments, window)
+      write(verb, arguments, answer.diff)
     end
     scratch.show(window, lines, {
       filetype = 'diff',

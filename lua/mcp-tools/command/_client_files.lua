@@ -16,9 +16,9 @@ local show
 
 ---@param verb string
 ---@param arguments string[]
----@param diff string that was agreed to: what is another by now is shown again
-local function write(verb, arguments, diff)
-  local agreed = { verb, '--yes', '--shown', vim.fn.sha256(diff) }
+---@param shown string diff that was agreed to: what is another by now is shown again
+local function write(verb, arguments, shown)
+  local agreed = { verb, '--yes', '--shown', vim.fn.sha256(shown) }
   clients.run(vim.list_extend(agreed, arguments), function(answer, fault)
     if not answer then
       return notify.error(fault)

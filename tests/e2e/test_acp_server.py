@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -13,6 +14,7 @@ from tests.support.results import text_of
 ENTRY = "return mcp_tools.acp_server({ transport = ... })"
 
 
+@pytest.mark.slow
 async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
     """An agent that starts it has the tools, hears of changes, and goes on after a restart of the bridge."""
     bridge = await start_bridge()

@@ -38,6 +38,7 @@ mcp_tools.register({
 """
 
 
+@pytest.mark.slow
 async def test_long_calls_are_shown(idle: Terminal) -> None:
     """A call is shown after a second, replaced as it goes on, and its end is said; a quick one is not."""
     nvim = idle.nvim

@@ -190,6 +190,7 @@ async def test_ones_own_call(screen: Terminal, bridge: Bridge) -> None:
     await screen.shows("it ran")
 
 
+@pytest.mark.slow
 async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> None:
     """A yes to what was not on the screen shows more of it first; the frame says how much there is."""
     async with connect(bridge, "sessions") as client:

@@ -250,6 +250,7 @@ async def test_completion(shell: Shell) -> None:
     assert re.search(r"^ +resources +the resources", out, re.M)
 
 
+@pytest.mark.slow
 async def test_stdio_across_restarts(shell: Shell) -> None:
     """A client keeps its server while the bridge is started anew, and while the editor is."""
     async with Client(stdio_client(shell.stdio()), mode="legacy") as client:
@@ -379,6 +380,7 @@ async def test_stdio_of_a_client_that_is_gone(shell: Shell) -> None:
         assert await process.wait() == 0
 
 
+@pytest.mark.slow
 async def test_stdio_piped(shell: Shell) -> None:
     """The end of stdin leaves time for what was asked."""
     messages = [INITIALIZE, INITIALIZED, call(1)]
@@ -423,6 +425,7 @@ async def test_connecting_a_client(shell: Shell) -> None:
     assert path.read_text() == '{ // mine\n  "mcpServers": {}\n}\n'
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_a_skill_for_a_client(shell: Shell) -> None:
     """Shown with the entry, written with it, and gone with it; what it tells an agent to run does run."""
@@ -457,6 +460,7 @@ async def test_a_skill_for_a_client(shell: Shell) -> None:
     assert not (home / ".claude.json").exists()
 
 
+@pytest.mark.slow
 async def test_tokens_and_git(shell: Shell) -> None:
     """A token is not shown, and gets into a repository by an explicit word alone."""
     for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "a"]):
@@ -478,6 +482,7 @@ async def test_tokens_and_git(shell: Shell) -> None:
     assert shell.bridge.token in path.read_text()
 
 
+@pytest.mark.slow
 async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
     """It is printed for every client; a name that is none gets the list."""
     code, out, _ = await shell.run("config", "codex")

@@ -71,6 +71,7 @@ async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None
     assert call_tool("echo", value="x", socket=str(nvim.socket))["ok"]
 
 
+@pytest.mark.slow
 async def test_the_project(
     start_bridge: Callable[..., Awaitable[Bridge]], spawn_nvim: Spawn, outside: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ async def test_odd_folders(
     assert call_tool("nowhere")["error"]["code"] == "unknown_tool"
 
 
+@pytest.mark.slow
 async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
     """A program whose working folder is gone hears so; where the editor is named, that does not matter."""
     nvim = await editor(spawn_nvim)

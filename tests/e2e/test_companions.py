@@ -127,6 +127,7 @@ async def test_over_http(start_bridge: Start, folder: Path) -> None:
         await told(bridge, "made_up_http", "left")
 
 
+@pytest.mark.slow
 async def test_its_token_is_not_the_main_one(start_bridge: Start, folder: Path) -> None:
     """Neither opens what is the other's."""
     bridge = await start(start_bridge, folder, "made_up_http")
@@ -173,6 +174,7 @@ async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
         assert refused.value.status == 403
 
 
+@pytest.mark.slow
 async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
     """In a folder that is this user's alone; it goes with the editor."""
     bridge = await start(start_bridge, folder, "made_up_unix")
@@ -281,6 +283,7 @@ async def test_another_project_is_another_place(start_bridge: Start, folder: Pat
         await agent.initialize()
 
 
+@pytest.mark.slow
 async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> None:
     """Without a restart: one that is closed throws its agent out, another one opens."""
     bridge = await start(start_bridge, folder, "made_up_websocket")
@@ -302,6 +305,7 @@ async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> Non
         await gone(folder)
 
 
+@pytest.mark.slow
 async def test_what_a_dead_editor_left_is_taken_away(
     spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home, folder: Path
 ) -> None:

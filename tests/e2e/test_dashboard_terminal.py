@@ -231,6 +231,7 @@ async def register(screen: Terminal) -> str:
     return text
 
 
+@pytest.mark.slow
 async def test_keys_of_the_bridge(screen: Terminal) -> None:
     """Without one `y` says so; `S` starts it and stops it; `y` yanks its URL, and `Y` a whole entry."""
     await screen.command("McpTools")

@@ -68,6 +68,7 @@ async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
     )
 
 
+@pytest.mark.slow
 async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) -> None:
     """Who is connected hears that a group was switched, lists without it, and then with it again."""
     async with listening(switched, transport) as (client, news):

@@ -140,6 +140,7 @@ async def test_damaged(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     await echoes(nvim)
 
 
+@pytest.mark.slow
 async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     """An environment of another version stops the bridge, and one notification and health name the command.
 

@@ -119,6 +119,7 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("hello j q!")
 
 
+@pytest.mark.slow
 async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) -> None:
     """Nothing chosen is said in the frame; what is typed is the answer then."""
     async with connect(bridge, "sessions") as client:

@@ -248,6 +248,7 @@ async def test_clients_hear_of_changes_of_a_resource(mounted: Mounted) -> None:
     await until(lambda: ["test://static"] in mounted.journal.of("unsubscribe"))
 
 
+@pytest.mark.slow
 async def test_a_call_ends_when_its_mount_is_taken_away(mounted: Mounted, tmp_path: Path) -> None:
     """With an error that says so, and the process is gone."""
     status = await mounts.mount(mounted.bridge, "gone", mounts.python(tmp_path / "journal"))

@@ -144,6 +144,7 @@ async def test_one_whose_answers_grow(bridge: Bridge) -> None:
     server.server_close()
 
 
+@pytest.mark.slow
 async def test_one_at_a_url_that_never_comes_to_an_end(bridge: Bridge) -> None:
     """The time to say what it offers is that of all its answers, also where no process can be ended."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
@@ -204,6 +205,7 @@ async def test_a_stubborn_one_is_ended_with_all_it_has_started(bridge: Bridge) -
     await until(lambda: not mounts.group(status["pid"]))
 
 
+@pytest.mark.slow
 async def test_secrets_stay_where_they_belong(bridge: Bridge, tmp_path: Path) -> None:
     """In the server's environment, and not in the log, an error, a command line or another's environment."""
     await bridge.nvim.lua("vim.env.MCPT_SECRET = ...", SECRET)
@@ -255,6 +257,7 @@ async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_pat
             assert SECRET not in status["error"]
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, tmp_path: Path) -> None:
     """`.mcp.json` is mounted whole; one server in it that is none takes no other with it."""
     file, journal = tmp_path / ".mcp.json", tmp_path / "journal"

@@ -68,6 +68,7 @@ async def test_faults_are_not_counted_for_ever(bridge: Bridge) -> None:
     assert len(status["faults"]) < 100
 
 
+@pytest.mark.slow
 async def test_lists_that_change_all_the_time(bridge: Bridge) -> None:
     """Each look is followed by a time without one."""
     async with mounts.mounted(bridge, "evil", hostile("changing")), client_of(bridge) as client:

@@ -154,6 +154,7 @@ async def test_headers_go_to_nobody_else(bridge: Bridge) -> None:
     assert other.seen == []
 
 
+@pytest.mark.slow
 async def test_streams_that_end_at_once_are_not_opened_on_and_on(bridge: Bridge) -> None:
     """Whatever the server says of the time between two."""
     began = time.monotonic()

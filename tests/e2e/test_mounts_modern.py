@@ -50,6 +50,7 @@ async def served(how: str, journal: Path) -> AsyncIterator[dict[str, Any]]:
         await process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["stdio", "http"])
 async def test_a_server_without_sessions(how: str, bridge: Bridge, tmp_path: Path) -> None:
     """Results, errors, progress, a question, cancel, new tools, resources and prompts are as of any other."""

@@ -89,6 +89,7 @@ async def test_an_editor_that_listens_on_tcp_alone(spawn_nvim: Spawn) -> None:
     assert (code, out) == (0, "y\n")
 
 
+@pytest.mark.slow
 async def test_a_bridge_beside_the_client(
     spawn_nvim: Spawn, tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
@@ -113,6 +114,7 @@ async def test_a_bridge_beside_the_client(
         assert await process.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_a_client_beyond_a_forwarded_port(start_bridge: Start) -> None:
     """Any loopback port will do for a client over HTTP; a name of another machine is refused."""
@@ -132,6 +134,7 @@ async def test_a_client_beyond_a_forwarded_port(start_bridge: Start) -> None:
         writer.close()
 
 
+@pytest.mark.slow
 async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewhere: dict[str, str]) -> None:
     """`--url`: calls, doctor, and a server on stdio that outlives a tunnel which is cut and comes back."""
     bridge = await start_bridge(init=ROOT_TOOLS)
@@ -174,6 +177,7 @@ async def test_urls_that_are_none(
     assert (code, said in err) == (2, True), err
 
 
+@pytest.mark.slow
 @pytest.mark.nvim("0.11")
 async def test_the_command_beside_the_editor(start_bridge: Start) -> None:
     """`ssh HOST mcp-tools stdio --root DIR`: a bare shell in another folder, without port or token."""

@@ -41,6 +41,7 @@ async def test_stateless_client_disconnects(shared: Bridge, client: Raw) -> None
     await told(shared, "disconnected", 1)
 
 
+@pytest.mark.slow
 async def test_session_client_disconnects(shared: Bridge, client: Raw) -> None:
     """The call goes on until the client has been silent without a connection for the grace: `client_gone`."""
     call = asyncio.create_task(client.call("hold"))

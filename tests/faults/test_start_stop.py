@@ -82,6 +82,7 @@ async def answers(nvim: Nvim) -> None:
     assert bridges() == [await bridge.pid()]
 
 
+@pytest.mark.slow
 async def test_stop_and_start_twice_at_once(spawn_nvim: Spawn) -> None:
     """`stop(); start()` twice while it runs: the old one ends, the last one is there, nobody is forgotten."""
     nvim = await spawn_with(spawn_nvim)

@@ -284,6 +284,7 @@ async def test_input_of_a_tool_is_empty(shared: Bridge, way: Way) -> None:
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
+@pytest.mark.slow
 async def test_much_output_is_left_out(shared: Bridge) -> None:
     """A tool that prints without end fills neither the log nor the editor's time."""
     log = Path(await shared.nvim.lua("return require('mcp-tools.log').path()"))

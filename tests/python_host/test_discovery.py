@@ -429,6 +429,7 @@ async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_p
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_configured_modules(editor: Editor, plugin: Path) -> None:
     """Modules that the person names are found where plugins keep Python; private ones are not read."""
     package = plugin / "python3" / "my_package"

@@ -57,6 +57,7 @@ async def messages(nvim: Nvim) -> str:
     return str(await nvim.lua("return vim.fn.execute('messages')"))
 
 
+@pytest.mark.slow
 async def test_killed_while_it_runs(start: Start, way: Way) -> None:
     """A host that is killed ends its calls with an error; the next call starts another."""
     bridge = await start()
@@ -312,6 +313,7 @@ async def test_without_an_environment_the_call_says_what_to_do(
     assert (await Caller(nvim, None).call("py_add", a=1)).value["sum"] == 3
 
 
+@pytest.mark.slow
 async def test_the_plugin_is_loaded_again(start: Start) -> None:
     """The host of before ends: what it serves is nobody's any more."""
     bridge = await start()

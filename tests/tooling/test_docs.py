@@ -60,6 +60,7 @@ def gen_doc(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[s
     return processes.run(command)
 
 
+@pytest.mark.slow
 def test_generated_chapters_are_in_step() -> None:
     """Nothing would change if the documentation were generated now."""
     done = gen_doc("--check")

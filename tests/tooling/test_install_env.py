@@ -157,6 +157,7 @@ def test_damage_is_repaired(tmp_path: Path, lock: Path, path: str) -> None:
     assert value_in(folder) == "42"
 
 
+@pytest.mark.slow
 def test_what_does_not_work_is_not_ready(tmp_path: Path, lock: Path) -> None:
     """When all could be installed and cannot be imported, the run fails, says so, and leaves no stamp."""
     folder = tmp_path / "venv"

@@ -63,6 +63,7 @@ def test_fetches_the_runtime_alone(checkout: Path, path: str) -> None:
     assert (again.stdout, again.stderr) == (output, "")
 
 
+@pytest.mark.slow
 def test_takes_what_development_has(checkout: Path, lock: Path, path: str) -> None:
     """Where `make setup` was run there is nothing to fetch; an outdated one is left alone."""
     development = checkout / ".deps" / "venv"

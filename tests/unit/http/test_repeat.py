@@ -362,6 +362,7 @@ async def test_a_client_that_goes(bridge: Served, client: Client) -> None:
     assert (await bridge.call(session, "echo", {"text": "ok"}))["content"][0]["text"] == "ok"
 
 
+@pytest.mark.slow
 async def test_connections_that_are_idle_for_long_are_closed() -> None:
     """It counts from the last answer, whoever read the request."""
     async with served(keep_alive_seconds=1.0) as bridge:

@@ -117,6 +117,7 @@ async def test_whoever_has_no_proof_is_a_stranger(
     assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "stranger"
 
 
+@pytest.mark.slow
 async def test_a_silent_holder_is_a_stranger_after_a_second(
     tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]]
 ) -> None:

@@ -293,6 +293,7 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
         assert size < kept() <= KEPT_BYTES
 
 
+@pytest.mark.slow
 async def test_what_was_never_written_counts_too() -> None:
     """A stream whose client left holds more than the events to resume after, and all of it has a bound."""
     size, count = 1024 * 1024, 20

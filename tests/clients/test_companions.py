@@ -160,7 +160,10 @@ class Stage:
         """The bridge is started anew, and the agent comes back by itself."""
         await self.nvim.request("nvim_command", "McpTools restart")
         await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
-        await self.nvim.wait_for(SESSION, timeout=PATIENCE)
+        try:
+            await self.nvim.wait_for(SESSION, timeout=PATIENCE)
+        except AssertionError as error:
+            raise AssertionError(f"it has not come back:\n{await self.agent.screen()}") from error
 
 
 @contextlib.asynccontextmanager
@@ -351,8 +354,10 @@ async def test_in_a_terminal_of_the_editor(
         except AssertionError as error:
             raise AssertionError(f"{error}:\n{await nvim.lua(f'return {SCREEN}')}") from error
         finally:
-            await nvim.request("nvim_command", "bwipeout!")
+            # In this order: Neovim 0.11 was seen to end where a terminal is wiped whose program still writes.
+            await nvim.lua("vim.fn.jobstop(vim.bo.channel)")
             await agents.ended(pid)
+            await nvim.request("nvim_command", "bwipeout!")
 
 
 @pytest.mark.parametrize("name", [*CASES, "opencode"])

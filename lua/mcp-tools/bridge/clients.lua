@@ -41,7 +41,7 @@ end
 function M.run(arguments, cb)
   interpreter.resolve_python(function(runtime, fault)
     if not runtime then
-      return cb(nil, ('%s. %s'):format(fault.message, fault.advice))
+      return cb(nil, ('%s: %s'):format(fault.advice, fault.message))
     end
     local command = { runtime.python, '-I', vim.fs.joinpath(folder(), 'start.py'), 'cli.main' }
     vim.list_extend(command, arguments)

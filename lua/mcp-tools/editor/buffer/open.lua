@@ -154,10 +154,38 @@ function M.load(path, cb, ctx)
   end)
 end
 
---- Unloads a buffer that was loaded for one call and that nobody sees, so that no server keeps it.
+---@type table<integer, integer> buffers that others than who loaded them need, and how many do
+local held = {}
+---@type table<integer, true> of those, the ones that who loaded them does not need any more
+local let_go = {}
+
+--- Keeps a buffer loaded, whoever has loaded it, as far as `drop` goes.
+---@param bufnr integer
+---@return fun() release the last one unloads what was to be dropped meanwhile; later it does nothing
+function M.hold(bufnr)
+  held[bufnr] = (held[bufnr] or 0) + 1
+  local released = false
+  return function()
+    if released then
+      return
+    end
+    released = true
+    held[bufnr] = held[bufnr] > 1 and held[bufnr] - 1 or nil
+    if not held[bufnr] and let_go[bufnr] then
+      let_go[bufnr] = nil
+      M.drop(bufnr)
+    end
+  end
+end
+
+--- Unloads a buffer that was loaded for one call and that nobody sees, so that no server keeps it; one that is held,
+--- when it is not any more.
 ---@param bufnr integer
 function M.drop(bufnr)
-  if not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
+  if held[bufnr] then
+    let_go[bufnr] = true
+    return
+  elseif not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
     return
   elseif vim.fn.has('nvim-0.11') == 0 then
     -- There the answer to a question for colours that is under way would fail where the person sees it.

@@ -155,16 +155,22 @@ function M.busy(client, key)
   return count >= MAX_OPEN and text:format(count, '') or nil
 end
 
+--- Puts a review behind all others.
+---@param review mcp-tools.Review
+local function last(review)
+  all = vim.tbl_filter(function(other)
+    return other ~= review
+  end, all)
+  table.insert(all, review)
+end
+
 --- Puts the one that is shown behind the others.
 function M.later()
   local first = M.current()
   if not first then
     return
   end
-  all = vim.tbl_filter(function(review)
-    return review ~= first
-  end, all)
-  table.insert(all, first)
+  last(first)
   advance()
 end
 
@@ -225,6 +231,7 @@ local function begin(review, files)
     if review.asked then
       return M.first(review)
     end
+    last(review) -- one that took longer to read does not take the place of what the person looks at
     advance()
   end
   step(1)

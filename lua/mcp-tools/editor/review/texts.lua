@@ -23,7 +23,17 @@ local group = api.nvim_create_augroup('mcp-tools.review', {})
 ---@param file mcp-tools.ReviewFile
 ---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?, drop: fun()?) `drop` is called when it is over
 function M.find(file, cb)
-  local function with(bufnr, is_new, drop)
+  local function with(bufnr, is_new, new)
+    -- Another review of it, or the call that has loaded it, may end before this one does.
+    local release = bufnr and open.hold(bufnr)
+    local function drop()
+      if new then
+        open.drop(bufnr)
+      end
+      if release then
+        release()
+      end
+    end
     prepare({
       path = file.path,
       bufnr = bufnr,
@@ -55,9 +65,7 @@ function M.find(file, cb)
         if not loaded then
           return cb(nil, err and err.message or 'it cannot be read')
         end
-        with(loaded, false, new and function()
-          open.drop(loaded)
-        end)
+        with(loaded, false, new)
       end)
     end)
   end)

@@ -75,6 +75,38 @@ after_each(function()
 end)
 
 describe('a review', function()
+  it('has the file of another one that is over, and that nobody has open', function()
+    local path = file('a.txt', 'a\nb\nc\n')
+    open('one', { { path = path, text = 'A\nb\nc\n' } })
+    opened('one')
+    open('two', { { path = path, text = 'a\nb\nC\n' } })
+    local two = opened('two')
+    handles[1].close()
+    local turns = 0
+    local function turn()
+      turns = turns + 1
+      vim.schedule(turns < 4 and turn or function() end)
+    end
+    turn()
+    t.wait(function() -- what was closed is told a turn later
+      return turns == 4
+    end)
+    t.eq({ 1, nil }, { two:undecided(), two.ended })
+    two:decide_rest('accepted')
+    t.eq('a\nb\nC\n', ended('two').files[path])
+    t.eq(0, vim.fn.bufloaded(path))
+  end)
+
+  it('stays where the person looks at it when an earlier one took longer to read', function()
+    local slow = file('slow.txt', ('line\n'):rep(60000))
+    local fast = file('fast.txt', 'a\n')
+    open('slow', { { path = slow, text = ('line\n'):rep(60000) .. 'more\n' } })
+    open('fast', { { path = fast, text = 'b\n' } })
+    opened('slow')
+    t.eq('fast', review.current().key)
+    t.eq({ 'show fast', 'update fast' }, shown)
+  end)
+
   it('tells the text that was accepted and what was rejected and why, and writes nothing', function()
     local path = file('a.txt', 'a\nb\nc\nd\n')
     open('k', { { path = path, text = 'A\nb\nc\nD\n' } })

@@ -15,7 +15,7 @@ LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
 PY := $(wildcard bridge scripts tests bench rplugin lua)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs screenshots dist clean
+.PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ format: setup ## Rewrite Python and Lua in the project's style
 
 docs: setup ## Regenerate the generated parts of the documentation
 	@$(BIN)/python scripts/gen_doc
+
+captures: setup ## Keep what screens show now, with their colours; look at the difference before it is committed
+	@$(PYTEST) --update-captures tests/e2e/test_review_captures.py tests/e2e/test_dashboard_terminal.py $(ARGS)
 
 screenshots: setup ## Take the pictures of the README and of doc/screenshots.md anew
 	@$(BIN)/python scripts/demo_svg

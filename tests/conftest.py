@@ -56,6 +56,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="one Neovim, and no test that is marked slow")
+    parser.addoption("--update-captures", action="store_true", help="keep what screens show now")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,9 +23,24 @@ from tests.support import bridge as support
 from tests.support import nvim as editors
 from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
+from tests.support.captures import Captures, join
 from tests.support.nvim import Home, Nvim
 from tests.support.shared import Keep
 from tests.support.terminal import Terminal
+
+HERE = Path(__file__).parent
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Captures that were written by the runs of several Neovims become one where they are the same."""
+    if session.config.getoption("--update-captures") and not hasattr(session.config, "workerinput"):
+        join(HERE, nvims.REQUIRED)
+
+
+@pytest.fixture
+def captures(request: pytest.FixtureRequest, nvim_version: str) -> Captures:
+    """The captures that are kept beside the tests: `captures.matches("dashboard/open", text)`."""
+    return Captures(HERE, nvim_version, request.config.getoption("--update-captures"))
 
 
 @pytest.fixture(params=["sessions", "stateless", pytest.param("sse", marks=pytest.mark.slow)])

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import terminal
+from tests.support.captures import Captures
 from tests.support.nvim import Home
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
-
-SNAPSHOTS = Path(__file__).with_name("dashboard")
 
 INIT = f"""
 vim.opt.swapfile = false
@@ -89,24 +88,15 @@ def settled(screen: str) -> str:
     return "\n".join(rows)
 
 
-def matches(name: str, screen: str) -> None:
-    """Compare a screen with the one that is kept; `dashboard/NAME.txt` is written where there is none."""
-    path = SNAPSHOTS / f"{name}.txt"
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(settled(screen) + "\n")
-        pytest.fail(f"{path.name} was not there; look at it, and keep it")
-    assert settled(screen) == path.read_text().rstrip("\n")
-
-
-async def test_what_it_shows(screen: Terminal) -> None:
+async def test_what_it_shows(screen: Terminal, captures: Captures) -> None:
     """`:McpTools` alone opens it: calls in flight, those that ended, tools by group; `?` lists every key."""
     await call(screen, "steps")
     await call(screen, "greet")
     await screen.command("McpTools")
-    matches("open", await screen.shows("steps", "validation error", "stopped", "Tools"))
+    shown = await screen.shows("steps", "validation error", "stopped", "Tools")
+    captures.matches("dashboard/open", settled(shown))
     await screen.type("?")
-    matches("help", await screen.shows("show the keys", "draw anew"))
+    captures.matches("dashboard/help", settled(await screen.shows("show the keys", "draw anew")))
     await screen.type("q")
     await screen.shows("Calls in flight")
     await screen.type("q")

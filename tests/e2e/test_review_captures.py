@@ -1,0 +1,164 @@
+"""How reviews look at a terminal of 80×24, light and dark: text, groups and colours as they are kept.
+
+`review/*.txt` beside this file; `make captures` writes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import terminal
+from tests.support.captures import Captures
+from tests.support.nvim import Home
+from tests.support.terminal import Terminal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
+]
+
+INIT = """
+vim.opt.swapfile = false
+vim.opt.ruler = false
+vim.opt.background = 'dark'
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({ tools = { 'buffer' }, bridge = { autostart = false } })
+require('mcp-tools.core').get() -- as the first call does
+_G.ended = {}
+-- What an agent asks for; the texts that it proposes are made of those of the files.
+function _G.propose(client, title, files, more)
+  local list = {}
+  for name, change in pairs(files) do
+    local path = vim.fs.joinpath(vim.uv.cwd(), name)
+    local was = vim.uv.fs_stat(path) and table.concat(vim.fn.readfile(path), '\\n') .. '\\n' or ''
+    table.insert(list, { path = path, text = change(was) })
+  end
+  table.sort(list, function(a, b) return a.path < b.path end)
+  require('mcp-tools.editor.review').open(vim.tbl_extend('force', {
+    client = { name = client }, key = title, title = title, files = list,
+    on_end = function(outcome) table.insert(ended, outcome.state) end,
+  }, more or {}))
+end
+"""
+
+CODE = """local M = {}
+
+--- Says hello.
+function M.greet(name)
+  return 'Hello ' .. name
+end
+
+function M.unused()
+  return nil
+end
+
+M.is_kept = true
+
+return M
+"""
+
+GREET = """function(was)
+  return (was:gsub("'Hello ' .. name", "('Hello %%s'):format(name or 'you')  -- nobody is named", 1)
+    :gsub('  return nil\\n', '', 1):gsub('return M\\n$', 'M.is_ready = true\\n\\nreturn M\\n'))
+end"""
+
+CLAUDE = f"""
+propose('claude', 'greet whoever comes', {{
+  ['greet.lua'] = {GREET},
+  ['notes.txt'] = function(was) return was:gsub('two', '2') end,
+  ['sub/made.lua'] = function() return 'return {{\\n  "new",\\n}}\\n' end,
+}})
+"""
+GEMINI = "propose('gemini', 'another title', { ['notes.txt'] = function(was) return was .. 'four\\n' end })"
+
+Keep = Callable[[str], Awaitable[None]]
+
+
+@pytest.fixture
+async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
+    """A terminal in which the person has a file of a project open."""
+    folder = home.make("project")
+    (folder / ".git").mkdir()
+    (folder / "greet.lua").write_text(CODE)
+    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
+    async with terminal.opened(
+        nvim_program, home, init_lua=INIT, arguments=("greet.lua",), cwd=folder
+    ) as opened:
+        yield opened
+        assert "Press ENTER" not in await opened.screen()
+
+
+@pytest.fixture
+def keep(screen: Terminal, captures: Captures) -> Keep:
+    """Compare the screen with the two that are kept by a name, and go back to dark."""
+
+    async def both(name: str) -> None:
+        await captures.shows(screen, f"review/{name}.dark")
+        await screen.nvim.lua("vim.o.background = 'light'")
+        await captures.shows(screen, f"review/{name}.light")
+        await screen.nvim.lua("vim.o.background = 'dark'")
+
+    return both
+
+
+async def test_inline(screen: Terminal, keep: Keep) -> None:
+    """Several files and two agents; then inside, decided on in part, a hunk being written, and a new file."""
+    await screen.nvim.lua(CLAUDE)
+    await screen.shows("greet whoever comes")
+    await screen.nvim.lua(GEMINI)
+    await screen.shows("review 1 of 2")
+    await keep("waiting")
+    await screen.command("McpTools review")
+    await screen.shows("y accept")
+    await keep("inside")
+    await screen.type("?")
+    await keep("keys")
+    await screen.type("qyN")
+    await screen.shows("Why not?")
+    await screen.type("it is used")
+    await screen.press("Enter")
+    await screen.shows("1 of 3 hunks left")
+    await keep("decided-in-part")
+    await screen.type("e")
+    await screen.shows("what this hunk is to become")
+    await keep("hunk-editor")
+    await screen.command("q!")
+    await screen.shows("1 of 3 hunks left", "y accept")
+    await screen.type("y")
+    await screen.shows("0 of 3 hunks left", "two")
+    await screen.type("y")
+    await screen.shows('"new"')
+    await keep("new-file")
+    await screen.type("y")
+    await screen.shows("gemini: another title")
+    assert await screen.nvim.lua("return ended") == ["accepted"]
+
+
+async def test_split(screen: Terminal, keep: Keep) -> None:
+    """Side by side, as it comes and decided on in part."""
+    await screen.nvim.lua("mcp_tools.setup({ review = { layout = 'split' } })")
+    await screen.nvim.lua(f"propose('claude', 'greet whoever comes', {{ ['greet.lua'] = {GREET} }})")
+    await screen.shows(":McpTools review")
+    await screen.command("McpTools review")
+    await screen.shows("y accept")
+    await keep("split")
+    await screen.type("yn")
+    await screen.shows("1 of 3 hunks left")
+    await keep("split-decided-in-part")
+
+
+async def test_of_what_was_made(screen: Terminal, keep: Keep) -> None:
+    """What is there already is green, what it was stands below; a text that changed says so."""
+    await screen.nvim.lua(
+        f"propose('claude', 'made before', {{ ['greet.lua'] = {GREET} }}, {{ applied = true }})"
+    )
+    await screen.shows(":McpTools review")
+    await screen.command("McpTools review")
+    await screen.shows("y keep")
+    await keep("made-before")
+    await screen.nvim.request("nvim_buf_set_lines", 0, 4, 5, False, ["  return name -- mine"])
+    await screen.shows("changed meanwhile")
+    await keep("changed-meanwhile")

@@ -81,6 +81,11 @@ function M.follow(file, changed)
     return function() end
   end
   local over, attached = false, false
+  -- With 'nohidden' it would be closed as soon as another one takes its window, be that the next of the review.
+  local kept = not vim.o.hidden and vim.bo[bufnr].bufhidden == ''
+  if kept then
+    vim.bo[bufnr].bufhidden = 'hide'
+  end
   local function later()
     if over then
       return true -- detaches
@@ -139,6 +144,9 @@ function M.follow(file, changed)
   }
   return function()
     over = true
+    if kept and api.nvim_buf_is_valid(bufnr) and vim.bo[bufnr].bufhidden == 'hide' then
+      vim.bo[bufnr].bufhidden = ''
+    end
     if settling then
       settling:stop()
     end

@@ -165,7 +165,8 @@ end
 ---@param hunk integer
 function go(file, hunk)
   local proposal = view.review.files[file]
-  if not inside or not inside:here() or shown_file ~= proposal then
+  local closed = layout() == split and proposal.bufnr and not split.has(proposal)
+  if not inside or not inside:here() or shown_file ~= proposal or closed then
     leave()
     inside, shown_file = keys.set(layout().open(proposal, take_typed), actions(), draw, leave), proposal
   end
@@ -179,6 +180,9 @@ end
 function M.enter()
   if not view then
     notify.info('nothing waits for review')
+    return false
+  elseif vim.fn.getcmdwintype() ~= '' then
+    notify.warn('close the command-line window first (<C-c><C-c>); the review waits')
     return false
   end
   local file, hunk = view.file, view.hunk

@@ -43,7 +43,7 @@ function Keys:here()
   end)
 end
 
---- The keys, with `?`; `q` closes the help first.
+--- The keys, with `?`; `q` ends a macro or closes the help first.
 ---@param actions table<string, { [1]: fun(), [2]: string }>
 ---@param list mcp-tools.HelpKey[] what the help is to show
 ---@return table<string, { [1]: fun(), [2]: string }>
@@ -57,7 +57,9 @@ local function with_help(actions, list)
   all.q = leave
     and {
       function()
-        if not help.close() then
+        if vim.fn.reg_recording() ~= '' then
+          api.nvim_feedkeys('q', 'n', false) -- the end of a macro
+        elseif not help.close() then
           leave[1]()
         end
       end,

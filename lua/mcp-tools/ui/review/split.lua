@@ -31,6 +31,12 @@ local function is_open()
   return pair ~= nil and api.nvim_tabpage_is_valid(pair.tab) and api.nvim_buf_is_valid(pair.proposed)
 end
 
+--- The person may have closed one of its windows.
+---@return boolean
+local function is_shown()
+  return is_open() and api.nvim_win_is_valid(pair.right)
+end
+
 ---@return string[]
 local function right_lines()
   return api.nvim_buf_get_lines(pair.proposed, 0, -1, false)
@@ -99,7 +105,13 @@ function M.open(file, typed)
     return inline.open(file)
   end
   local proposed = proposed_buffer(file, typed)
-  vim.cmd(('tab sbuffer %d'):format(file.bufnr))
+  local switchbuf = vim.o.switchbuf
+  vim.o.switchbuf = '' -- a window of the person's own is not to be one of these
+  local ok, err = pcall(vim.cmd, ('tab sbuffer %d'):format(file.bufnr))
+  vim.o.switchbuf = switchbuf
+  if not ok then
+    error(err, 0)
+  end
   local left = api.nvim_get_current_win()
   vim.cmd('diffthis')
   local right = api.nvim_open_win(proposed, true, { split = 'right', win = left })
@@ -192,16 +204,18 @@ function M.update(files)
   local changed = vim.list_slice(lines, first + 1, #lines - last)
   api.nvim_buf_set_lines(pair.proposed, first, #now - last, false, changed)
   vim.bo[pair.proposed].modifiable = pair.file.editable
-  api.nvim_win_call(pair.right, function()
-    vim.cmd('diffupdate')
-  end)
+  if is_shown() then
+    api.nvim_win_call(pair.right, function()
+      vim.cmd('diffupdate')
+    end)
+  end
 end
 
 --- Is the file shown side by side?
 ---@param file mcp-tools.Proposal
 ---@return boolean
 function M.has(file)
-  return is_open() and pair.file == file
+  return is_shown() and pair.file == file
 end
 
 return M

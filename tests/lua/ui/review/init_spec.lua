@@ -308,6 +308,66 @@ describe('a review on the screen', function()
     t.eq(100000, seen + tonumber(left:match('(%d+) more bytes')))
   end)
 
+  it('keeps a file whose window shows the next one, also where buffers are not hidden', function()
+    local path, other = edit('a.txt', 'a\n'), project.write('b.txt', 'b\n')
+    vim.o.hidden = false
+    open({ { path = path, text = 'A\n' }, { path = other, text = 'B\n' } })
+    run('')
+    press('y')
+    t.eq(other, api.nvim_buf_get_name(0))
+    says('  a.txt  0 of 1 hunk left')
+    press('y')
+    vim.o.hidden = true
+    t.eq({ [path] = 'A\n', [other] = 'B\n' }, ends[1].files)
+    t.eq({ '', '' }, { vim.bo[vim.fn.bufnr(path)].bufhidden, vim.bo.bufhidden })
+  end)
+
+  it('does not come over the command-line window, and says what to do', function()
+    local path = edit('a.txt', 'a\n')
+    local one = open({ { path = path, text = 'A\n' } })
+    local said, type_of = {}, nil
+    local notify = vim.notify
+    vim.notify = function(text) -- luacheck: ignore
+      table.insert(said, text)
+    end
+    vim.keymap.set('n', '<F2>', function()
+      type_of = vim.fn.getcmdwintype()
+      run('')
+    end)
+    api.nvim_feedkeys(vim.keycode('q:<F2>:quit<CR>'), 'xt', false)
+    t.wait(function()
+      return #said > 0
+    end)
+    vim.notify = notify -- luacheck: ignore
+    vim.keymap.del('n', '<F2>')
+    t.eq({ ':', 1 }, { type_of, one:undecided() })
+    t.matches('command%-line window', said[1])
+  end)
+
+  it('lets q end a macro that is being recorded', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'A\n' } })
+    press('qz')
+    run('')
+    t.eq('z', vim.fn.reg_recording())
+    press('q')
+    t.eq({ '', true }, { vim.fn.reg_recording(), #api.nvim_buf_get_keymap(0, 'n') > 0 })
+    press('q')
+    t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('is drawn again after the file was read again', function()
+    local path = edit('a.txt', 'a\nb\nc\nd\n')
+    local one = open({ { path = path, text = 'a\nB\nc\nD\n' } })
+    project.write('a.txt', 'mine\na\nb\nc\nd\n')
+    vim.cmd('silent edit!')
+    t.wait(function()
+      return vim.deep_equal({ '3 McpToolsRemoved', '3+B', '5 McpToolsRemoved', '5+D' }, drawn())
+    end)
+    one:decide_rest('accepted')
+    t.eq({ [path] = 'mine\na\nB\nc\nD\n' }, ends[1].files)
+  end)
+
   it('of something that is there already keeps with y and takes back with n', function()
     local path = edit('a.txt', 'A\nb\nC\n')
     open({ { path = path, text = 'a\nb\nc\n' } }, { applied = true })

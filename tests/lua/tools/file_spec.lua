@@ -140,6 +140,14 @@ describe('file_write', function()
     t.eq('four', over('four'))
   end)
 
+  it('keeps one byte order mark, whether or not the text has it', function()
+    for _, text in ipairs({ '\239\187\191a\nB\n', 'a\nC\n' }) do
+      local path = project.write('bom.txt', '\239\187\191a\nb\n')
+      call('file_write', { path = 'bom.txt', text = text, expected_sha256 = vim.fn.sha256(disk(path)) })
+      t.eq('\239\187\191' .. text:gsub('^\239\187\191', ''), disk(path))
+    end
+  end)
+
   it('shows the difference to whoever is asked', function()
     local function preview(args)
       return project.previewed(require('mcp-tools.tools.file.write'), args)

@@ -87,7 +87,9 @@ local function replace(ctx, args, found)
   local tick = vim.api.nvim_buf_get_changedtick(loaded.bufnr)
   local ends = vim.bo[loaded.bufnr].endofline
   vim.bo[loaded.bufnr].endofline = args.text == '' or args.text:sub(-1) == '\n'
-  local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), args.text)
+  -- Neovim writes the byte order mark of a file that has one, whether or not the client has given it back.
+  local text = vim.bo[loaded.bufnr].bomb and args.text:gsub('^\239\187\191', '') or args.text
+  local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), text)
   local files
   files, err = ctx:await(function(done)
     local items = { { bufnr = loaded.bufnr, edits = edits, changedtick = args.changedtick or tick } }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,9 @@ from . import editors, offered, show
 from .fault import CommandError, Exit
 
 PYTHON_SECONDS = 5.0
+_WHERE = """import sys
+if sys.version_info < (3, 11): sys.exit(1)
+print(sys.executable if sys.prefix == sys.base_prefix else sys._base_executable)"""
 START = Path(__file__).resolve().parent.parent / "start.py"
 
 
@@ -175,15 +179,20 @@ def attempt_fault(error: ChangeError) -> CommandError:
 
 
 def _python() -> str:
-    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times."""
+    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times.
+
+    It is asked where it really is: the one on PATH may be a shim of a version manager (pyenv, asdf, mise),
+    which a client without this shell's environment cannot run (it may be another in the folder of a
+    project, so it is asked outside of one), or that of an environment of a project.
+    """
     system = shutil.which("python3")
-    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if system is None:
+        return sys.executable
     try:
-        if (
-            system
-            and subprocess.run([system, "-c", check], timeout=PYTHON_SECONDS, check=False).returncode == 0
-        ):
-            return system
+        done = subprocess.run(
+            [system, "-c", _WHERE], capture_output=True, timeout=PYTHON_SECONDS, check=False, cwd="/"
+        )
     except (OSError, subprocess.TimeoutExpired):
-        pass
-    return sys.executable
+        return sys.executable
+    found = os.fsdecode(done.stdout).strip()
+    return found if done.returncode == 0 and os.access(found, os.X_OK) else sys.executable

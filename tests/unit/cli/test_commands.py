@@ -43,6 +43,33 @@ def test_what_does_not_fit(
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ('exec {python} "$@"', "base"),
+        ("exit 127", "own"),
+        ("echo {folder}/gone", "own"),
+    ],
+)
+def test_a_shim_of_a_version_manager(
+    script: str,
+    found: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A client that a desktop starts cannot run it, and so it gets what the shim would run."""
+    shim = tmp_path / "shims" / "python3"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\n" + script.format(python=sys.executable, folder=tmp_path) + "\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(shim.parent))
+    assert run(["config", "cursor", "--json"]) == Exit.OK
+    entry = json.loads(json.loads(capsys.readouterr().out)["text"])["mcpServers"]["nvim-tools"]
+    base = getattr(sys, "_base_executable", sys.executable)
+    assert entry["command"] == (base if found == "base" else sys.executable)
+
+
 def test_a_library_that_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed reads no variables"),
         (["config", "goose", "--http", "--env", "NVIM_TOKEN"], "Goose reads no variables"),
         (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
+        (["connect", "cursor", "--http", "--env", "A B", "--yes"], "cannot be the name of a variable"),
+        (["connect", "cursor", "--http", "--env", "", "--yes"], "cannot be the name of a variable"),
+        (["call", "echo", '{"value": NaN}'], "no JSON"),
+        (["call", "echo", '{"value": 1e999}'], "no JSON"),
+        (["call", "echo", '{"value": "\\ud800"}'], "no JSON"),
         (["config", "goose", "--project"], "no configuration of a project"),
     ],
 )

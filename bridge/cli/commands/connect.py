@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
         raise connecting.attempt_fault(error) from error
     advice = client.advice
     if options.env is not None:
-        told = f"Where {client.title} starts, ${options.env} has to hold the token (:McpTools endpoint shows it)."
+        told = f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
         advice = f"{told} {advice}".rstrip()
     if options.json:
         show.as_json(

@@ -48,6 +48,17 @@ def test_what_does_not_fit(
     assert list(home.iterdir()) == []
 
 
+def test_folders_that_cannot_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are told for the client whose they are; the others are listed as ever."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/" + "x" * 300)
+    assert run(["clients", "--json"]) == Exit.OK
+    states = {each["name"]: each["state"] for each in json.loads(capsys.readouterr().out)}
+    assert states["cursor"] == "not connected"
+    assert "File name too long" in states["amp"]
+
+
 @pytest.mark.parametrize(
     ("script", "found"),
     [

@@ -11,10 +11,14 @@ A process that `multiprocessing` starts runs this file once more, and so has the
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import signal
 import sys
+
+if __name__ == "__main__" and sys.argv[1:2] == ["cli.main"]:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # while the rest is imported, Ctrl-C prints no trace
+
+import importlib
+import importlib.util
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -96,8 +100,6 @@ def provide() -> None:
 provide()
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["cli.main"]:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # while it is imported, Ctrl-C prints no trace
     # Python has put this folder on it, where `http` and others would hide those of the standard library.
     sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
     importlib.import_module(f"{NAME}.{sys.argv[1]}").main(*sys.argv[2:])

@@ -26,6 +26,7 @@ VERSIONED = {
     "lua/mcp-tools/files/project.lua": re.compile(r"(?m)^(M\.VERSION = ')([^']+)(')$"),
 }
 UNRELEASED = "## [Unreleased]"
+_ACCOUNT = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
 _SECTION = re.compile(r"(?m)^## (?:\[)?(\d[^\s\]]*)")
 # For people and programs of the checkout alone.
 NOT_IN_A_ROCK = ("bench", "tests")
@@ -198,6 +199,19 @@ def cut(text: str, version: str, day: str) -> str:
     if not rest[: older.start() if older else len(rest)].strip():
         raise ValueError("CHANGELOG.md says of nothing that it is unreleased")
     return f"{head}{UNRELEASED}\n\n## [{version}] - {day}\n{rest}"
+
+
+def with_owner(texts: dict[Path, str], owner: str) -> dict[Path, str]:
+    """The same texts with the account on GitHub in the place of its placeholder, and no word about that.
+
+    Raises:
+        ValueError: no account can be called so.
+    """
+    if not _ACCOUNT.fullmatch(owner):
+        raise ValueError(f"{owner} is no account on GitHub: letters, digits and single dashes")
+    note = f" (put your source of this repository for `{PLACEHOLDER}`)"
+    mark = re.compile(rf"\b{PLACEHOLDER}\b(?=/)")
+    return {path: mark.sub(owner, text.replace(note, "")) for path, text in texts.items()}
 
 
 def with_version(root: Path, version: str) -> dict[Path, str]:

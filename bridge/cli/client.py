@@ -72,6 +72,8 @@ class Client:
                     said = json.loads(line)
                     if said.get("id") == id_ and "method" not in said:
                         return self._result(said)
+                    if "error" in said and said.get("id") is None:  # it was not read as far as the id
+                        return self._result(said)
                     if "method" in said and "id" not in said and listener is not None:
                         listener(said["method"], said.get("params") or {})
                 raise RequestError(f"{method} was not answered (HTTP {reply.status})")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +23,10 @@ from . import editors, offered, show
 from .fault import CommandError, Exit
 
 PYTHON_SECONDS = 5.0
+_VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_WHERE = """import sys
+if sys.version_info < (3, 11): sys.exit(1)
+print(sys.executable if sys.prefix == sys.base_prefix else sys._base_executable)"""
 START = Path(__file__).resolve().parent.parent / "start.py"
 
 
@@ -82,10 +88,17 @@ def client_of(options: argparse.Namespace) -> tuple[str, Client]:
 
 
 def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
-    """Whose files, and the project's folder."""
+    """Whose files, and the project's folder.
+
+    Raises:
+        CommandError: there is no such folder.
+    """
     chosen = editors.choose(options)
     known = isinstance(chosen, Instance) and chosen.root
-    root = Path(known) if known else Path(options.root or ".").resolve()
+    try:
+        root = Path(known) if known else Path(options.root or ".").resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CommandError(f"{options.root or 'the working folder'}: {error}", Exit.USAGE) from error
     return ("project" if options.project else "user"), root
 
 
@@ -98,6 +111,12 @@ def server_of(options: argparse.Namespace, client: Client) -> Server:
     """
     if options.env is not None and not options.http:
         raise CommandError("--env: only --http has a token; leave --env out", Exit.USAGE)
+    if options.env is not None and not _VARIABLE.fullmatch(options.env):
+        raise CommandError(
+            f"--env: {options.env} cannot be the name of a variable; take letters, digits and _, such as"
+            f" {editors.TOKEN}",
+            Exit.USAGE,
+        )
     if options.env is not None and client.reference is None:
         raise CommandError(
             f"--env: {client.title} reads no variables there, so its file would hold the token."
@@ -175,15 +194,20 @@ def attempt_fault(error: ChangeError) -> CommandError:
 
 
 def _python() -> str:
-    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times."""
+    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times.
+
+    It is asked where it really is: the one on PATH may be a shim of a version manager (pyenv, asdf, mise),
+    which a client without this shell's environment cannot run (it may be another in the folder of a
+    project, so it is asked outside of one), or that of an environment of a project.
+    """
     system = shutil.which("python3")
-    check = "import sys; sys.exit(sys.version_info < (3, 11))"
+    if system is None:
+        return sys.executable
     try:
-        if (
-            system
-            and subprocess.run([system, "-c", check], timeout=PYTHON_SECONDS, check=False).returncode == 0
-        ):
-            return system
+        done = subprocess.run(
+            [system, "-c", _WHERE], capture_output=True, timeout=PYTHON_SECONDS, check=False, cwd="/"
+        )
     except (OSError, subprocess.TimeoutExpired):
-        pass
-    return sys.executable
+        return sys.executable
+    found = os.fsdecode(done.stdout).strip()
+    return found if done.returncode == 0 and os.access(found, os.X_OK) else sys.executable

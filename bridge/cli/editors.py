@@ -156,5 +156,5 @@ def _same(one: str, other: str) -> bool:
         return False
     try:
         return one == other or (os.sep in other and Path(one).resolve() == Path(other).expanduser().resolve())
-    except (OSError, ValueError):
+    except (OSError, RuntimeError, ValueError):  # ~NOBODY, for example
         return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import signal
 import sys
@@ -68,10 +69,21 @@ def parser_of(name: str | None) -> argparse.ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line; gives the exit code."""
+    _stand_in()
     # Until here, and after the end, it ends what has nothing to clean up: at once, and without a word.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()  # whoever read the output has enough
+        return Exit.OK
+    except OSError as error:
+        _silence()
+        sys.stderr.write(f"mcp-tools: {plain(str(error))}\n")
+        return Exit.FAILED
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return Exit.INTERRUPTED
@@ -88,10 +100,30 @@ def _run(arguments: Sequence[str]) -> int:
     except CommandError as error:
         sys.stderr.write(f"mcp-tools {options.command}: {plain(str(error))}\n")
         return error.code
-    except BrokenPipeError:
-        # Whoever read the output has enough; what is left must not be tried again at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+
+
+def _stand_in() -> None:
+    """Puts nothing in the place of a stream that is closed, before a connection takes its number.
+
+    And a character that an encoding does not have is written as an escape, instead of being an error.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence() -> None:
+    """What could not be written must not be tried again at the end."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)
 
 
 def main(*arguments: str) -> None:

@@ -18,6 +18,7 @@ import re
 import stat
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,12 @@ def apply(change: Change) -> None:
         ChangeError: the file was changed meanwhile, or cannot be written.
     """
     path = change.path
-    if read_text(path) != change.before:
-        raise ChangeError(f"{path} was changed meanwhile; nothing was written. Try again")
+
+    def check() -> None:
+        if read_text(path) != change.before:
+            raise ChangeError(f"{path} was changed meanwhile; nothing was written. Try again")
+
+    check()
     try:
         if change.before is not None and not path.stat().st_mode & stat.S_IWUSR:
             raise ChangeError(
@@ -134,7 +139,7 @@ def apply(change: Change) -> None:
             mode = path.stat().st_mode & 0o777 if change.before is not None else 0o600
             if change.secret:
                 mode &= 0o600
-            _write(path, change.after, mode)
+            _write(path, change.after, mode, check)
     except OSError as error:
         raise ChangeError(f"{path}: {error.strerror or error}; nothing was changed") from error
 
@@ -250,7 +255,8 @@ def _backup(path: Path) -> tuple[bool, str | None]:
     return text is not None, text or None
 
 
-def _write(path: Path, text: str, mode: int) -> None:
+def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda: None) -> None:
+    """Puts another file in its place, if `check` still has nothing against it once that is on the disk."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -258,6 +264,7 @@ def _write(path: Path, text: str, mode: int) -> None:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
+        check()
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

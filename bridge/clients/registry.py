@@ -6,6 +6,7 @@ Receives a name. Sends what is known of that client. Does not know about: what i
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import shutil
 from pathlib import Path
@@ -33,5 +34,7 @@ def find(name: str) -> Client | None:
 
 
 def is_there(client: Client) -> bool:
-    """Whether it seems to be installed."""
-    return any(map(shutil.which, client.programs)) or any(place(each).is_dir() for each in client.folders)
+    """Whether it seems to be installed; what cannot be looked at is not there."""
+    return any(map(shutil.which, client.programs)) or any(
+        os.path.isdir(place(each)) for each in client.folders
+    )

@@ -47,8 +47,9 @@ def serve(find: Find) -> int:
             ended = True
             raise _Ended
 
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, end)
     pump = Pump(find, write)
     try:
         for line in _lines(sys.stdin.buffer):

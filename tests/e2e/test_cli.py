@@ -102,6 +102,8 @@ async def test_calls(shell: Shell) -> None:
     assert (await shell.run("call", "nvim_echo", "-", stdin=b'{"value": "in"}'))[:2] == (0, "in\n")
     result = await shell.json("call", "nvim_echo", '{"value": "x"}')
     assert result["content"][0]["text"] == "x"
+    code, _, err = await shell.run("call", "nvim_echo", "-", stdin=b'{"value": "%s"}' % (b"x" * 20_000_000))
+    assert (code, "bytes" in err) == (1, True), err
     code, out, err = await shell.run("call", "nvim_nowhere")
     assert code == 1
     assert "nowhere" in out + err
@@ -183,7 +185,7 @@ async def test_interrupted_on_a_terminal(shell: Shell) -> None:
     """Progress is a bar there; Ctrl-C cancels the tool."""
     await shell.bridge.nvim.lua(
         "mcp_tools.register({ name = 'forever', description = 'd', needs_approval = false,"
-        " execute = function(ctx) ctx:on_cancel(function(r) _G.cancelled = r end)"
+        " execute = function(ctx) _G.begun = true ctx:on_cancel(function(r) _G.cancelled = r end)"
         " ctx:progress(1, 2, 'half of it') end })"
     )
     main, terminal = pty.openpty()
@@ -207,6 +209,14 @@ async def test_interrupted_on_a_terminal(shell: Shell) -> None:
     await shell.bridge.nvim.wait_for("return _G.cancelled")
     os.close(main)
     os.close(terminal)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # `timeout` sends one, a terminal that is closed the other
+        await shell.bridge.nvim.lua("_G.cancelled, _G.begun = nil, nil")
+        process = await processes.start(*PROGRAM, "call", "nvim_forever", cwd=shell.folder, env=shell.env)
+        await shell.bridge.nvim.wait_for("return _G.begun", timeout=10_000)
+        process.send_signal(number)
+        async with asyncio.timeout(10):
+            assert await process.wait() == 130
+        await shell.bridge.nvim.wait_for("return _G.cancelled")
 
 
 @pytest.mark.slow
@@ -223,6 +233,8 @@ async def test_manifest(shell: Shell, tmp_path: Path) -> None:
     assert text.startswith("---\nname: nvim-tools\n")
     assert "`nvim_echo(" in text
     assert (await shell.run("manifest", "--skill", str(tmp_path)))[0] == 0
+    assert (await shell.json("manifest", "--skill", str(tmp_path)))["path"] == str(path)
+    assert (await shell.run("manifest", "--skill", "~nobody-of-that-name/x"))[0] == 0  # a folder of that name
     path.write_text("mine")
     code, _, err = await shell.run("manifest", "--skill", str(tmp_path))
     assert (code, "somebody else" in err, path.read_text()) == (1, True, "mine")
@@ -326,6 +338,25 @@ async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bri
     process.stdin.close()
     async with asyncio.timeout(5):
         assert await process.wait() == 0
+
+
+@pytest.mark.slow
+async def test_stdio_of_a_terminal_that_is_closed(shell: Shell) -> None:
+    """It says goodbye to the bridge, as at any other end."""
+    process = await processes.start(
+        *PROGRAM,
+        "stdio",
+        cwd=shell.folder,
+        env=shell.env,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    await lines_of(process, INITIALIZE, INITIALIZED, call(1))
+    process.send_signal(signal.SIGHUP)
+    async with asyncio.timeout(5):
+        assert await process.wait() == 0
+    (editor,) = [each for each in await shell.json("doctor") if str(shell.bridge.port) in each["text"]]
+    assert "no client" in editor["text"]
 
 
 @pytest.mark.slow
@@ -474,7 +505,8 @@ async def test_tokens_and_git(shell: Shell) -> None:
     assert "git" in err
     assert path.read_text() == "{}"
     assert "Bearer …" in (await shell.json("connect", "cursor", "--http", "--dry-run"))["diff"]
-    assert (await shell.run(*words, "--env", "NVIM_TOKEN"))[0] == 0
+    code, out, _ = await shell.run(*words, "--env", "NVIM_TOKEN")
+    assert (code, "reads the token in $NVIM_TOKEN" in out) == (0, True)
     assert "${NVIM_TOKEN}" in path.read_text()
     shown = await shell.json("connect", "cursor", "--http", "--dry-run")
     assert "Bearer …" in shown["diff"]
@@ -512,10 +544,24 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
         assert any('"nvim-tools"' in line for line in lines)
         assert any("name: nvim-tools" in line for line in lines)
         assert path.exists() != there
+        if there:  # what somebody writes between the diff and the `y` was not in what was agreed to
+            path.parent.mkdir(exist_ok=True)
+            path.write_text('{"mcpServers": {"other": {"url": "http://[::1]/"}}}')
+            await nvim.request("nvim_feedkeys", "y", "xt", False)
+            again = await nvim.wait_for(
+                f"{shown[: shown.index(' return')]} local l = b ~= -1"
+                " and vim.api.nvim_buf_get_lines(b, 0, -1, false) return l and"
+                " table.concat(l):find('other', 1, true) and l",
+                f"{verb} cursor",
+                timeout=10_000,
+            )
+            assert any('"nvim-tools"' in line for line in again)
+            assert "changed meanwhile" in await nvim.lua("return vim.fn.execute('messages')")
+            assert "nvim-tools" not in path.read_text()
         await nvim.request("nvim_feedkeys", "y", "xt", False)
         done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed', 1, true)"
         await nvim.wait_for(done, timeout=10_000)
-        assert path.exists() == there
+        assert ("nvim-tools" in path.read_text(), "other" in path.read_text()) == (there, True)
     await nvim.lua(
         "vim.ui.select = function(items, opts, cb)"
         " _G.offered = vim.tbl_map(opts.format_item, items) cb(nil) end"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from tests.support.results import text_of
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
-SOURCE = "https://github.com/OWNER/mcp-tools.nvim"
+SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
 """What a reader of the README replaces."""
 ALONE = f"vim.opt.runtimepath:remove([[{ROOT}]])\n"
 """Only what was installed counts, not this checkout."""
@@ -154,7 +155,9 @@ async def test_lazy(
     spawn_nvim: Spawn, nvim_program: Path, home: Home, tmp_path: Path, published: str
 ) -> None:
     """The README's specification for lazy.nvim installs and builds in one start, and works in the next."""
-    spec = readme("build = 'make install'").replace("'OWNER/mcp-tools.nvim'", f"url = '{published}'")
+    spec = readme("build = 'make install'").replace(
+        f"'{SOURCE.removeprefix('https://github.com/')}'", f"url = '{published}'"
+    )
     init = (
         f"{ALONE}vim.opt.runtimepath:prepend([[{os.environ['LAZY_PATH']}]])\n"
         f"local spec = (function()\n{spec}\nend)()\n"

@@ -113,24 +113,35 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
 
 def test_cut(tmp_path: Path) -> None:
     """A new version is written into every place, once; what is unreleased is its section."""
-    for name in (*_release.VERSIONED, "CHANGELOG.md"):
+    for name in (*_release.VERSIONED, "CHANGELOG.md", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     log = tmp_path / "CHANGELOG.md"
     log.write_text(f"# Log\n\n{_release.UNRELEASED}\n\n- New.\n\n## {FACTS.version}\n\n- Old.\n")
 
-    def cut(version: str) -> subprocess.CompletedProcess[str]:
-        return processes.run([sys.executable, ROOT / "scripts" / "cut", version, "--root", tmp_path])
+    # As it is until an owner is known.
+    for name in ("pyproject.toml", "README.md"):
+        text = (tmp_path / name).read_text()
+        (tmp_path / name).write_text(text.replace(f"{FACTS.owner}/mcp-tools", "OWNER/mcp-tools"))
+
+    def cut(version: str, owner: str = "some-body") -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, ROOT / "scripts" / "cut", version, "--root", tmp_path]
+        return processes.run([*words, *(("--owner", owner) if owner else ())])
 
     assert cut("1.2").returncode == 2
     assert "already" in cut(FACTS.version).stderr
+    assert "--owner" in cut("9.8.7", "").stderr
+    assert "no account" in cut("9.8.7", "a b").stderr
     assert set(_release.versions(tmp_path).values()) == {FACTS.version}
     assert cut("9.8.7").returncode == 0
     assert set(_release.versions(tmp_path).values()) == {"9.8.7"}
     assert re.search(
         r"## \[Unreleased\]\n\n## \[9\.8\.7\] - \d{4}-\d\d-\d\d\n\n- New\.\n\n## ", log.read_text()
     )
-    assert "nothing" in cut("9.8.8").stderr
+    assert _release.facts(tmp_path).server_name == "io.github.some-body/mcp-tools-nvim"
+    assert "OWNER" not in (tmp_path / "README.md").read_text()
+    assert "mcp-name: io.github.some-body/mcp-tools-nvim" in (tmp_path / "README.md").read_text()
+    assert "nothing" in cut("9.8.8", "").stderr
 
 
 def test_licences() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from typing import Any
 
 from .. import editors, show
 from ..client import Client
 from ..fault import CommandError, Exit
+
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +27,9 @@ def run(options: argparse.Namespace) -> int:
     """Prints what the tool gives, and its progress on a terminal's stderr."""
     arguments = _read(options.arguments)
     bar = show.Bar()
+    for each in _ENDS:
+        if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or somebody else has seen to it
+            signal.signal(each, _interrupt)
 
     def listen(method: str, params: dict[str, Any]) -> None:
         if method == "notifications/progress":
@@ -46,9 +52,16 @@ def run(options: argparse.Namespace) -> int:
     return Exit.FAILED if result.get("isError") else Exit.OK
 
 
+def _interrupt(*_: Any) -> None:
+    """As Ctrl-C does: a tool would go on, for an end of the connection calls nothing off."""
+    raise KeyboardInterrupt
+
+
 def _read(text: str) -> dict[str, Any]:
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
+        # Python reads more than there is in JSON: NaN, numbers without end, halves of characters.
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise CommandError(f"arguments: this is no JSON: {error}", Exit.USAGE) from error
     if not isinstance(value, dict):

@@ -31,6 +31,10 @@ def run(options: argparse.Namespace) -> int:
                 skill.apply(added)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
+    advice = client.advice
+    if options.env is not None:
+        told = f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
+        advice = f"{told} {advice}".rstrip()
     if options.json:
         show.as_json(
             {
@@ -39,13 +43,13 @@ def run(options: argparse.Namespace) -> int:
                 "diff": connecting.diff_of(changes),
                 "written": written,
                 "needed": bool(changes),
-                "advice": client.advice,
+                "advice": advice,
             }
         )
     elif not changes:
         print(f"{client.title} is connected already ({made.path})")
     elif written:
-        print(f"{client.title} is connected. {client.advice}".rstrip())
+        print(f"{client.title} is connected. {advice}".rstrip())
     else:
         print("Nothing was written.")
     return 0

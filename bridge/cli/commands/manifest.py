@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from ...clients import skill
@@ -32,10 +33,13 @@ def run(options: argparse.Namespace) -> int:
     if options.skill is None:
         print(show.plain(text), end="")
         return 0
-    path = Path(options.skill).expanduser() / NAME / skill.FILE
+    path = Path(os.path.expanduser(options.skill)) / NAME / skill.FILE
     try:
         skill.apply(skill.put(path, text))
     except ChangeError as error:
         raise connecting.attempt_fault(error) from error
-    print(path)
+    if options.json:
+        show.as_json({"path": str(path)})
+    else:
+        print(show.plain(str(path)))
     return 0

@@ -9,7 +9,7 @@ from ..fault import CommandError, Exit
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Its arguments; the token comes from MCP_AUTH_TOKEN, or is made and told on stderr."""
+    """Its arguments; the token comes from MCP_AUTH_TOKEN, or on a terminal is made and shown."""
     parser.add_argument("--nvim", metavar="ADDRESS", help="v:servername of the editor (default: $NVIM)")
     parser.add_argument(
         "--port", type=int, metavar="PORT", help="where to listen (default: any that is free)"

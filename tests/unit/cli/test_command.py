@@ -47,13 +47,13 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command, in that folder."""
-    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME"):
+def run(tmp_path: Path, *words: str, script: str = '"$@"', **more: str) -> subprocess.CompletedProcess[str]:
+    """The command, in that folder, as a shell runs it by `script`."""
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), **more}
+    for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME", "PYTHONUNBUFFERED"):
         env.pop(name, None)
     return processes.run(
-        [sys.executable, START, "cli.main", *words],
+        ["bash", "-c", script, "bash", sys.executable, START, "cli.main", *words],
         env=env,
         cwd=tmp_path,
         timeout=20,
@@ -92,6 +92,56 @@ def test_json_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -
     assert out.replace("\n", "").isprintable()
     assert "é" in out
     assert "漢" in out
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ('"$@" >&-', 0, ""),
+        ('"$@" 2>&-', 0, ""),
+        ('"$@" <&-', 0, ""),
+        ('"$@" | true; exit ${PIPESTATUS[0]}', 0, ""),
+        ('"$@" >/dev/full', 1, "mcp-tools: [Errno 28]"),
+    ],
+)
+@pytest.mark.parametrize("words", [("list",), ("clients",), ("--help",), ("stdio",)])
+def test_streams_that_are_not_there(
+    words: tuple[str, ...], script: str, code: int, said: str, notes: Path, tmp_path: Path
+) -> None:
+    """Closed, or nobody reads: that is no fault; what cannot be written is told."""
+    note(notes, root=str(tmp_path))
+    done = run(tmp_path, *words, script=script)
+    if words == ("stdio",):
+        code, said = 0, ""
+    assert (done.returncode, done.stderr[: len(said)]) == (code, said), done.stderr
+    assert said or not done.stderr
+
+
+def test_an_encoding_that_has_not_all_characters(notes: Path, tmp_path: Path) -> None:
+    """They are written as escapes, on both streams."""
+    note(notes, root="/漢")
+    more = {"PYTHONIOENCODING": "ascii"}
+    done = run(tmp_path, "list", **more)
+    assert (done.returncode, "/\\u6f22" in done.stdout) == (0, True), done.stderr
+    done = run(tmp_path, "tools", **more)
+    assert (done.returncode, "/\\u6f22" in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize("words", ["tools", "clients", "config cursor", "connect cursor --yes", "list"])
+def test_a_working_folder_that_is_gone(words: str, notes: Path, tmp_path: Path) -> None:
+    """It is said, and nothing is written in its place."""
+    (tmp_path / "gone").mkdir()
+    done = run(tmp_path, *words.split(), script='cd gone && rmdir ../gone && "$@"')
+    assert done.returncode == {"tools": 3, "list": 0}.get(words, 2)
+    assert words == "list" or "the working folder: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_home_of_nobody(notes: Path, tmp_path: Path) -> None:
+    """A name of an editor that begins with one is none."""
+    note(notes, root=str(tmp_path))
+    done = run(tmp_path, "tools", "--instance", "~nobody-of-that-name/x")
+    assert (done.returncode, "no Neovim is called" in done.stderr) == (3, True), done.stderr
 
 
 @pytest.fixture

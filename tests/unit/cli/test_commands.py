@@ -31,6 +31,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed reads no variables"),
         (["config", "goose", "--http", "--env", "NVIM_TOKEN"], "Goose reads no variables"),
         (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
+        (["connect", "cursor", "--http", "--env", "A B", "--yes"], "cannot be the name of a variable"),
+        (["connect", "cursor", "--http", "--env", "", "--yes"], "cannot be the name of a variable"),
+        (["call", "echo", '{"value": NaN}'], "no JSON"),
+        (["call", "echo", '{"value": 1e999}'], "no JSON"),
+        (["call", "echo", '{"value": "\\ud800"}'], "no JSON"),
         (["config", "goose", "--project"], "no configuration of a project"),
     ],
 )
@@ -41,6 +46,44 @@ def test_what_does_not_fit(
     assert run(words) == Exit.USAGE
     assert said in capsys.readouterr().err
     assert list(home.iterdir()) == []
+
+
+def test_folders_that_cannot_be_looked_at(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are told for the client whose they are; the others are listed as ever."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/" + "x" * 300)
+    assert run(["clients", "--json"]) == Exit.OK
+    states = {each["name"]: each["state"] for each in json.loads(capsys.readouterr().out)}
+    assert states["cursor"] == "not connected"
+    assert "File name too long" in states["amp"]
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ('exec {python} "$@"', "base"),
+        ("exit 127", "own"),
+        ("echo {folder}/gone", "own"),
+    ],
+)
+def test_a_shim_of_a_version_manager(
+    script: str,
+    found: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A client that a desktop starts cannot run it, and so it gets what the shim would run."""
+    shim = tmp_path / "shims" / "python3"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\n" + script.format(python=sys.executable, folder=tmp_path) + "\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(shim.parent))
+    assert run(["config", "cursor", "--json"]) == Exit.OK
+    entry = json.loads(json.loads(capsys.readouterr().out)["text"])["mcpServers"]["nvim-tools"]
+    base = getattr(sys, "_base_executable", sys.executable)
+    assert entry["command"] == (base if found == "base" else sys.executable)
 
 
 def test_a_library_that_is_missing(

@@ -142,6 +142,63 @@ def test_changed_meanwhile(home: Path) -> None:
     assert made.path.read_text() == '{"theirs": 1}'
 
 
+def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may take its time: a client that writes then does not lose it, and no file is left."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    made = change.connect(CURSOR, SERVER, "user", Path())
+    monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
+    with pytest.raises(ChangeError, match="meanwhile"):
+        change.apply(made)
+    assert path.read_text() == '{"theirs": 1}'
+    assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+def test_a_link_that_is_the_file(home: Path) -> None:
+    """It stays one, with a name of its own beside it for what was there; undone, it is as before."""
+    real = home / "dotfiles" / "cursor.json"
+    real.parent.mkdir()
+    real.write_text("{} // mine\n")
+    link = home / ".cursor" / "mcp.json"
+    link.parent.mkdir()
+    link.symlink_to("../dotfiles/cursor.json")
+    assert write(CURSOR) == real
+    undo(CURSOR)
+    assert link.is_symlink()
+    assert real.read_text() == "{} // mine\n"
+    real.unlink()  # and one that leads to nothing yet
+    assert write(CURSOR) == real
+    assert link.is_symlink()
+    undo(CURSOR)
+    assert not real.exists()
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("codex", b'model = "x'),
+        ("codex", b"[mcp_servers.a"),
+        ("goose", b"extensions:\n  a: {name: a, "),
+        ("goose", b'model: "x'),
+        ("opencode", b'{"mcp": {"a": {"type": "loc'),
+    ],
+)
+def test_half_written_files(name: str, text: bytes, home: Path) -> None:
+    """In every format: told, and left alone, whatever is asked."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="cannot be read"):
+            verb(client)
+    assert path.read_bytes() == text
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
 def test_links_stay(home: Path) -> None:
     """Dotfiles are often links: what they lead to is changed."""
     real = home / "dotfiles" / "mcp.json"

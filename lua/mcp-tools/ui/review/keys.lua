@@ -43,6 +43,22 @@ function Keys:here()
   end)
 end
 
+--- Ends the macro that is being recorded, as `q` does that is not mapped.
+local function end_macro()
+  local register = vim.fn.reg_recording():lower()
+  api.nvim_create_autocmd('RecordingLeave', {
+    once = true,
+    desc = 'mcp-tools: the q that ended it is no part of it',
+    callback = vim.schedule_wrap(function() -- the register is written after this event
+      local keys = vim.fn.getreg(register)
+      if keys:sub(-1) == 'q' then -- Neovim takes off the key that was fed, and not the one that was typed
+        vim.fn.setreg(register, keys:sub(1, -2), 'v')
+      end
+    end),
+  })
+  api.nvim_feedkeys('q', 'n', false)
+end
+
 --- The keys, with `?`; `q` ends a macro or closes the help first.
 ---@param actions table<string, { [1]: fun(), [2]: string }>
 ---@param list mcp-tools.HelpKey[] what the help is to show
@@ -58,7 +74,7 @@ local function with_help(actions, list)
     and {
       function()
         if vim.fn.reg_recording() ~= '' then
-          api.nvim_feedkeys('q', 'n', false) -- the end of a macro
+          end_macro()
         elseif not help.close() then
           leave[1]()
         end

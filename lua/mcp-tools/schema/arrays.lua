@@ -10,6 +10,10 @@ local value = require('mcp-tools.schema.value')
 local huge = math.huge
 --- What a byte of an item takes that is compared with others by its text.
 local STEPS_OF_BYTE = 1 / 2
+--- What a table takes that is made into such a text, each of its keys, and each item of a list.
+local STEPS_OF_TABLE, STEPS_OF_KEY, STEPS_OF_ITEM = 30, 30, 6
+--- Deeper than this no text is made.
+local MAX_DEPTH = 200
 
 local function count(n, what)
   return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
@@ -79,6 +83,20 @@ local function contains(compiler, schema)
   end
 end
 
+--- Counts what the text of a table takes, before it is made.
+---@param compiler mcp-tools.schema.Compiler
+---@param item table
+---@param depth integer
+local function pay(compiler, item, depth)
+  compiler:spend(STEPS_OF_TABLE)
+  for key, part in pairs(item) do
+    compiler:spend(type(key) == 'number' and STEPS_OF_ITEM or STEPS_OF_KEY)
+    if type(part) == 'table' and depth < MAX_DEPTH then
+      pay(compiler, part, depth + 1)
+    end
+  end
+end
+
 local function unique(compiler, schema)
   if not schema.uniqueItems then
     return nil
@@ -89,6 +107,7 @@ local function unique(compiler, schema)
     for i = 1, #v do
       local item, seen = v[i], plain
       if type(item) == 'table' then
+        pay(compiler, item, 1)
         local made
         made, item = pcall(canonical_json.text, item)
         if not made then

@@ -166,6 +166,21 @@ describe('a client that sends', function()
     t.matches('is too large to be checked', faults[1].message)
   end)
 
+  it('small objects which must differ are refused before their texts are made', function()
+    local validator = compile({ type = 'array', uniqueItems = true })
+    local function objects(n)
+      local value = {}
+      for i = 1, n do
+        value[i] = { x = i }
+      end
+      return value
+    end
+    t.ok(validator:check(objects(20000)))
+    local many = objects(100000)
+    local _, faults = validator:check(many)
+    t.matches('is too large to be checked', faults[1].message)
+  end)
+
   it('empty objects for a schema with many defaults does not fill the memory', function()
     local properties = {}
     for i = 1, 100 do

@@ -1,5 +1,6 @@
 -- Everything that the documentation takes from the plugin's own tables, as JSON (`nvim -l`, run by gen_doc).
--- Receives: the checkout that it lies in. Sends: options, commands, bundled tools, highlight groups and texts of errors on stdout.
+-- Receives: the checkout that it lies in. Sends: options, commands, bundled tools, highlight groups and texts of
+-- errors on stdout.
 -- Does not know about: how they are shown.
 
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))

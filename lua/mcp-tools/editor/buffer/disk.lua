@@ -114,7 +114,8 @@ local function look(bufnr, path, stat)
     M.tell_servers(path, DELETED)
     return 'gone'
   elseif reason == 'conflict' then
-    conflicts[bufnr] = now
+    -- Neovim has looked by now: what `stat` tells of may be older than what it will not tell of again.
+    conflicts[bufnr] = stamp(uv.fs_stat(path))
     M.tell_servers(path, CHANGED)
     return 'conflict'
   elseif api.nvim_buf_get_changedtick(bufnr) ~= before then

@@ -39,6 +39,21 @@ describe('a file that others changed', function()
     end)
   end
 
+  it('is one that was written while it was looked at, too', function()
+    vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'a draft' })
+    vim.uv.sleep(20) -- times of files are as coarse as the clock's ticks
+    local state
+    disk.refresh(bufnr, function(got)
+      state = got
+    end)
+    vim.uv.sleep(20) -- the thread that looks at the file is through; what it found is not taken up yet
+    project.write('a.txt', 'one\ntwo\n')
+    t.wait(function()
+      return state
+    end)
+    t.eq({ 'conflict', 'conflict' }, { state, refresh(bufnr) })
+  end)
+
   it('is left alone while the buffer has changes, and this is said each time', function()
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
     project.write('a.txt', 'theirs\n')

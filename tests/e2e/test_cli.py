@@ -422,6 +422,7 @@ async def test_stdio_piped(shell: Shell) -> None:
     assert {answer["id"] for answer in answers if "id" in answer} == {0, 1}
 
 
+@pytest.mark.slow
 async def test_connecting_a_client(shell: Shell) -> None:
     """Shown first, written with leave alone, usable as written, undone to the byte."""
     path = shell.bridge.nvim.home.make("home") / ".cursor" / "mcp.json"

@@ -64,6 +64,7 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
         await process.wait()
 
 
+@pytest.mark.slow
 async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) -> None:
     """Enter does what is next: options, bridge, client, a try; then the client that was connected calls."""
     home.greeted().unlink()

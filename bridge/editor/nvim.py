@@ -280,9 +280,11 @@ class NvimEditor:
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
         self._events.remote.append(callback)
 
-    def provide(self, provider: str, kind: str, definitions: str) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
+    def provide(
+        self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
+    ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         give_up = self._channel.time() + ANSWER_WITHIN
-        args = (self._channel_id, provider, definitions, kind)
+        args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
         return self._lua(_PROVIDE, args, give_up, decode.refused)
 
     def withdraw(self, provider: str) -> None:

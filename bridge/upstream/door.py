@@ -26,8 +26,13 @@ class MountEditor(Protocol):
     def on_remote(self, callback: Callable[[str, Sequence[Any]], None]) -> None:
         """Adds one that hears `(event, args)` of mounts and of calls that run here."""
 
-    def provide(self, provider: str, kind: str, definitions: str) -> Awaitable[list[str]]:
-        """Offers definitions (JSON text of a list) in place of those before; gives what was refused."""
+    def provide(
+        self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
+    ) -> Awaitable[list[str]]:
+        """Offers a piece of a list of definitions (JSON text of it); gives what was refused.
+
+        Those before go with the last piece, unless they are in one.
+        """
 
     def withdraw(self, provider: str) -> None:
         """Takes back all that a provider offers."""

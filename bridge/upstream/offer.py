@@ -29,6 +29,21 @@ _KINDS: dict[str, tuple[str, Make]] = {
     "resources/templates/list": ("templates", definitions.template),
     "prompts/list": ("prompts", definitions.prompt),
 }
+MAX_PIECE = 16 * 1024
+"""Characters of definitions that the editor takes in at a stretch, in some ms; one alone may have more."""
+
+
+def _pieces(texts: list[str]) -> list[str]:
+    """The JSON text of a list, as those of lists that together are it; one at least."""
+    pieces: list[list[str]] = [[]]
+    size = 0
+    for text in texts:
+        if pieces[-1] and size + len(text) > MAX_PIECE:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(text)
+        size += len(text)
+    return [f"[{','.join(piece)}]" for piece in pieces]
 
 
 class Offer:
@@ -37,7 +52,7 @@ class Offer:
     def __init__(self, mount: Mount, editor: MountEditor) -> None:
         self._mount = mount
         self._editor = editor
-        self._given: dict[str, str] = {}
+        self._given: dict[str, list[str]] = {}
         self._faults: dict[str, list[str]] = {}
         self._refused: dict[str, list[str]] = {}
         self.closed = False
@@ -78,10 +93,17 @@ class Offer:
             await self._give(kind, list(made.values()))
 
     async def _give(self, kind: str, made: list[definitions.Definition]) -> None:
-        text = json.dumps(made, ensure_ascii=False)
-        if self.closed or self._given.get(kind) == text:
+        texts = [json.dumps(definition, ensure_ascii=False) for definition in made]
+        if self._given.get(kind) == texts:
             return
-        self._refused[kind] = await self._editor.provide(self._mount.name, kind, text)
-        self._given[kind] = text
+        self._given.pop(kind, None)
+        pieces = _pieces(texts)
+        refused: list[str] = []
+        for number, piece in enumerate(pieces, 1):
+            if self.closed:
+                return
+            bounds = {"first": number == 1, "last": number == len(pieces)}
+            refused += await self._editor.provide(self._mount.name, kind, piece, **bounds)
+        self._refused[kind], self._given[kind] = refused, texts
         for fault in self.faults:
             logger.warning("mount %s: left out: %s", self._mount.name, fault)

@@ -16,6 +16,7 @@ local M = {}
 ---@field root (fun(): string)?
 ---@field held table<string, table> key → what the registry made of it
 ---@field given table<string, table> key → the definition as it was given
+---@field kept table<string, true>? the keys of the pieces of a list so far, while it comes in pieces
 local Registrations = {}
 Registrations.__index = Registrations
 
@@ -77,13 +78,19 @@ function Registrations:keep(registry, kept)
   end
 end
 
+---@class mcp-tools.Piece of a list that is too long to be taken in at a stretch
+---@field first boolean? the list begins with it
+---@field last boolean? and ends: what was there before and is in no piece, is there no longer
+
 --- Gives definitions in place of all that the place gave before. One that fails takes no other with it.
 ---@param registry mcp-tools.Registry
 ---@param list any[]
 ---@param source_of fun(): mcp-tools.Source
+---@param piece? mcp-tools.Piece the whole list when left out
 ---@return string[] faults
-function Registrations:replace(registry, list, source_of)
-  local kept, faults = {}, {}
+function Registrations:replace(registry, list, source_of, piece)
+  piece = piece or { first = true, last = true }
+  local kept, faults = not piece.first and self.kept or {}, {}
   for _, def in ipairs(list) do
     -- A definition may be a table that throws when it is read, or one that never ends.
     local ok, key, fault = xpcall(self.add, debug.traceback, self, registry, def, source_of())
@@ -95,7 +102,10 @@ function Registrations:replace(registry, list, source_of)
     end
     table.insert(faults, fault)
   end
-  self:keep(registry, kept)
+  if piece.last then
+    self:keep(registry, kept)
+  end
+  self.kept = not piece.last and kept or nil
   return faults
 end
 

@@ -291,10 +291,11 @@ end
 ---@param provider string
 ---@param definitions table[]|string a list, or JSON text of one
 ---@param kind? mcp-tools.Kind tools when left out
+---@param piece? mcp-tools.Piece that these are of the list; all of it when left out
 ---@return { clock: integer, refused: string[] }
-function M.provide(id, provider, definitions, kind)
+function M.provide(id, provider, definitions, kind, piece)
   channel_of(id)
-  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]], kind)
+  local reply = provided.provide(id, provider, unpacked(definitions) --[[@as table[] ]], kind, piece)
   channels.keep_watch()
   reply.clock = uv.hrtime()
   return reply

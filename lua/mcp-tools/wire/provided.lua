@@ -122,8 +122,9 @@ local functions = {
 ---@param definitions table[] as `register` takes them, without functions: `complete` lists the variables of a template
 ---  that can be completed, and is true in an argument of a prompt; `watch` is true when the process hears of changes
 ---@param kind? mcp-tools.Kind tools when left out
+---@param piece? mcp-tools.Piece
 ---@return { refused: string[] } faults of the definitions that were not taken in
-function M.provide(channel, name, definitions, kind)
+function M.provide(channel, name, definitions, kind, piece)
   kind = kinds.row(kind or 'tools').kind
   providers[channel] = providers[channel] or {}
   local provider = providers[channel][name] or { target = target_of(channel), held = {} }
@@ -134,7 +135,7 @@ function M.provide(channel, name, definitions, kind)
   end, definitions)
   local refused = provider.held[kind]:replace(core.registry(), list, function()
     return { origin = 'mounted', name = name }
-  end)
+  end, piece)
   return { refused = refused }
 end
 

@@ -138,6 +138,24 @@ describe('provided tools', function()
     require('mcp-tools').unregister('far_echo')
   end)
 
+  it('come in pieces, and those before go with the last one', function()
+    local TWO = { name = 'far_two', description = 'Two.' }
+    local THREE = { name = 'far_three', description = 'Three.' }
+    local function provide(list, first, last)
+      return wire.provide(channel, 'far', list, 'tools', { first = first, last = last }).refused
+    end
+    wire.provide(channel, 'far', { ECHO })
+    t.eq({}, provide({ TWO }, true, false))
+    t.ok(core.get().registry:get('far_echo'), 'gone before the list had ended')
+    t.eq(1, #provide({ { name = 'far_four' } }, false, false))
+    t.eq({}, provide({ THREE }, false, true))
+    t.ok(not core.get().registry:get('far_echo'), 'still there, though no piece had it')
+    t.ok(core.get().registry:get('far_two') and core.get().registry:get('far_three'))
+    provide({ TWO }, true, false) -- cut off: another list begins
+    provide({ THREE }, true, true)
+    t.ok(not core.get().registry:get('far_two'), 'kept for a piece of a list that never ended')
+  end)
+
   it('what cannot be read is an error of the call, and nothing throws', function()
     wire.provide(channel, 'far', { ECHO })
     local outcome = call('far_echo')

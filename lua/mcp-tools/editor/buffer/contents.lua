@@ -10,6 +10,7 @@ local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
+local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local api = vim.api
 
@@ -30,23 +31,23 @@ local LOOK = 8000
 
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
+---@param pause fun()
 ---@return mcp-tools.Text?
-local function of_buffer(ctx, bufnr)
+local function of_buffer(ctx, bufnr, pause)
   if target.refusal(ctx, bufnr) then
     return nil
   end
   ctx:await(function(done)
     disk.refresh(bufnr, done)
   end)
-  if not api.nvim_buf_is_loaded(bufnr) then
-    return nil
-  end
-  return {
-    text = table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n',
-    bufnr = bufnr,
-    changedtick = api.nvim_buf_get_changedtick(bufnr),
-    unsaved = vim.bo[bufnr].modified,
-  }
+  local text = whole_text.of(bufnr, pause)
+  return text
+    and {
+      text = text,
+      bufnr = bufnr,
+      changedtick = api.nvim_buf_get_changedtick(bufnr),
+      unsaved = vim.bo[bufnr].modified,
+    }
 end
 
 --- Text that is not UTF-8, in the first of 'fileencodings' that it can be in: Neovim reads it so.
@@ -90,7 +91,7 @@ function M.of(ctx, list, of_path)
   for _, path in ipairs(list) do
     local bufnr = of_path(path)
     if bufnr then
-      texts[path] = of_buffer(ctx, bufnr)
+      texts[path] = of_buffer(ctx, bufnr, pause)
     else
       table.insert(on_disk, path)
     end

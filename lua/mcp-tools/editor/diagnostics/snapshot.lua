@@ -4,6 +4,8 @@
 --- Sends: its diagnostics, as they were at one moment.
 --- Does not know about: what is made of them.
 
+local garbage = require('mcp-tools.util.garbage')
+
 local api = vim.api
 
 local M = {}
@@ -44,7 +46,7 @@ end
 local function in_pieces(bufnr, pause)
   local list, before = {}, changes
   local function add(opts)
-    vim.list_extend(list, vim.diagnostic.get(bufnr, opts))
+    vim.list_extend(list, garbage.without(vim.diagnostic.get, bufnr, opts))
     pause()
     return changes == before
   end

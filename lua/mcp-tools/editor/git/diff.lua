@@ -76,9 +76,10 @@ function M.files(ctx, command, path)
   if not listed.ok then
     return nil, listed.fault
   end
-  local all, readable, seen = revision.entries(listed.stdout), access.files(ctx.root), {}
+  local readable, seen, i = access.files(ctx.root), {}, 0
   local found = { files = {}, withheld = {}, total = 0, cut = listed.cut }
-  for i, entry in ipairs(all) do
+  for entry in revision.each(listed.stdout) do
+    i = i + 1
     local added, deleted, name = entry:match('^\n?([%d-]+)\t([%d-]+)\t(.+)$')
     if name and not seen[name] then -- one that is not merged comes twice
       seen[name] = true

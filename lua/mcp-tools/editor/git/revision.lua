@@ -29,12 +29,19 @@ function M.ask(ctx, args, limit, stdin)
   return git.await(args, { ctx = ctx, cwd = ctx.root, limit = limit, stdin = stdin })
 end
 
---- Whole entries of what was printed with NUL after each, also when it was cut.
+--- Whole entries of what was printed with NUL after each, also when it was cut; one after the other.
+---@param text string
+---@return fun(): string?
+function M.each(text)
+  return text:gmatch('([^%z]*)%z')
+end
+
+--- The same as a list.
 ---@param text string
 ---@return string[]
 function M.entries(text)
   local list = {}
-  for entry in text:gmatch('([^%z]*)%z') do
+  for entry in M.each(text) do
     list[#list + 1] = entry
   end
   return list

@@ -13,6 +13,7 @@ local output = require('mcp-tools.editor.process.output')
 local paths = require('mcp-tools.files.paths')
 local process_group = require('mcp-tools.editor.process.group')
 local project = require('mcp-tools.files.project')
+local timer = require('mcp-tools.util.timer')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
 
@@ -20,6 +21,8 @@ local M = {}
 
 local TIMEOUT = 10000
 local MAX_STDOUT = 1024 * 1024
+--- ms of a turn of the loop after which no program is started in it: that alone holds a large editor for long.
+local MAX_BEFORE = 2
 --- Of stderr the end is kept: there stands what went wrong.
 local MAX_STDERR = 64 * 1024
 
@@ -245,46 +248,63 @@ function M.run(command, opts, cb)
     on_main_loop(command[1], opts.ctx, fn)
   end
   local tell = opts.on_output and teller(opts, limit, soon)
-  local env, path = environment(opts.env)
-  local group, fault
-  fault = refused(command, opts.cwd, path)
-  if not fault then
-    group, fault = process_group.start({
-      command = command,
-      cwd = opts.cwd,
-      env = env,
-      timeout = timeout,
-      stdin = opts.stdin,
-      on_data = function(stream, data)
-        kept[stream]:add(data)
-        if tell then
-          tell(stream, data)
-        end
-        if kept.stdout.cut and opts.keep ~= 'tail' then
-          group:stop('limit')
-        end
-      end,
-      on_end = function()
-        local groups = opts.ctx and running[opts.ctx.call]
-        if groups then
-          groups[group] = nil
-        end
-        soon(function()
-          local stderr = kept.stderr:text()
-          cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept.stdout, stderr))
-        end)
-      end,
-    })
+  local group, killed
+  local function start()
+    if killed or opts.ctx and opts.ctx.call:ended() then
+      return soon(function()
+        local result = M.not_run(('%s was ended'):format(command[1]))
+        result.ended_by = 'kill'
+        cb(result)
+      end)
+    end
+    local env, path = environment(opts.env)
+    local fault = refused(command, opts.cwd, path)
+    if not fault then
+      group, fault = process_group.start({
+        command = command,
+        cwd = opts.cwd,
+        env = env,
+        timeout = timeout,
+        stdin = opts.stdin,
+        on_data = function(stream, data)
+          kept[stream]:add(data)
+          if tell then
+            tell(stream, data)
+          end
+          if kept.stdout.cut and opts.keep ~= 'tail' then
+            group:stop('limit')
+          end
+        end,
+        on_end = function()
+          local groups = opts.ctx and running[opts.ctx.call]
+          if groups then
+            groups[group] = nil
+          end
+          soon(function()
+            local stderr = kept.stderr:text()
+            cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept.stdout, stderr))
+          end)
+        end,
+      })
+    end
+    if not group then
+      soon(function()
+        cb(M.not_run(('%s cannot be run: %s'):format(command[1], fault)))
+      end)
+    elseif opts.ctx then
+      bind(opts.ctx.call, group)
+    end
   end
-  if not group then
-    soon(function()
-      cb(M.not_run(('%s cannot be run: %s'):format(command[1], fault)))
+  if vim.uv.hrtime() / 1e6 - vim.uv.now() > MAX_BEFORE then
+    timer.after(0, function()
+      soon(start)
     end)
-  elseif opts.ctx then
-    bind(opts.ctx.call, group)
+  else
+    start()
   end
   return {
     kill = function()
+      killed = true
       if group then
         group:stop('kill')
       end

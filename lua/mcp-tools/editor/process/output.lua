@@ -4,6 +4,8 @@
 --- Sends: text of at most `limit` bytes, and whether there was more.
 --- Does not know about: processes, encodings.
 
+local garbage = require('mcp-tools.util.garbage')
+
 local M = {}
 
 ---@class mcp-tools.process.Output
@@ -46,7 +48,7 @@ end
 
 ---@return string
 function Output:text()
-  local text = table.concat(self.chunks, '', self.first, self.last)
+  local text = garbage.without(table.concat, self.chunks, '', self.first, self.last)
   return #text > self.limit and text:sub(-self.limit) or text
 end
 

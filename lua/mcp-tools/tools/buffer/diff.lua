@@ -7,6 +7,7 @@ local result_diff = require('mcp-tools.editor.result.diff')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
+local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 return {
   name = 'buffer_diff',
@@ -53,12 +54,13 @@ return {
       about.note = 'the buffer has no file'
     end
     pause()
-    if not vim.api.nvim_buf_is_loaded(found.bufnr) then
+    local now = whole_text.of(found.bufnr, pause)
+    if not now then
       return ctx(nil, buffers.gone(found.bufnr))
     end
     about.modified = vim.bo[found.bufnr].modified
     about.changedtick = vim.api.nvim_buf_get_changedtick(found.bufnr)
-    local now = result_diff.text(vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false))
+    pause()
     local names = { old = 'a/' .. shown, new = 'b/' .. shown, context = args.context }
     local answer
     answer, err = result_diff.await(ctx, before or now, now, names, about)

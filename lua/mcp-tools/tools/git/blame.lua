@@ -3,16 +3,19 @@
 local blame = require('mcp-tools.editor.git.blame')
 local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
+local time_slice = require('mcp-tools.util.time_slice')
+local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
---- The text of a buffer that the file does not have.
+--- The text of a buffer that the file does not have. In a coroutine.
+---@param ctx mcp-tools.Ctx
 ---@param bufnr integer?
 ---@return string?
-local function unsaved_text(bufnr)
-  if not (bufnr and vim.bo[bufnr].modified) then
+local function unsaved_text(ctx, bufnr)
+  if not (bufnr and vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified) then
     return nil
   end
   local ending = vim.bo[bufnr].fileformat == 'dos' and '\r\n' or '\n'
-  return table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), ending) .. ending
+  return whole_text.of(bufnr, time_slice.of(ctx), ending)
 end
 
 return {
@@ -48,7 +51,7 @@ return {
       first = args.start_line,
       last = math.min(args.end_line or last, last),
       commit = commit,
-      contents = not commit and unsaved_text(place.bufnr) or nil,
+      contents = not commit and unsaved_text(ctx, place.bufnr) or nil,
       text = args.text,
     })
     if not runs then

@@ -301,6 +301,32 @@ describe('a callback', function()
     t.ok(most <= 100000 and total > 0)
   end)
 
+  it('waits for the next turn of the loop where this one has taken long; until then it can be ended', function()
+    local uv, results = vim.uv, {}
+    local function note(result)
+      table.insert(results, result)
+    end
+    local function busy(ms)
+      uv.update_time()
+      local begun = uv.hrtime()
+      while uv.hrtime() - begun < ms * 1e6 do
+      end
+    end
+    busy(8)
+    local handle = process.run({ 'true' }, { cwd = '/' }, note)
+    handle:kill()
+    busy(8)
+    process.run({ 'true' }, { cwd = '/' }, note)
+    t.wait(function()
+      return #results == 2
+    end, 5000)
+    table.sort(results, function(a, b)
+      return a.ok and not b.ok
+    end)
+    t.eq({ true, 0 }, { results[1].ok, results[1].code })
+    t.eq({ 'kill', nil, 'true was ended' }, { results[2].ended_by, results[2].code, results[2].fault })
+  end)
+
   it('ends with its call, however that ends, or has ended already', function()
     local enders = {
       function(call)

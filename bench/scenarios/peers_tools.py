@@ -21,6 +21,8 @@ from table import Row
 
 TIMES = 10
 WARM_SECONDS = 60
+SETTLE_SECONDS = 0.1
+"""Everybody has work left over from the last question: whoever is next is not to wait for it."""
 OVERVIEW_MS, HOVER_MS, REFERENCES, DIAGNOSTICS_MS = 20, 15, 2, 300
 
 Table = dict[str, dict[str, Answers]]  # question → who → what
@@ -83,9 +85,9 @@ async def compare(projects: list[Project], times: int) -> Table:
     for question in QUESTIONS:
         table[question] = {project.peer.name: Answers() for project in projects}
         for turn in range(times):
-            # Everybody has work left over from the last question, which goes on beside whoever is next.
             first = turn % len(projects)
             for project in projects[first:] + projects[:first]:
+                await asyncio.sleep(SETTLE_SECONDS)
                 await ask(project, question, table[question][project.peer.name])
         if question == "diagnostics":
             for project in projects:

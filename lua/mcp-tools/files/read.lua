@@ -164,9 +164,8 @@ function M.read(path, limit, cb, judge)
       return cb(nil, stat)
     end
     uv.fs_read(fd, stat.size, 0, function(problem, bytes)
-      uv.fs_close(fd, function()
-        cb(bytes, not bytes and fault(problem) or nil)
-      end)
+      cb(bytes, not bytes and fault(problem) or nil)
+      uv.fs_close(fd, function() end)
     end)
   end)
 end

@@ -33,9 +33,16 @@ class Finder:
         if name == "mcp_tools_nvim.cli.fault":
             os.kill(os.getpid(), signal.SIGINT)
 
+start = sys.argv[1]
+if sys.argv[2:]:  # as a console script does
+    runpy.run_path(start)
+    sys.meta_path.insert(0, Finder())
+    sys.argv = ["mcp-tools", "list"]
+    from mcp_tools_nvim.cli.__main__ import script
+    script()
 sys.meta_path.insert(0, Finder())
-sys.argv = [sys.argv[1], "cli.main", "list"]
-runpy.run_path(sys.argv[0], run_name="__main__")
+sys.argv = [start, "cli.main", "list"]
+runpy.run_path(start, run_name="__main__")
 """
 
 
@@ -175,8 +182,9 @@ def test_a_stranger_who_never_ends(stranger: int) -> None:
 
 def test_an_interrupt_while_it_starts() -> None:
     """It ends without a trace."""
-    done = processes.run([sys.executable, "-c", INTERRUPTED, START], timeout=20)
-    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+    for how in ((), ("script",)):
+        done = processes.run([sys.executable, "-c", INTERRUPTED, START, *how], timeout=20)
+        assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,9 @@ def _entry(server: Server, client: Client) -> dict[str, Any]:
     if isinstance(server, Stdio):
         return {**known, "type": "stdio", "cmd": server.command, "args": list(server.args), "envs": {}}
     headers = server.headers(client.reference)
-    return {**known, "type": "streamable_http", "uri": server.url, "headers": headers}
+    # It knows those variables alone that it is told of, of its environment or of the person's keyring.
+    variables = {"env_keys": [server.variable]} if server.variable is not None else {}
+    return {**known, "type": "streamable_http", "uri": server.url, "headers": headers, **variables}
 
 
 CLIENT = Client(
@@ -27,5 +29,6 @@ CLIENT = Client(
     entry=_entry,
     programs=("goose",),
     folders=("${XDG_CONFIG_HOME:-~/.config}/goose",),
+    reference="${%s}",
     advice="`goose configure` shows it among the extensions.",
 )

@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "said"),
     [
         (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed reads no variables"),
-        (["config", "goose", "--http", "--env", "NVIM_TOKEN"], "Goose reads no variables"),
+        (["config", "copilot-cli", "--http", "--env", "NVIM_TOKEN"], "Copilot CLI reads no variables"),
         (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http has a token"),
         (["connect", "cursor", "--http", "--env", "A B", "--yes"], "cannot be the name of a variable"),
         (["connect", "cursor", "--http", "--env", "", "--yes"], "cannot be the name of a variable"),

@@ -122,6 +122,17 @@ def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> N
         jsonschema.validate(values[NAME], DOCUMENTED[name][isinstance(server, Http)])
 
 
+def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
+    """It knows none that its entry does not name."""
+    client = registry.find("goose")
+    assert client is not None
+    text = change.connect(client, NAMED, "user", tmp_path).after or ""
+    entry = FORMS[client.format].read(text)["extensions"][NAME]
+    assert entry["env_keys"] == ["NVIM_TOKEN"]
+    assert entry["headers"] == {"Authorization": "Bearer ${NVIM_TOKEN}"}
+    assert NAMED.token not in text
+
+
 def test_every_client_is_looked_at() -> None:
     """Here, or by being run."""
     assert DOCUMENTED.keys() | RUN == set(registry.names())

@@ -88,6 +88,9 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows("y writes this into the configuration of Gemini CLI", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")
+        await screen.shows("there was more of it", "Any time:")  # nobody agrees to what was not on the screen
+        assert not settings.exists()
+        await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()
 

@@ -22,7 +22,7 @@ function M.tell()
     ok, err = private_files.write(file, { at = os.time() })
   end
   if ok then
-    notify.info('new here? :McpTools welcome leads to the first call by an assistant')
+    notify.info('new here? :McpTools welcome')
   else
     log.warn('%s', err) -- not told, or it would be told each time
   end

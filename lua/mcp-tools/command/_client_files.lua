@@ -48,7 +48,9 @@ function show(verb, arguments)
     local window = verb .. ' ' .. arguments[1]
     local lines = vim.split(answer.diff, '\n')
     local function agree()
-      write(verb, arguments, answer.diff)
+      if not scratch.reveal() then
+        write(verb, arguments, answer.diff)
+      end
     end
     scratch.show(window, lines, {
       filetype = 'diff',

@@ -8,6 +8,8 @@ local timer = require('mcp-tools.util.timer')
 local api = vim.api
 
 local REFRESH = 250 -- ms
+--- As far as the text of a step.
+local INDENT = (' '):rep(17)
 local MARKS = { done = '✓', todo = '·', busy = '…', waits = ' ', fault = '✗' }
 --- Who calls without being an assistant: this editor, and the command of the try.
 local OURS = { nvim = true, cli = true, ['mcp-tools'] = true }
@@ -39,14 +41,14 @@ local function lines_now()
     table.insert(lines, ('  %s %d %-9s  %s'):format(mark, i, step.title, sanitize.line(step.text)))
     step_of[#lines] = i
     if step.hint and i == now then
-      table.insert(lines, '                ' .. sanitize.line(step.hint))
+      table.insert(lines, INDENT .. sanitize.line(step.hint))
       step_of[#lines] = i
     end
     if step.title == 'Client' and facts.proposal then
-      local ask = '                y writes this into the configuration of %s, n leaves it:'
-      table.insert(lines, ask:format(facts.proposal.client.title))
+      local ask = 'y writes this into the configuration of %s, n leaves it:'
+      table.insert(lines, INDENT .. ask:format(facts.proposal.client.title))
       for _, line in ipairs(facts.proposal.diff) do
-        table.insert(lines, '                ' .. sanitize.line(line))
+        table.insert(lines, INDENT .. sanitize.line(line))
       end
     end
   end
@@ -80,14 +82,21 @@ local function watch()
   })
 end
 
+--- The steps are in view again, once what is to be written is no longer shown.
+local function to_top()
+  vim.fn.winrestview({ topline = 1, lnum = 1, col = 0 })
+end
+
 local function agree()
-  if facts.proposal then
+  if facts.proposal and not scratch.reveal() then
     steps.agree(facts)
+    to_top()
   end
 end
 
 local function leave()
   facts.proposal = nil
+  to_top()
 end
 
 ---@type mcp-tools.ScratchKey[]

@@ -194,6 +194,20 @@ function M.update(buffer, lines, opts)
   return #windows > 0
 end
 
+--- Shows what is below the lines on the screen, for a key that agrees to all of them.
+---@return boolean more false when the end is on the screen
+function M.reveal()
+  local seen, last = vim.fn.line('w$'), vim.api.nvim_buf_line_count(0)
+  if seen >= last then
+    return false
+  end
+  local height = vim.api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0)
+  local top = math.max(vim.fn.line('w0') + 1, math.min(seen + 1, last - height + 1))
+  vim.fn.winrestview({ topline = top, lnum = math.max(top, seen + 1), col = 0 })
+  vim.api.nvim_echo({ { 'there was more of it: read on, then press the key again' } }, false, {})
+  return true
+end
+
 --- Shows `lines` under `name`.
 ---@param name string
 ---@param lines string[]

@@ -72,4 +72,25 @@ describe('the window at the bottom', function()
     vim.cmd.close()
     t.eq(false, scratch.update(buffer, { 'eight' }))
   end)
+
+  it('shows what has not been on the screen, page by page, for a key that agrees to all of it', function()
+    local lines = {}
+    for i = 1, 40 do
+      lines[i] = 'line ' .. i
+    end
+    scratch.show('test', lines)
+    vim.cmd.redraw()
+    local pages = 0
+    while scratch.reveal() do
+      vim.cmd.redraw()
+      pages = pages + 1
+      t.ok(pages < 10, 'it never ends')
+    end
+    t.ok(pages == 2 or pages == 3, pages)
+    t.eq(40, vim.fn.line('w$'))
+    scratch.show('test', { 'short' })
+    vim.cmd.redraw()
+    t.eq(false, scratch.reveal())
+    vim.cmd.close()
+  end)
 end)

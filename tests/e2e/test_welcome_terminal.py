@@ -85,7 +85,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         assert number
         await screen.type(number[1])
         await screen.press("Enter")
-        await screen.shows("y writes this into the configuration of Gemini CLI", "nvim-tools")
+        await screen.shows("y writes this for Gemini CLI", "nvim-tools")
         assert not settings.exists()
         await screen.type("y")
         await screen.shows("there was more of it", "Any time:")  # nobody agrees to what was not on the screen

@@ -207,7 +207,7 @@ local function client(facts, ready)
   if #connected > 0 then
     step.state, step.text = 'done', titles(connected) .. (facts.advice and '. ' .. facts.advice or '')
   elseif #installed > 0 then
-    step.state, step.text = 'todo', 'here are ' .. titles(installed)
+    step.state, step.text = 'todo', 'found: ' .. titles(installed)
     step.hint = '<CR> connects one; what is to be written is shown first'
   else
     step.state, step.text = 'todo', ('none of the %d that are known is installed'):format(#facts.clients)

@@ -45,7 +45,7 @@ local function lines_now()
       step_of[#lines] = i
     end
     if step.title == 'Client' and facts.proposal then
-      local ask = 'y writes this into the configuration of %s, n leaves it:'
+      local ask = 'y writes this for %s, n leaves it:'
       table.insert(lines, INDENT .. ask:format(facts.proposal.client.title))
       for _, line in ipairs(facts.proposal.diff) do
         table.insert(lines, INDENT .. sanitize.line(line))

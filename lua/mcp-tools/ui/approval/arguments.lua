@@ -20,6 +20,8 @@ local MIN_SHARE = 256
 local MAX_DEPTH = 100
 -- A line takes as much room as so many bytes: thousands of empty ones are not read either.
 local MIN_LINE = 32
+-- Cells of a list that stands in one line.
+local MAX_ROW = 60
 -- Lines of a text that are counted.
 local MAX_COUNTED = 10000
 
@@ -111,6 +113,32 @@ local function lines_of(text)
   return count, at ~= nil
 end
 
+--- A short text in quotes; nothing in it can end them.
+---@param text string
+---@return string
+local function quoted(text)
+  return ('"%s"'):format((text:gsub('["\\]', '\\%0')))
+end
+
+--- A short list of plain values in one line, such as the words of a command.
+---@param value table
+---@param room integer cells
+---@return string? row nil when it takes more, or holds other values
+local function row_of(value, room)
+  if not vim.islist(value) then
+    return nil
+  end
+  local parts = {}
+  for i, item in ipairs(value) do
+    if i > room or type(item) == 'table' or type(item) == 'string' and (#item > room or item:find('\n', 1, true)) then
+      return nil
+    end
+    parts[i] = type(item) == 'string' and quoted(sanitize.line(item)) or plain(item)
+  end
+  local row = '[' .. table.concat(parts, ', ') .. ']'
+  return vim.api.nvim_strwidth(row) <= room and row or nil
+end
+
 ---@param out mcp-tools.ApprovalLines
 ---@param label string with a colon, or empty
 ---@param value any
@@ -126,12 +154,15 @@ local function add_value(out, label, value, margin, depth)
     end
     local cut = #value > out.max
     local line = sanitize.line(value:sub(1, out.max)):sub(1, out.max + 1) -- marks are longer than what they stand for
-    add(out, ('%s"%s"'):format(start, line:gsub('["\\]', '\\%0')))
+    add(out, start .. quoted(line))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then
     add(out, start .. (vim.islist(value) and '[]' or '{}'))
   elseif type(value) == 'table' and depth < MAX_DEPTH then
-    if label ~= '' and not add(out, start) then
+    local row = row_of(value, MAX_ROW - #start)
+    if row then
+      return add(out, start .. row)
+    elseif label ~= '' and not add(out, start) then
       return
     end
     local list = vim.islist(value)

@@ -33,7 +33,7 @@ local HUNK = '^(@@ %-[%d,]+ %+[%d,]+ @@)\n(.*)$'
 ---@return string heading, string text, string? hunk the head that now stands in the heading
 local function headed(text, file)
   if not file then
-    return 'changes', text
+    return text:find('%f[^\n%z]%$ ') and not text:find('^%-%-%- ') and 'command' or 'changes', text
   end
   for before, heading in pairs({ ['a/' .. file] = 'changes', ['/dev/null'] = 'changes, a new file' }) do
     local lead = ('--- %s\n+++ b/%s\n'):format(before, file)

@@ -48,6 +48,14 @@ function M.files(root)
   end
 end
 
+--- Why "all files of the project" is no place: an editor that was started in the home folder has none.
+---@param root string
+---@return string? why
+function M.no_project(root)
+  local text = 'path: %s is no project; name a folder of it, and the person is asked'
+  return not paths.is_project(root) and text:format(root) or nil
+end
+
 --- A file, wherever its symlinks lead.
 ---@param path string absolute, or relative to the root
 ---@param root string

@@ -41,7 +41,7 @@ return {
     end
     local place, why = access.path(args.path or '.', ctx.root)
     if not place then
-      return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
+      return ctx:fail('not_found', args.path and ('%s is %s'):format(args.path, why) or 'there is no project here')
     end
     local changes, fault = git_changes.changes(ctx, base, args.path and place)
     if not changes then

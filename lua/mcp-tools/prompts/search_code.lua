@@ -49,7 +49,7 @@ return {
     end
     local place, why = access.path(args.path or '.', ctx.root)
     if not place then
-      return ctx:fail('not_found', ('%s is %s'):format(args.path or 'the project', why))
+      return ctx:fail('not_found', args.path and ('%s is %s'):format(args.path, why) or 'there is no project here')
     end
     local found, err = search.find(
       ctx,

@@ -282,3 +282,21 @@ describe('file_replace', function()
     t.eq(false, definition.needs_approval({ dry_run = true }))
   end)
 end)
+
+describe('an editor that was started in the home folder', function()
+  it('has no project whose files could be listed, searched or looked through for tests', function()
+    project.offer({ 'file', 'runner' })
+    local home = vim.env.HOME
+    vim.env.HOME = project.root
+    for tool, args in pairs({
+      file_list = {},
+      file_search = { query = 'post' },
+      runner_discover = {},
+    }) do
+      local _, err = call(tool, args)
+      t.eq({ tool, 'access_denied' }, { tool, (err or {}).code })
+      t.matches('is no project; name a folder of it', err.message)
+    end
+    vim.env.HOME = home
+  end)
+end)

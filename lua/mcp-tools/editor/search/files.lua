@@ -32,7 +32,10 @@ local MAX_GLOBS, MAX_GLOB_BYTES = 50, 2000
 ---@return mcp-tools.Error? err
 function M.place(ctx, path)
   local resolved, bad = paths.real_root(ctx.root), nil
-  if path then
+  local nowhere = not path and access.no_project(resolved)
+  if nowhere then
+    return nil, errors.new('access_denied', nowhere)
+  elseif path then
     resolved, bad = paths.resolve(path)
   end
   local stat = not bad and uv.fs_stat(resolved)

@@ -45,6 +45,10 @@ end
 ---@return string? folder
 ---@return mcp-tools.Error? err
 local function folder_of(ctx, given)
+  local nowhere = not given and access.no_project(ctx.root)
+  if nowhere then
+    return nil, errors.new('access_denied', nowhere)
+  end
   local folder, err = buffers.resolve(given or ctx.root)
   if not folder then
     return nil, err

@@ -45,8 +45,10 @@ return {
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local root = paths.real_root(ctx.root)
-    local path = root ---@type string?
-    if args.path then
+    local path, nowhere = root, not args.path and access.no_project(root) ---@type string?, string|false|nil
+    if nowhere then
+      return ctx(nil, errors.new('access_denied', nowhere))
+    elseif args.path then
       local why
       path, why = access.path((paths.resolve(args.path)), ctx.root)
       if not path then

@@ -7,6 +7,7 @@
 --- Safe in fast callbacks.
 
 local log = require('mcp-tools.log')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -68,7 +69,7 @@ end
 ---@param level 'info'|'warn'|'error'
 ---@param text string
 local function echo(level, text)
-  local lines = vim.split(vim.trim(text), '\n', { plain = true })
+  local lines = vim.split(trim(text), '\n', { plain = true })
   vim.cmd.redraw()
   if M.has_room() or (#lines == 1 and vim.fn.strdisplaywidth(text) <= vim.v.echospace) then
     vim.api.nvim_echo({ { text, HIGHLIGHT[level] } }, true, {})

@@ -7,6 +7,7 @@
 local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -51,7 +52,7 @@ function M.run(arguments, cb)
       if result.ok and ok then
         return cb(answer)
       end
-      local said = vim.trim(result.stderr):gsub('^mcp%-tools [%w-]+: ', '')
+      local said = trim(result.stderr):gsub('^mcp%-tools [%w-]+: ', '')
       cb(nil, said ~= '' and said or result.fault or 'its answer cannot be read')
     end)
   end)

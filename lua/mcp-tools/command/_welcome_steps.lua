@@ -11,6 +11,7 @@ local core = require('mcp-tools.core')
 local install = require('mcp-tools.bridge.install')
 local interpreter = require('mcp-tools.bridge.interpreter')
 local log = require('mcp-tools.log')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -66,7 +67,7 @@ local function install_line()
   for i = #lines, 1, -1 do
     local text = lines[i]:match('install: (.*)')
     if text then
-      return vim.fn.strcharpart(vim.trim(text), 0, LINE)
+      return vim.fn.strcharpart(trim(text), 0, LINE)
     end
   end
   return 'working …'
@@ -135,7 +136,7 @@ local function propose(facts, client)
   clients.run({ 'connect', '--dry-run', client.name }, function(answer, fault)
     facts.clients_fault = fault
     if answer and answer.needed then
-      facts.proposal = { client = client, diff = vim.split(vim.trim(answer.diff), '\n') }
+      facts.proposal = { client = client, diff = vim.split(trim(answer.diff), '\n') }
     end
   end)
 end

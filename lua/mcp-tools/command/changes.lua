@@ -9,6 +9,7 @@ local project = require('mcp-tools.files.project')
 local revert = require('mcp-tools.editor.edit.revert')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
+local trim = require('mcp-tools.util.trim')
 local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
@@ -171,7 +172,7 @@ return {
   end,
   arguments = 2,
   complete = function(_, rest)
-    if vim.trim(rest) == '' then
+    if trim(rest) == '' then
       return { 'clear', 'diff', 'jump', 'revert' }
     end
     return vim.tbl_map(function(change)

@@ -6,6 +6,7 @@ local ide = require('mcp-tools.ide')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local terminal = require('mcp-tools.ide.terminal')
+local trim = require('mcp-tools.util.trim')
 
 --- Where the person is: the lines of a range, else of the selection, else the whole file.
 ---@param range integer[]?
@@ -32,7 +33,7 @@ end
 ---@param session mcp-tools.companion.Session
 ---@return string
 local function label(session)
-  return sanitize.line(vim.trim(('%s %s'):format(session.client, session.version)))
+  return sanitize.line(trim(('%s %s'):format(session.client, session.version)))
 end
 
 ---@param session mcp-tools.companion.Session

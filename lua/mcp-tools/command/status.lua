@@ -6,6 +6,7 @@ local log = require('mcp-tools.log')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local timer = require('mcp-tools.util.timer')
+local trim = require('mcp-tools.util.trim')
 
 local REFRESH = 1000 -- ms
 
@@ -37,7 +38,7 @@ local function client_text(sessions)
   for _, client in ipairs(sessions and sessions.clients or {}) do
     local version, transport = client.version or '', client.transport or ''
     local text = ('%s %s %s'):format(client.name or '?', version, transport)
-    table.insert(names, sanitize.line(vim.trim(text)))
+    table.insert(names, sanitize.line(trim(text)))
   end
   return #names > 0 and table.concat(names, ', ') or 'none'
 end
@@ -50,7 +51,7 @@ local function session_text(session)
   for tool, times in vim.spairs(session.asked) do
     table.insert(asked, times > 1 and ('%s ×%d'):format(tool, times) or tool)
   end
-  local who = vim.trim(('%s %s'):format(session.client, session.version))
+  local who = trim(('%s %s'):format(session.client, session.version))
   local what = #asked > 0 and ', has asked for ' .. table.concat(asked, ', ') or ''
   return sanitize.line(('connected: %s%s'):format(who ~= '' and who or 'an agent', what))
 end

@@ -11,6 +11,7 @@ local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
+local trim = require('mcp-tools.util.trim')
 
 local function registry()
   return core.get().registry
@@ -216,7 +217,7 @@ return {
     if rest == '' then
       return actions()
     end
-    local action = ACTIONS[vim.trim(rest)]
+    local action = ACTIONS[trim(rest)]
     return action and action.names() or {}
   end,
 }

@@ -7,6 +7,7 @@ local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
+local trim = require('mcp-tools.util.trim')
 
 local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
 
@@ -189,7 +190,7 @@ return {
   arguments = 2,
   complete = function(_, rest)
     if rest ~= '' then
-      return core.get().registry:find_tool(vim.trim(rest)) and LEVELS or {}
+      return core.get().registry:find_tool(trim(rest)) and LEVELS or {}
     end
     local names = { 'verify', 'all', 'reset', 'unsilence' }
     for _, tool in ipairs(core.get().registry:list('tools')) do

@@ -5,6 +5,7 @@
 --- Does not know about: secrets that stand in no buffer (util/secrets.lua).
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
+local trim = require('mcp-tools.util.trim')
 
 local api = vim.api
 
@@ -63,7 +64,7 @@ end
 
 ---@param text string
 local function add(text)
-  local piece = vim.trim(text):sub(1, MAX)
+  local piece = trim(text):sub(1, MAX)
   if #piece < MIN then
     return
   end

@@ -4,6 +4,8 @@
 --- Sends: answers.
 --- Does not know about: resources, who asks.
 
+local trim = require('mcp-tools.util.trim')
+
 local M = {}
 
 --- What a file is when nothing tells.
@@ -40,7 +42,7 @@ function M.is_text_mime(mime_type)
   if type(mime_type) ~= 'string' then
     return false
   end
-  local essence = vim.trim(mime_type:lower():match('^[^;]*'))
+  local essence = trim(mime_type:lower():match('^[^;]*'))
   if essence:find('^text/[^/%s]+$') or TEXT[essence] then
     return true
   end

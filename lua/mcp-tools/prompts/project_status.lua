@@ -6,6 +6,7 @@ local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local redact = require('mcp-tools.files.redact')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 ---@param root string
@@ -52,7 +53,7 @@ return {
     local text = table.concat({
       'This is the state of my project. Sum up where the work stands, what is half done, and what you would do next.',
       'Project: ' .. ctx.root,
-      status and 'git status:\n' .. excerpt.fenced(vim.trim(status)) or 'git status is not to be had: ' .. fault,
+      status and 'git status:\n' .. excerpt.fenced(trim(status)) or 'git status is not to be had: ' .. fault,
       'Open files:\n' .. open_files(ctx.root),
       'Diagnostics: ' .. problems(ctx.root),
       'Language servers: ' .. servers(),

@@ -4,6 +4,7 @@ local git_changes = require('mcp-tools.editor.git.changes')
 local path_completion = require('mcp-tools.editor.file.completion')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
+local trim = require('mcp-tools.util.trim')
 local unsaved = require('mcp-tools.editor.buffer.unsaved')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -60,7 +61,7 @@ return {
     end
     local text = 'Review these changes of my working tree against %s: mistakes first, then what is unclear or missing'
       .. ' (tests, error paths, documentation). Name file and line, and say what you would do instead.%s\n\n%s'
-    local diff = utf8.repair(vim.trim(changes.diff))
+    local diff = utf8.repair(trim(changes.diff))
     return text:format(base, notes, excerpt.fenced(diff, 'diff'))
   end,
 }

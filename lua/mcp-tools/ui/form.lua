@@ -6,6 +6,7 @@
 
 local json_schema = require('mcp-tools.schema')
 local sanitize = require('mcp-tools.util.sanitize')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -115,7 +116,7 @@ local function value_of(field, text)
   elseif kind == 'number' or kind == 'integer' then
     return tonumber(text) or text
   elseif kind == 'array' then
-    return list_of(vim.trim(text), field.schema.items or {})
+    return list_of(trim(text), field.schema.items or {})
   end
   return text
 end

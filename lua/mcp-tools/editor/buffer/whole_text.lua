@@ -35,7 +35,7 @@ local function in_pieces(bufnr, ending, pause)
   return garbage.without(table.concat, parts)
 end
 
---- The text of a buffer, each line with its ending. It is that of now: nothing else runs between its end and the return.
+--- The text of a buffer, each line with its ending. It is that of now: nothing else runs before the return.
 ---@param bufnr integer loaded
 ---@param pause fun() called between pieces of work
 ---@param ending? string of lines; "\n" when left out

@@ -13,6 +13,7 @@ local paths = require('mcp-tools.files.paths')
 local suggest = require('mcp-tools.util.suggest')
 local timer = require('mcp-tools.util.timer')
 local tracker = require('mcp-tools.editor.dap.tracker')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -36,7 +37,9 @@ local function of_name(args, root)
       return vim.deepcopy(known.config)
     end
   end
-  local text = ("configuration: there is none named '%s'; dap_configurations lists them"):format(args.configuration)
+  local text = ("configuration: there is none named '%s'; dap_configurations lists them"):format(
+    utf8.cut(args.configuration, 200)
+  )
   if withheld then
     text = ('%s (%s: %s)'):format(text, configurations.LAUNCH_JSON, withheld)
   end

@@ -14,6 +14,7 @@ local notifications = require('mcp-tools.editor.lsp.notifications')
 local per_session = require('mcp-tools.util.per_session')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -93,7 +94,7 @@ function M.run(ctx, args)
   local before = args.since and session.marks[args.since]
   if args.since and not before then
     local text = 'since: there is no mark %s in this session; call without since to set one'
-    return nil, errors.new('not_found', text:format(args.since))
+    return nil, errors.new('not_found', text:format(utf8.cut(args.since, 200)))
   end
   local unsettled = freshen_all(ctx, args.timeout_ms)
   local now, withheld = snapshot(ctx)

@@ -11,6 +11,7 @@ local server_text = require('mcp-tools.editor.lsp.server_text')
 local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local sort = require('mcp-tools.util.sort')
 local target = require('mcp-tools.editor.buffer.target')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -61,7 +62,7 @@ local function finding(diagnostic)
   local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SHOWN[severity])
   local flat = message:gsub('%s*\n%s*', ' / '):gsub('\194\160', ' ')
   return {
-    key = table.concat({ severity, diagnostic.source or '', code or '', flat, vim.trim(line) }, '\1'),
+    key = table.concat({ severity, diagnostic.source or '', code or '', flat, trim(line) }, '\1'),
     bufnr = bufnr,
     severity = severity,
     row = ('%s%s: %s'):format(place, code and ' ' .. code or '', flat),

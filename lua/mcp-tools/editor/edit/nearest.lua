@@ -6,6 +6,8 @@
 ---
 --- Lines are compared without white space at their ends, by the pairs of characters that they share.
 
+local trim = require('mcp-tools.util.trim')
+
 local M = {}
 
 local MAX_FOUND = 3
@@ -68,7 +70,7 @@ end
 local function anchor_of(wanted)
   local best = 1
   for i, line in ipairs(wanted) do
-    if #vim.trim(line) > #vim.trim(wanted[best]) then
+    if #trim(line) > #trim(wanted[best]) then
       best = i
     end
   end
@@ -83,7 +85,7 @@ local function compare(lines, wanted, first)
   local sum, same = 0, true
   for i, one in ipairs(wanted) do
     local line = lines[first + i - 1]
-    local text = line and vim.trim(line)
+    local text = line and trim(line)
     if text == nil then
       same = false
     elseif text == one.text then
@@ -120,14 +122,14 @@ end
 function M.find(lines, wanted, pause)
   local looked = {}
   for i, line in ipairs(vim.list_slice(wanted, 1, MAX_WANTED)) do
-    local text = vim.trim(line)
+    local text = trim(line)
     local counts, total = pairs_of(text)
     looked[i] = { text = text, counts = counts, total = total }
   end
   local anchor = anchor_of(vim.list_slice(wanted, 1, MAX_WANTED))
   local one, tried = looked[anchor], {}
   for row, line in ipairs(lines) do
-    local score = line == one.text and 1 or likeness(one.counts, one.total, vim.trim(line))
+    local score = line == one.text and 1 or likeness(one.counts, one.total, trim(line))
     if score >= ENOUGH then
       keep_best(tried, row, score)
     end

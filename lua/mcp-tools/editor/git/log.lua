@@ -7,6 +7,7 @@
 local redact = require('mcp-tools.files.redact')
 local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -32,7 +33,7 @@ local MAX_MESSAGE = 16 * 1024
 ---@param raw table<string, string>
 ---@return mcp-tools.git.Commit
 local function commit_of(ctx, raw)
-  local message = redact.text(utf8.cut(vim.trim(raw.message), MAX_MESSAGE), time_slice.of(ctx))
+  local message = redact.text(utf8.cut(trim(raw.message), MAX_MESSAGE), time_slice.of(ctx))
   local subject, body = message:match('^([^\n]*)\n*(.*)$')
   local parents = vim.split(raw.parents, ' ', { trimempty = true })
   return {

@@ -9,8 +9,12 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')
 local paths = require('mcp-tools.files.paths')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
+
+--- Bytes of a name that is told in a fault.
+local SHOWN = 200
 
 --- Is it the name of a revision, and nothing that git would take for an option or a range of files?
 ---@param name string
@@ -60,7 +64,7 @@ function M.commit(ctx, name)
     return commit
   end
   local unknown = found.code and found.stderr:find('single revision', 1, true)
-  return nil, unknown and name .. ' is no commit of this repository' or found.fault
+  return nil, unknown and utf8.cut(name, SHOWN) .. ' is no commit of this repository' or found.fault
 end
 
 --- The commit that an argument names. In a coroutine.
@@ -75,7 +79,7 @@ function M.of_argument(ctx, args, name)
     return nil
   elseif not M.is_name(given) then
     local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
-    return nil, errors.new('validation_error', text:format(name, given))
+    return nil, errors.new('validation_error', text:format(name, utf8.cut(given, SHOWN)))
   end
   local commit, fault = M.commit(ctx, given)
   return commit, not commit and M.failed(('%s: %s'):format(name, fault)) or nil

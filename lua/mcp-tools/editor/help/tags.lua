@@ -7,6 +7,7 @@
 
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
+local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
 
@@ -129,7 +130,7 @@ end
 ---@return mcp-tools.HelpTag[]
 function M.find(lists, wanted, pause)
   -- By rank and length at once: to sort ten thousand of them would take too long in one go.
-  local words, order, heaps = vim.split(vim.trim(wanted:lower()), '%s+'), {}, {}
+  local words, order, heaps = vim.split(trim(wanted:lower()), '%s+'), {}, {}
   for _, list in ipairs(lists) do
     for i, each in ipairs(list) do
       local fit = rank(each.tag, wanted, words)

@@ -6,6 +6,7 @@
 
 local read = require('mcp-tools.files.read')
 local tags = require('mcp-tools.editor.help.tags')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -147,7 +148,7 @@ function M.search(ctx, words, enough, pause)
       if vim.iter(words):all(function(word)
         return whole:find(word, 1, true) ~= nil
       end) then
-        table.insert(found, { file = path, line = line, text = vim.trim(text:sub(start, stop)) })
+        table.insert(found, { file = path, line = line, text = trim(text:sub(start, stop)) })
       end
       from = stop + 1
       pause()

@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local position = require('mcp-tools.editor.position')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -105,7 +106,7 @@ local function by_symbol(bufnr, args)
     end
   end
   local where = args.line and ('line %d'):format(args.line) or 'the file'
-  return nil, errors.new('not_found', ('symbol: %q does not stand in %s'):format(args.symbol, where))
+  return nil, errors.new('not_found', ('symbol: %q does not stand in %s'):format(utf8.cut(args.symbol, 200), where))
 end
 
 --- The place that arguments mean.

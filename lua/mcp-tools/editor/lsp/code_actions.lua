@@ -17,6 +17,7 @@ local server_text = require('mcp-tools.editor.lsp.server_text')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
@@ -194,7 +195,8 @@ end
 local function usable(id)
   local offer = kept[id]
   if not offer then
-    return nil, errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(id))
+    return nil,
+      errors.new('not_found', ('apply: there is no action %s any more; list them again'):format(utf8.cut(id, 200)))
   elseif not vim.api.nvim_buf_is_loaded(offer.bufnr) or clients.is_stopped(offer.client) then
     return nil, errors.new('stale', 'apply: the file or its server has been closed; list the actions again')
   elseif vim.api.nvim_buf_get_changedtick(offer.bufnr) ~= offer.changedtick then

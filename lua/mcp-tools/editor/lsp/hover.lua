@@ -14,6 +14,7 @@ local redact = require('mcp-tools.files.redact')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -97,8 +98,8 @@ function M.at(ctx, args)
   local texts, kinds, first = {}, {}, nil
   for _, answer in ipairs(answers) do
     local text, kind = text_of(answer.result.contents)
-    if vim.trim(text) ~= '' then
-      table.insert(texts, vim.trim(text))
+    if trim(text) ~= '' then
+      table.insert(texts, trim(text))
       table.insert(kinds, kind)
       first = first or answer.client
     end
@@ -226,7 +227,7 @@ function M.hints(ctx, args)
       local at = hint.position
       local line = vim.api.nvim_buf_get_lines(target.bufnr, at.line, at.line + 1, false)[1]
       local column = position.to_client(line, at.character, answer.client.offset_encoding)
-      table.insert(all, { at.line + 1, column, vim.trim(server_text.text(label_of(hint.label))) })
+      table.insert(all, { at.line + 1, column, trim(server_text.text(label_of(hint.label))) })
     end
   end
   table.sort(all, function(a, b)

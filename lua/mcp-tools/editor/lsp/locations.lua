@@ -13,6 +13,7 @@ local read = require('mcp-tools.files.read')
 local redact = require('mcp-tools.files.redact')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -133,7 +134,7 @@ end
 ---@param text string
 ---@return string
 local function shown(text)
-  return redact.quoted(characters.cut(utf8.repair(vim.trim(text)), MAX_LINE))
+  return redact.quoted(characters.cut(utf8.repair(trim(text)), MAX_LINE))
 end
 
 --- Places with their lines, by path and line.

@@ -8,6 +8,7 @@ local access = require('mcp-tools.files.access')
 local cursor = require('mcp-tools.editor.person.cursor')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.files.redact')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api, fn = vim.api, vim.fn
@@ -47,7 +48,7 @@ local function places(root)
       bufnr = bufnr,
       line = line,
       column = bufnr and position.column(bufnr, line - 1, math.max(byte, 0)) or byte + 1,
-      text = text and redact.quoted(utf8.cut(vim.trim(text), MAX_TEXT)) or nil,
+      text = text and redact.quoted(utf8.cut(trim(text), MAX_TEXT)) or nil,
       withheld = seen[2],
     }
   end

@@ -6,6 +6,7 @@
 
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -20,7 +21,7 @@ local MAX_NAME = 40
 ---@param ctx mcp-tools.Ctx
 function M.tell(text, level, ctx)
   local name = sanitize.line(utf8.cut(ctx.client.name or ctx.host, MAX_NAME))
-  notify[level](('%s: %s'):format(name, vim.trim(sanitize.text(text))))
+  notify[level](('%s: %s'):format(name, trim(sanitize.text(text))))
 end
 
 return M

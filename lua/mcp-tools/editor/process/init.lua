@@ -14,6 +14,7 @@ local paths = require('mcp-tools.files.paths')
 local process_group = require('mcp-tools.editor.process.group')
 local project = require('mcp-tools.files.project')
 local timer = require('mcp-tools.util.timer')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
 
@@ -152,7 +153,7 @@ local function fault_of(program, group, timeout, stderr)
   elseif exit.signal ~= 0 then
     return ('%s was ended by signal %d'):format(program, exit.signal)
   end
-  local said = vim.trim(stderr):match('[^\n]*')
+  local said = trim(stderr):match('[^\n]*')
   return said ~= '' and (utf8.repair(said)) or ('%s ended with %d'):format(program, exit.code)
 end
 

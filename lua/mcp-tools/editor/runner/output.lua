@@ -10,6 +10,7 @@ local problem_matcher = require('mcp-tools.editor.runner.problem_matcher')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local tap = require('mcp-tools.editor.runner.tap')
 local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -28,7 +29,7 @@ function M.finish(ctx, run, results)
   printed_secrets.learn(ctx, run.root)
   for _, failure in ipairs(results.failures) do
     failure.id = utf8.repair(failure.id)
-    failure.message = utf8.cut(vim.trim(redacted_text.output(ctx, failure.message)), MAX_MESSAGE)
+    failure.message = utf8.cut(trim(redacted_text.output(ctx, failure.message)), MAX_MESSAGE)
     if failure.detail then
       failure.detail = utf8.cut(redacted_text.output(ctx, failure.detail), MAX_DETAIL)
     end

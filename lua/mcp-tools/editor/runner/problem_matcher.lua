@@ -4,6 +4,8 @@
 --- Sends: failures, as far as their files exist.
 --- Does not know about: which program it was.
 
+local trim = require('mcp-tools.util.trim')
+
 local M = {}
 
 --- Lines from the end that are looked at, and places that are taken.
@@ -50,7 +52,7 @@ function M.failures(text, find, pause)
           kind = 'error',
           path = known[path],
           line = tonumber(number),
-          message = message:find('%S') and message or vim.trim(lines[i]),
+          message = message:find('%S') and message or trim(lines[i]),
         })
         if #list >= MAX_PLACES then
           break

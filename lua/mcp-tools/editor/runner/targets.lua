@@ -4,6 +4,8 @@
 --- Sends: names, with what is said of them.
 --- Does not know about: trust, how any of it is run.
 
+local trim = require('mcp-tools.util.trim')
+
 local M = {}
 
 --- In the order in which make looks for them.
@@ -17,7 +19,7 @@ local MAX = 500
 ---@return string?
 local function description_of(rest)
   local text = rest:match('##(.*)$')
-  return text and vim.trim(text)
+  return text and trim(text)
 end
 
 --- Targets, in the order in which they stand; without patterns, files with a path and names with variables.

@@ -10,6 +10,7 @@ local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local targets = require('mcp-tools.editor.runner.targets')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -53,7 +54,7 @@ local function description_of(text)
   local head, rest = text:match('^%-%-%-\r?\n(.-)\n%-%-%-\r?\n(.*)$')
   local said = ('\n' .. (head or '')):match('\ndescription:%s*([^\n]+)')
   said = said and said:gsub('^["\']', ''):gsub('["\']%s*$', '') or (rest or text):match('%S[^\n]*')
-  return said and utf8.cut(vim.trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
+  return said and utf8.cut(trim((said:gsub('^#+%s*', ''))), MAX_TEXT)
 end
 
 ---@param ctx mcp-tools.Ctx

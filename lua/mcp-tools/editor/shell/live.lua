@@ -6,6 +6,7 @@
 
 local redact = require('mcp-tools.files.redact')
 local terminal_text = require('mcp-tools.util.terminal_text')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -21,7 +22,7 @@ local function last_line(text)
   local plain = terminal_text.plain(text:sub(-LOOKED_AT))
   for line in vim.gsplit(plain:reverse(), '\n', { plain = true }) do
     if line:find('%S') then
-      return utf8.cut(redact.line((utf8.repair(vim.trim(line:reverse())))), MAX_LINE)
+      return utf8.cut(redact.line((utf8.repair(trim(line:reverse())))), MAX_LINE)
     end
   end
 end

@@ -10,6 +10,7 @@
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -141,7 +142,7 @@ end
 ---@param text string
 ---@return string
 local function one_line(text)
-  return vim.trim((text:gsub('%s+', ' '))):sub(1, 120)
+  return trim((text:gsub('%s+', ' '))):sub(1, 120)
 end
 
 --- A heading without what decorates it.

@@ -6,6 +6,7 @@
 
 local fit = require('mcp-tools.editor.result.fit')
 local position = require('mcp-tools.editor.lsp.position')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -42,13 +43,13 @@ local MAX_ROW, MAX_NAME = 160, 100
 ---@param type_first boolean
 ---@return string?
 local function parameter(part, type_first)
-  part = vim.trim(part:gsub('@[%w_.]+%b()', ''):gsub('@[%w_.]+', ''))
+  part = trim(part:gsub('@[%w_.]+%b()', ''):gsub('@[%w_.]+', ''))
   if part == '' or part == '/' or part == '*' then
     return part == '*' and '*' or nil
   elseif part:find('^[{%[]') then
     return part:sub(1, 1) == '{' and '{…}' or '[…]'
   end
-  local head = vim.trim(part:match('^[^=:]*'))
+  local head = trim(part:match('^[^=:]*'))
   local stars, name = head:match('^([*.&]*)([%w_$\128-\255]+)')
   if type_first then
     name = head:match('%(%s*%*%s*([%w_$]+)%s*%)') or head:gsub('%b[]', ''):match('([%w_$]+)%s*$') or name

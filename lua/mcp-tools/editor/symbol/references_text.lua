@@ -6,6 +6,7 @@
 
 local fit = require('mcp-tools.editor.result.fit')
 local matches_text = require('mcp-tools.editor.search.matches_text')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -25,7 +26,7 @@ local function rows(found, opts, with_text)
         end
         local name = row.around and row.around ~= around and (' ' .. row.around) or ''
         around = row.around
-        local text = with_text and row.text and vim.trim(row.text)
+        local text = with_text and row.text and trim(row.text)
         local shown = text and ': ' .. matches_text.shown(text) or ''
         table.insert(out, ('  %d%s%s'):format(row.row + 1, name, shown))
       end

@@ -5,6 +5,7 @@ local paginate = require('mcp-tools.editor.result.paginate')
 local tags = require('mcp-tools.editor.help.tags')
 local time_slice = require('mcp-tools.util.time_slice')
 local topic = require('mcp-tools.editor.help.topic')
+local trim = require('mcp-tools.util.trim')
 local valid_utf8 = require('mcp-tools.editor.result.valid_utf8')
 
 --- Topics that are named beside the text of one.
@@ -87,7 +88,7 @@ return {
     for _, each in ipairs(items) do
       table.insert(answer.tags, { tag = each.tag, file = vim.fs.basename(each.file) })
     end
-    local words = vim.split(vim.trim(args.search:lower()), '%s+')
+    local words = vim.split(trim(args.search:lower()), '%s+')
     local lines = topic.search(ctx, words, args.offset + args.limit + 1, pause)
     answer.lines = vim.list_slice(lines, args.offset + 1, math.min(#lines, args.offset + args.limit))
     if #lines > args.offset + args.limit then

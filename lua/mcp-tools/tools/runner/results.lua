@@ -4,6 +4,7 @@ local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
+local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'runner_results',
@@ -24,7 +25,8 @@ return {
   run = function(ctx, args)
     local run = runs.get(ctx.root, args.run_id)
     if not run then
-      local what = args.run_id and 'run_id: there is no run ' .. args.run_id or 'no tests have been run yet'
+      local what = args.run_id and 'run_id: there is no run ' .. utf8.cut(args.run_id, 200)
+        or 'no tests have been run yet'
       return ctx(nil, errors.new('not_found', what .. '; runner_run starts one'))
     end
     local ms = args.wait_ms > 0 and deadline.bound(ctx, args.wait_ms) or 0

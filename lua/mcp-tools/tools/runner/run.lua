@@ -8,6 +8,7 @@ local project = require('mcp-tools.files.project')
 local report = require('mcp-tools.editor.runner.report')
 local runs = require('mcp-tools.editor.runner.runs')
 local unsaved = require('mcp-tools.editor.buffer.unsaved')
+local utf8 = require('mcp-tools.util.utf8')
 
 local MAX_TIMEOUT = 3600000
 --- A run that is ended tells within this what it came to.
@@ -27,7 +28,7 @@ end
 local function cancel(ctx, args)
   local run = runs.get(ctx.root, args.cancel)
   if not run then
-    return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(args.cancel)))
+    return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(utf8.cut(args.cancel, 200))))
   end
   run:cancel()
   await(ctx, run, END_MS)

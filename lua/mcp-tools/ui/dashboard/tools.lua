@@ -6,6 +6,7 @@ local config = require('mcp-tools.config')
 local format = require('mcp-tools.ui.dashboard._format')
 local level = require('mcp-tools.trust.level')
 local listing = require('mcp-tools.registry.listing')
+local trim = require('mcp-tools.util.trim')
 
 local COLOURS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
 
@@ -56,7 +57,7 @@ end
 ---@param why string of its trust
 local function add_details(rows, tool, why)
   local list, schema = { { cells = { { 'trust', 'Dim' }, why } } }, tool.input_schema
-  for line in vim.gsplit(vim.trim(tostring(tool.description or '')), '\n', { plain = true }) do
+  for line in vim.gsplit(trim(tostring(tool.description or '')), '\n', { plain = true }) do
     table.insert(list, { cells = { { '', 'Dim' }, line } })
   end
   for name, property in vim.spairs(schema.properties or {}) do

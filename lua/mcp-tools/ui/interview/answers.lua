@@ -4,6 +4,7 @@
 --- Sends: the question that it is at, and in the end an answer to each.
 --- Does not know about: windows, keys, other interviews.
 
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -126,7 +127,7 @@ end
 ---@return string|string[]|nil answer nil: one has to be chosen
 function Answers:answer(i)
   local question, state = self.questions[i], self.states[i]
-  local text = utf8.repair(vim.trim(state.text))
+  local text = utf8.repair(trim(state.text))
   if question.multiselect then
     local list = {}
     for choice, label in ipairs(question.choices) do

@@ -13,6 +13,7 @@ local placement = require('mcp-tools.ui.layout.float.placement')
 local project = require('mcp-tools.files.project')
 local sanitize = require('mcp-tools.util.sanitize')
 local style = require('mcp-tools.ui.layout.style')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -81,7 +82,7 @@ local function key_row(list)
   for _, key in ipairs(list) do
     text = text .. (text == '' and '' or '  ')
     table.insert(spans, { #text + 1, #text + #key[1], 'Key' })
-    text = text .. vim.trim(key[1] .. ' ' .. key[2])
+    text = text .. trim(key[1] .. ' ' .. key[2])
   end
   return text, spans
 end

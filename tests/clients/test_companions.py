@@ -47,6 +47,7 @@ FOUND = """
 local status = require('mcp-tools.ide').status()[1]
 return status and status.state == 'on' and #status.files > 0
 """
+CHANGES = "return #require('mcp-tools.editor.edit.changes').list() == ..."
 EDIT = "return require('mcp-tools.editor.review').current():rewrite(1, ...)"
 
 Write = Callable[[Model, Path, str], list[Step]]
@@ -232,6 +233,7 @@ async def test_edits_are_decided_on_in_the_editor(
         await stage.nvim.request("nvim_input", "<Esc>")
         await stage.decides("all")
         await stage.has("line one\nSECOND\nline three\n")
+        await stage.nvim.wait_for(CHANGES, 1)
 
         await stage.proposes("bad change", "REFUSED\nSECOND\nline three\n")
         await stage.decides("none")

@@ -259,7 +259,7 @@ async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_pat
 
 @pytest.mark.slow
 async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, tmp_path: Path) -> None:
-    """`.mcp.json` is mounted whole; one server in it that is none takes no other with it."""
+    """`.mcp.json` is mounted whole, and not at all once it is another; one that is none takes no other."""
     file, journal = tmp_path / ".mcp.json", tmp_path / "journal"
     servers: dict[str, Any] = {
         "good": {
@@ -290,6 +290,11 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
         wrong = await mounts.status(bridge, "bad", "wrong")
         environment = json.loads((await call(bridge, "good__environment"))["result"])
         names = [each["name"] for each in await lua("return mcp_tools.status().mounts")]
+        servers["good"]["args"].append("other")
+        file.write_text(json.dumps({"mcpServers": servers}))
+        await lua("vim.cmd('McpTools mounts retry')")
+        changed = await mounts.status(bridge, ".mcp.json", "wrong")
+        left = [each["name"] for each in await lua("return mcp_tools.status().mounts")]
     finally:
         await lua(root, before)
         await lua("mcp_tools.unmount('good')")
@@ -297,6 +302,8 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
     assert "command must" in wrong["error"]
     assert environment["A"] == SECRET
     assert sorted(names) == ["bad", "good"]
+    assert "is not trusted" in changed["error"]
+    assert left == [".mcp.json"]
 
 
 @pytest.mark.slow

@@ -227,7 +227,7 @@ async def test_the_buffer_is_gone_meanwhile(
         call = await review(screen, client, path, EDITS)
         await screen.command(command)
         error = error_of(await ended(call))
-        assert error["code"] == "access_denied"
+        assert error["code"] == "stale"
         assert reason in error["message"]
         await screen.hides("hunks left")
     assert path.read_text() == TEXT

@@ -22,13 +22,18 @@ local function shown(change)
   return sanitize.line(access.shown(change.path, project.root()))
 end
 
---- The first line that it changed, as far as that can be told now.
+--- The first line that it changed, and whether nothing of it is left, as far as that can be told now.
 ---@param change mcp-tools.Change
----@return integer
-local function line_of(change)
+---@return integer line
+---@return boolean gone by whatever way: `u` takes an edit back, and a revert
+local function place_of(change)
   local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
   local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
-  return changes.way_back(change, now)[1].start
+  local back, gone = changes.way_back(change, now), true
+  for _, hunk in ipairs(back) do
+    gone = gone and hunk.is_there == true
+  end
+  return back[1].start, loaded and not change.is_new and gone or not loaded and change.reverted == true
 end
 
 ---@param change mcp-tools.Change
@@ -39,10 +44,11 @@ local function row_of(change)
     added, removed = added + #hunk.new, removed + hunk.count
   end
   local who = sanitize.line(change.client and change.client.name or 'somebody')
-  local state = change.reverted and '  taken back' or change.is_new and '  new file' or ''
+  local line, gone = place_of(change)
+  local state = (gone or change.is_new and change.reverted) and '  taken back' or change.is_new and '  new file' or ''
   local text = '%4d  %s  %s:%d  +%d -%d  %s, %s%s'
   local when = os.date('%H:%M:%S', change.at)
-  return text:format(change.id, when, shown(change), line_of(change), added, removed, who, change.tool, state)
+  return text:format(change.id, when, shown(change), line, added, removed, who, change.tool, state)
 end
 
 ---@return string[]
@@ -53,7 +59,7 @@ end
 
 ---@param change mcp-tools.Change
 local function jump(change)
-  local line = line_of(change)
+  local line = place_of(change)
   pcall(vim.cmd.wincmd, 'p') -- the command-line window forbids it; then it is shown where the person is
   vim.cmd("normal! m'")
   local bufnr = vim.fn.bufadd(change.path)

@@ -23,11 +23,13 @@ local M = {}
 ---@return table<string, table<string, true>> names by the options that take them
 local function known_names(registry)
   local tools, groups = {}, {}
-  for _, item in ipairs(items.members(registry, 'tools')) do
-    tools[item.name] = true
+  for _, entries in ipairs({ registry.entries.tools, registry.shelf.tools }) do
+    for name in pairs(entries) do
+      tools[name] = true
+    end
   end
   for _, file in ipairs(bundled_files.of('tools')) do
-    groups[file.group] = true
+    tools[file.name], groups[file.group] = true, true
   end
   return { ['approval.tools'] = tools, ['approval.groups'] = groups }
 end

@@ -13,17 +13,26 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
+--- Texts of entries, by the prefix that they have it with. An entry that has changed is another one.
+---@type table<table, { prefix: string, text: string }>
+local made_before = setmetatable({}, { __mode = 'k' })
+
 ---@param published fun(entry: table, prefix: string): table
 ---@param entry table
 ---@param prefix string
 ---@return string? text
 ---@return string? why there is none
 local function text_of(published, entry, prefix)
+  local before = made_before[entry]
+  if before and before.prefix == prefix then
+    return before.text
+  end
   local made, definition = xpcall(published, debug.traceback, entry, prefix)
   if not made then
     return nil, tostring(definition)
   end
   local text, err = json.encode(definition, 'definition')
+  made_before[entry] = text and { prefix = prefix, text = text } or nil
   return text, err and err.message
 end
 
@@ -34,6 +43,14 @@ end
 function M.size(tool, prefix)
   local text = text_of(require(kinds.row('tools').definition).published, tool, prefix)
   return text and #text + 1 or 0
+end
+
+--- Makes the text of an entry ahead of the list, of which there may be thousands.
+---@param kind mcp-tools.Kind
+---@param entry table
+---@param prefix string
+function M.prepare(kind, entry, prefix)
+  text_of(require(kinds.row(kind).definition).published, entry, prefix)
 end
 
 --- What clients get of all that is offered of a kind.

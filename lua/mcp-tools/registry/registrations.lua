@@ -66,10 +66,11 @@ end
 ---@param registry mcp-tools.Registry
 ---@param kept? table<string, true> the keys that it still has; none when left out
 function Registrations:keep(registry, kept)
+  local rows = kinds.of_option(kinds.row(self.kind).option) -- of thousands of keys
   for key, made in pairs(self.held) do
     if not (kept and kept[key]) then
       self.held[key], self.given[key] = nil, nil
-      for _, row in ipairs(kinds.of_option(kinds.row(self.kind).option)) do
+      for _, row in ipairs(rows) do
         if registry:known(row.kind, key) == made then
           registry:remove(row.kind, key)
         end

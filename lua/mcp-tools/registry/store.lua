@@ -198,10 +198,12 @@ end
 ---@param key string the bare name, or the `uri` or `uri_template`
 ---@return boolean removed
 function Registry:remove(kind, key)
-  for _, row in ipairs(kinds.of_option(kinds.row(kind).option)) do
-    self.refused[label(row, key)] = nil
-    local there = self:known(row.kind, key)
-    if there then
+  local option = kinds.row(kind).option
+  for _, row in ipairs(kinds.rows) do
+    if row.option == option then
+      self.refused[label(row, key)] = nil
+    end
+    if row.option == option and self:known(row.kind, key) then
       local offered = self.entries[row.kind][key]
       self.entries[row.kind][key], self.shelf[row.kind][key] = nil, nil
       if row.alike then

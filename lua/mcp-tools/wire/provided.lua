@@ -5,10 +5,12 @@
 --- `remote_answer` to the process.
 --- Does not know about: what a tool does, how the process answers (call/remote.lua).
 
+local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local Registrations = require('mcp-tools.registry.registrations')
 local errors = require('mcp-tools.errors')
 local kinds = require('mcp-tools.registry.kinds')
+local listing = require('mcp-tools.registry.listing')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 local remote = require('mcp-tools.call.remote')
@@ -129,13 +131,22 @@ function M.provide(channel, name, definitions, kind, piece)
   providers[channel] = providers[channel] or {}
   local provider = providers[channel][name] or { target = target_of(channel), held = {} }
   providers[channel][name] = provider
-  provider.held[kind] = provider.held[kind] or Registrations.new(kind, project.root)
+  local holder = provider.held[kind] or Registrations.new(kind, project.root)
+  provider.held[kind] = holder
   local list = vim.tbl_map(function(def) -- what is none is refused as such
     return type(def) == 'table' and vim.tbl_extend('force', def, functions[kind](provider, name, def)) or def
   end, definitions)
-  local refused = provider.held[kind]:replace(core.registry(), list, function()
+  local refused = holder:replace(core.registry(), list, function()
     return { origin = 'mounted', name = name }
   end, piece)
+  local registry, prefix = core.registry(), config.get().tool_prefix
+  for _, def in ipairs(definitions) do
+    local row, key = kinds.sort(kind, def)
+    local made = type(key) == 'string' and registry:known(row.kind, key) or nil
+    if made then
+      listing.prepare(row.kind, made, prefix)
+    end
+  end
   return { refused = refused }
 end
 

@@ -71,6 +71,27 @@ describe(':McpTools changes', function()
     end)
   end)
 
+  it('says of one whether it is taken back now, by whatever way', function()
+    local function is_gone()
+      run('')
+      local row = lines()[1]
+      vim.cmd.close()
+      return row:find('taken back', 1, true) ~= nil
+    end
+    local seen = { is_gone() }
+    for _, way in ipairs({ 'undo', 'redo' }) do
+      vim.cmd('silent ' .. way)
+      table.insert(seen, is_gone())
+    end
+    run('revert ' .. changes.list()[1].id)
+    t.wait(function()
+      return #lines() == 3
+    end)
+    table.insert(seen, is_gone())
+    vim.cmd('silent undo')
+    t.eq({ false, true, false, true, false }, vim.list_extend(seen, { is_gone() }))
+  end)
+
   it('takes one back', function()
     local bufnr = api.nvim_get_current_buf()
     run('')

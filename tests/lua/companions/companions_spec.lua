@@ -1,10 +1,12 @@
 -- Companions by what they tell and answer; what the agents make of it stands in tests/clients/test_companions.py.
 
 local agents = require('companion_sessions')
+local changes = require('mcp-tools.editor.edit.changes')
 local context = require('mcp-tools.editor.context')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
 local proposals = require('mcp-tools.editor.companion.proposals')
+local revert = require('mcp-tools.editor.edit.revert')
 local review = require('mcp-tools.editor.review')
 local t = require('helpers')
 
@@ -335,6 +337,56 @@ describe('a proposal', function()
     t.wait(function()
       return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE'
     end, 5000, 'the text in the buffer')
+  end)
+
+  it('that was accepted and written is one of the changes, and can be taken back', function()
+    local function propose(path, text, verdict)
+      session.pushed = {}
+      agents.call(session, 'openDiff', { filePath = path, newContent = text })
+      agents.review(session):decide_rest(verdict)
+      told()
+    end
+    local before = #changes.list()
+    local function noted(count)
+      return t.wait(function()
+        return #changes.list() == before + count and changes.list()[1]
+      end, 5000, 'the change')
+    end
+    local heard = {}
+    vim.api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      group = vim.api.nvim_create_augroup('heard', {}),
+      callback = function(args)
+        table.insert(heard, args.data.client and vim.fs.basename(args.data.path) or nil)
+      end,
+    })
+    open('gemini')
+    propose(file, 'ONE\ntwo\nTHREE\n', 'rejected')
+    propose(file, 'ONE\n2\ntwo\n', 'accepted')
+    project.write('a.txt', 'ONE\n2\ntwo\n')
+    local change = noted(1)
+    t.eq({ file, 'gemini', false }, { change.path, change.client.name, change.is_new })
+    t.eq({ 'ONE', '2', 'two' }, changes.after(change))
+    revert.run(change, function() end)
+    t.wait(function()
+      return vim.deep_equal({ 'one', 'two', 'three' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    end, 5000, 'the text as it was')
+
+    local new, closed = project.root .. '/new.txt', project.write('closed.txt', 'a\nb\n')
+    propose(new, 'x\n', 'accepted')
+    project.write('new.txt', 'x\n')
+    change = noted(2)
+    t.eq({ new, true, { 'x' } }, { change.path, change.is_new, changes.after(change) })
+    propose(closed, 'b\n', 'accepted')
+    project.write('closed.txt', 'b\n')
+    change = noted(3)
+    t.eq({ closed, { 'b' } }, { change.path, changes.after(change) })
+    revert.run(change, function() end)
+    t.wait(function()
+      return table.concat(vim.fn.readfile(closed)) == 'ab'
+    end, 5000, 'the file as it was')
+    t.eq({ 'a.txt', 'new.txt', 'closed.txt' }, heard)
+    vim.api.nvim_del_augroup_by_name('heard')
   end)
 
   it('is asked about when the lines stay and the bytes do not', function()

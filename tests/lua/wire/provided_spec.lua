@@ -9,6 +9,20 @@ local function other()
   return vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
 end
 
+--- The instructions that something takes, in thousands: as many on every machine.
+local function work(fn)
+  local count = 0
+  jit.off()
+  jit.flush()
+  debug.sethook(function()
+    count = count + 1
+  end, '', 1000)
+  fn()
+  debug.sethook()
+  jit.on()
+  return count
+end
+
 local ECHO = { name = 'far_echo', description = 'Echoes.', annotations = { read_only = true } }
 
 describe('provided tools', function()
@@ -154,6 +168,36 @@ describe('provided tools', function()
     provide({ TWO }, true, false) -- cut off: another list begins
     provide({ THREE }, true, true)
     t.ok(not core.get().registry:get('far_two'), 'kept for a piece of a list that never ended')
+  end)
+
+  it('cost little once they are taken in, however many there are', function()
+    local many = {}
+    for i = 1, 1000 do
+      local properties = { a = { type = 'string', description = ('x'):rep(40) }, b = { type = 'integer' } }
+      local schema = { type = 'object', properties = properties }
+      many[i] = { name = 'far_' .. i, description = ('x'):rep(200), input_schema = schema }
+    end
+    require('mcp-tools.config').reset()
+    require('mcp-tools.config').setup({ approval = { groups = { buffer = 'ask' } } })
+    local mistyped = require('mcp-tools.discovery.mistyped')
+    mistyped.list(core.get().registry) -- what is bundled is known from now on
+    local taken = work(function()
+      wire.provide(channel, 'far', many)
+    end)
+    local list
+    local listed = work(function()
+      list = wire.list('tools').json
+    end)
+    t.eq(1000, #vim.json.decode(list))
+    local looked = work(function()
+      mistyped.list(core.get().registry)
+    end)
+    local gone = work(function()
+      wire.withdraw(channel, 'far')
+    end)
+    t.eq({}, names())
+    local text = ('%d taken in, %d listed, %d looked at, %d taken out'):format(taken, listed, looked, gone)
+    t.ok(listed * 25 < taken and looked * 50 < taken and gone * 20 < taken, text)
   end)
 
   it('what cannot be read is an error of the call, and nothing throws', function()

@@ -65,7 +65,8 @@ function M.tell_servers(path, kind)
   end
 end
 
---- Has Neovim look at the file. A clean buffer is read again.
+--- Has Neovim look at the file. A clean buffer is read again: with the line breaks and the encoding of now, which
+--- 'autoread' would take to be those of before.
 ---@param bufnr integer
 ---@return string? reason Neovim's own, when it has not reloaded
 local function checktime(bufnr)
@@ -75,11 +76,16 @@ local function checktime(bufnr)
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = reason == 'changed' and 'reload' or ''
+      vim.v.fcs_choice = reason == 'changed' and 'edit' or ''
     end,
   })
+  local autoread = vim.bo[bufnr].autoread
+  vim.bo[bufnr].autoread = false -- else the hook is not asked
   pcall(vim.cmd, ('silent checktime %d'):format(bufnr))
   pcall(api.nvim_del_autocmd, hook)
+  if api.nvim_buf_is_valid(bufnr) then
+    vim.bo[bufnr].autoread = autoread
+  end
   return reason
 end
 

@@ -1,15 +1,17 @@
 --- What companions' agents write by themselves: buffers have it as soon as it is written.
 ---
 --- Receives: the session, the path that it is about to write, what the person has accepted of it.
---- Sends: the text of the disk to the buffer of that file.
+--- Sends: the text of the disk to the buffer of that file; word that it is written (written.lua).
 --- Does not know about: proposals, agents. It writes no file.
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.review.disk_writes')
+local lines_of = require('mcp-tools.editor.review.lines').lines_of
 local read = require('mcp-tools.files.read')
 local timer = require('mcp-tools.util.timer')
 local watch = require('mcp-tools.editor.watch')
+local written = require('mcp-tools.editor.companion.written')
 
 local api = vim.api
 
@@ -49,7 +51,20 @@ local function take_in(path, cb, accepted)
   end)
 end
 
-local function nothing() end
+--- Tells of what is written, as the person has it now.
+---@param path string resolved
+---@param note fun(now: string[])
+local function tell(path, note)
+  local bufnr = buffers.of_path(path)
+  if bufnr then
+    return note(api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end
+  read.read(path, MAX_BYTES, function(bytes)
+    if bytes then
+      note((lines_of(bytes)))
+    end
+  end)
+end
 
 ---@type { path: string, finish: fun() }[] files that are looked out for, the oldest first
 local awaited = {}
@@ -91,13 +106,17 @@ function M.await(session, path, accepted)
   if #awaited >= MAX_WRITTEN then
     stop_awaiting(awaited[1].path)
   end
-  local seen = false
+  local seen, note = false, accepted and written.expect(session, accepted)
   local stop = watch.file(path, function()
     if not seen then
       seen = true
       timer.after(SETTLED, function()
         stop_awaiting(path)
-        take_in(path, nothing, accepted)
+        take_in(path, function()
+          if note then
+            tell(path, note)
+          end
+        end, accepted)
       end)
     end
   end)

@@ -6,6 +6,7 @@
 --- Does not know about: how edits are made, how a review is shown.
 
 local access = require('mcp-tools.files.access')
+local are_stale = require('mcp-tools.editor.review.review').are_stale
 local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -45,6 +46,10 @@ local function refusal(outcome)
       local name = vim.fs.basename(each.path)
       table.insert(lines, ('%s:%d%s'):format(name, each.line, each.reason and ': ' .. each.reason or ''))
     end
+  end
+  if are_stale(outcome.proposals) then -- the person may have wanted it
+    local text = 'nothing was changed: the text was another before it was reviewed (%s); read it again'
+    return errors.new('stale', text:format(table.concat(lines, '; ')))
   end
   local text = 'the person at the editor has reviewed it and rejected all of it; nothing was changed (%s)'
   return errors.new('access_denied', text:format(table.concat(lines, '; ')))
@@ -113,12 +118,16 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[]
 ---@param outcome mcp-tools.ReviewOutcome
----@param cb fun(note: mcp-tools.ReviewNote)
+---@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
 local function take_over(ctx, targets, outcome, cb)
   local rejected = {}
   local function step(i)
     local target, proposal = targets[i], outcome.proposals[i]
     if not target then
+      outcome.rejected = rejected
+      if are_stale(outcome.proposals) then
+        return cb(nil, refusal(outcome))
+      end
       return cb(note_of(ctx, rejected, outcome.edited))
     end
     disk.refresh(target.bufnr, function(state)

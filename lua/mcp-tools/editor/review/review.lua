@@ -155,6 +155,19 @@ function Review:decide_rest(verdict, reason)
   self:touched()
 end
 
+--- Could nothing of it be applied any more, whatever the person has said?
+---@param proposals mcp-tools.Proposal[]
+---@return boolean
+function M.are_stale(proposals)
+  return vim.iter(proposals):all(function(proposal)
+    return proposal.gone ~= nil
+      or #proposal.hunks > 0
+        and vim.iter(proposal.hunks):all(function(hunk)
+          return hunk.changed == true and not hunk.reason
+        end)
+  end)
+end
+
 --- Ends it undecided.
 ---@param reason string?
 function Review:close(reason)

@@ -39,6 +39,28 @@ describe('a file that others changed', function()
     end)
   end
 
+  it('has the line breaks and the encoding that it has on the disk now', function()
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'caf\195\169' })
+    vim.cmd('silent write! ++ff=dos ++enc=latin1 | silent edit!')
+    t.eq({ 'dos', 'latin1' }, { vim.bo.fileformat, vim.bo.fileencoding })
+    for _, own in ipairs({ 'unset', true, false }) do
+      vim.bo.autoread = own ~= 'unset' and own or nil
+      if own == false then
+        vim.cmd('setlocal noautoread')
+      end
+      project.write('a.txt', 'caf\195\169 ' .. tostring(own) .. '\n')
+      t.eq('reloaded', refresh(bufnr))
+      t.eq({ 'caf\195\169 ' .. tostring(own) }, lines())
+      t.eq({ 'unix', 'utf-8' }, { vim.bo.fileformat, vim.bo.fileencoding })
+      t.eq(own, vim.bo.autoread == nil and 'unset' or vim.bo.autoread)
+      vim.cmd('silent write! ++ff=dos ++enc=latin1 | silent edit!')
+    end
+    vim.bo.autoread = nil
+    project.write('a.txt', 'one\r\ntwo\r\n')
+    t.eq('reloaded', refresh(bufnr))
+    t.eq({ 'one', 'two' }, lines())
+  end)
+
   it('is one that was written while it was looked at, too', function()
     vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'a draft' })
     vim.uv.sleep(20) -- times of files are as coarse as the clock's ticks

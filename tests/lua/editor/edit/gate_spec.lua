@@ -202,6 +202,31 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'a', 'b', 'c' }, lines())
   end)
 
+  it('whose text is another by now, or gone, is not told to be rejected', function()
+    local ways = {
+      ['lines have changed'] = function()
+        api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+      end,
+      ['was closed'] = function()
+        vim.cmd('silent bwipeout!')
+      end,
+      ['another name'] = function()
+        vim.cmd('silent file b.txt')
+      end,
+    }
+    for why, change in pairs(ways) do
+      local path = edit('a.txt', 'a\nb\n')
+      local one = call('buffer_edit', { path = path, edits = { EDITS[1] } })
+      local seen = shown()
+      change()
+      seen:decide_rest('accepted')
+      local outcome = outcome_of(one)
+      t.eq('stale', outcome.error.code)
+      t.matches('nothing was changed.*' .. why .. '.*read it again', outcome.error.message)
+      vim.cmd('silent! %bwipeout!')
+    end
+  end)
+
   it('leaves out a file that was closed meanwhile, and one hunk of a file that others have written', function()
     local a, b = project.write('a.txt', 'old\n'), edit('b.txt', 'old\nx\nold\n')
     t.eq(nil, outcome_of(call('file_replace', { query = 'old', replacement = 'new' })).error)

@@ -17,6 +17,12 @@ local VALUES = {
   '-rf',
   '{{{{[((*',
 }
+local FILES = {
+  (' '):rep(100000) .. '\n',
+  ('sample_3 '):rep(20000) .. '\n',
+  ('('):rep(5000) .. ('def sample_3():'):rep(100) .. '\n' .. (')'):rep(5000) .. '\n',
+  ('\t'):rep(2000) .. 'def sample_3():\n' .. ('\t \n'):rep(5000),
+}
 --- Of our time, in one go; s. A call as it is meant takes less than a tenth of that.
 local LONGEST = 0.25
 --- Bytes of an error that a model has to read.
@@ -101,6 +107,39 @@ describe('every tool', function()
             table.insert(wrong, ('%s: %s'):format(at, done.text:sub(1, 300)))
           elseif err and #err.message > MAX_ERROR then
             table.insert(wrong, ('%s: an error of %d bytes: %s'):format(at, #err.message, err.message:sub(1, 100)))
+          end
+        end
+      end
+    end
+    timer:close()
+    t.eq('', table.concat(wrong, '\n'))
+    t.ok(tried > 300, tried)
+  end)
+
+  it('bears files that nobody means', function()
+    local wrong, tried, last, at = {}, 0, os.clock(), ''
+    local timer = assert(vim.uv.new_timer())
+    timer:start(0, 1, function()
+      local now = os.clock()
+      if now - last > LONGEST then
+        table.insert(wrong, ('%s held the editor for %d ms'):format(at, (now - last) * 1e3))
+      end
+      last = now
+    end)
+    for number, text in ipairs(FILES) do
+      vim.cmd('%bwipeout!')
+      vim.cmd.edit(editor.write('sample.py', text))
+      world.bufnr = vim.api.nvim_get_current_buf()
+      for _, tool in ipairs(every.tools()) do
+        if tool.annotations and tool.annotations.read_only and not LEFT_OUT[tool.name] then
+          for _, args in ipairs(every.ways(tool.input_schema, world)) do
+            tried = tried + 1
+            at = ('%s of file %d'):format(tool.name, number)
+            last = os.clock()
+            local done = every.call(tool.name, args)
+            if every.is_broken(done) and not tool.name:find('python') then
+              table.insert(wrong, ('%s: %s'):format(at, done.text:sub(1, 300)))
+            end
           end
         end
       end

@@ -28,6 +28,8 @@ from .formats.fault import FormatError
 from .places import place
 
 BACKUP = ".before-nvim-tools"
+NO_FILE = "\0"
+"""A backup's text where there was no file before; no configuration holds that character."""
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
 """Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
@@ -103,12 +105,11 @@ def disconnect(client: Client, scope: Scope, root: Path) -> Change:
     keys = (*client.path, NAME)
     try:
         after: str | None = form.remove(before, keys)
-        values = form.read(after or "")
-        if _pruned(values) != _pruned(_without(form.read(before), keys)):
-            raise _risk(path)
         known, old = _backup(path)
         if before != after and known and _made_of(old or "", before, keys, form):
-            after = old
+            return Change(path, before, old)
+        if _pruned(form.read(after or "")) != _pruned(_without(form.read(before), keys)):
+            raise _risk(path)
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Mend it first; nothing was changed") from error
     return Change(path, before, after)
@@ -151,7 +152,7 @@ def keep(change: Change) -> None:
         return
     with contextlib.suppress(OSError):
         backup.parent.mkdir(parents=True, exist_ok=True)
-        _write(backup, change.before if change.before is not None else "", 0o600)
+        _write(backup, change.before if change.before is not None else NO_FILE, 0o600)
 
 
 def forget(change: Change) -> None:
@@ -252,7 +253,7 @@ def _made_of(old: str, now: str, keys: tuple[str, ...], form: Any) -> bool:
 def _backup(path: Path) -> tuple[bool, str | None]:
     backup = path.with_name(path.name + BACKUP)
     text = read_text(backup)
-    return text is not None, text or None
+    return text is not None, None if text == NO_FILE else text
 
 
 def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda: None) -> None:

@@ -99,6 +99,39 @@ def test_what_was_there(home: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
 
 
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
+def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
+    """It is not the same as no file: it stays, and so does what a link leads to."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    if linked:
+        path.symlink_to(home / "dotfile")
+    path.write_bytes(b"")
+    write(client)
+    assert NAME in path.read_text()
+    undo(client)
+    assert path.read_bytes() == b""
+    assert path.is_symlink() == linked
+
+
+def test_an_entry_that_is_there_twice(home: Path) -> None:
+    """What was written is taken back, to the byte; without the backup nothing is guessed."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    before = f'{{"mcpServers": {{"{NAME}": {{"a": 1}}, "{NAME}": {{"b": 1}}}}}}'
+    path.write_text(before)
+    made = write(CURSOR)
+    undo(CURSOR)
+    assert path.read_text() == before
+    write(CURSOR)
+    made.with_name(made.name + change.BACKUP).unlink()
+    with pytest.raises(ChangeError, match="by hand"):
+        undo(CURSOR)
+
+
 def test_changed_by_the_person_since(home: Path) -> None:
     """Only the entry goes then."""
     path = home / ".cursor" / "mcp.json"

@@ -25,7 +25,14 @@ def read(text: str) -> Any:
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """Sets the table at `path`; tables on the way are made where they are missing."""
+    if _is_at(text, path, value):
+        return text
     document = _parse(text)
+    if (span := _span(text, path)) is not None:
+        lines = text.splitlines(keepends=True)
+        changed = "".join((*lines[: span[0]], put("", path, value), *lines[span[1] :]))
+        if _is_at(changed, path, value):
+            return changed
     table: Any = document
     for key in path[:-1]:
         if key not in table:
@@ -45,8 +52,55 @@ def remove(text: str, path: Sequence[str]) -> str:
         table = table.get(key) if isinstance(table, dict) else None
     if not isinstance(table, dict) or path[-1] not in table:
         return text
+    if (span := _span(text, path)) is not None:
+        lines = text.splitlines(keepends=True)
+        changed = "".join((*lines[: span[0]], *lines[span[1] :]))
+        if _is_at(changed, path, None):
+            return changed
     del table[path[-1]]
     return tomlkit.dumps(document)
+
+
+def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
+    """The lines of a table and of those in it; comments before the next table are that one's.
+
+    The library counts them to the table above, and would take them out with it.
+    """
+    found: list[int] = []
+    for number, line in enumerate((*text.splitlines(), "[")):
+        if line.lstrip().startswith("["):
+            inside = _header(line)[: len(path)] == list(path)
+            if found and not inside:
+                return found[0], found[-1] + 1
+            if inside:
+                found.append(number)
+        elif found and line.strip() and not line.lstrip().startswith("#"):
+            found.append(number)
+    return None
+
+
+def _header(line: str) -> list[str]:
+    """The keys of `[a.b]`; of anything else none."""
+    keys: list[str] = []
+    try:
+        table: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return []
+    while isinstance(table, dict) and table:
+        key, table = next(iter(table.items()))
+        keys.append(key)
+    return keys
+
+
+def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
+    """Whether a text can be read and says this at `path`: lines that look like a header may be none."""
+    try:
+        table = read(text)
+    except FormatError:
+        return False
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return bool(table == value)
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from .fault import FormatError
 
@@ -25,7 +26,15 @@ def read(text: str) -> Any:
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
     """Sets the entry at `path`; tables on the way are made where they are missing."""
+    if _is_at(text, path, value):
+        return text
     library, document = _parse(text)
+    if (span := _span(text, path)) is not None:
+        lines = text.splitlines(keepends=True)
+        entry = _dump(YAML(pure=True), {path[-1]: value})
+        changed = "".join((*lines[: span[0]], _indented(entry, lines[span[0]]), *lines[span[1] :]))
+        if _is_at(changed, path, value):
+            return changed
     table = document
     for key in path[:-1]:
         if table.get(key) is None:
@@ -47,8 +56,54 @@ def remove(text: str, path: Sequence[str]) -> str:
         table = table.get(key) if isinstance(table, dict) else None
     if not isinstance(table, dict) or path[-1] not in table:
         return text
+    if (span := _span(text, path)) is not None:
+        lines = text.splitlines(keepends=True)
+        rest = _indented("{}\n", lines[span[0]]) if len(table) == 1 and len(path) > 1 else ""
+        changed = "".join((*lines[: span[0]], rest, *lines[span[1] :]))
+        if _is_at(changed, path, None):
+            return changed
     del table[path[-1]]
     return _dump(library, document)
+
+
+def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
+    """The lines of an entry, where it has lines of its own; comments below are of what follows.
+
+    The library counts them to the entry above, and would take them out with it.
+    """
+    node, key = YAML(pure=True).compose(text), None
+    for name in path:
+        if not isinstance(node, MappingNode) or node.flow_style:
+            return None
+        key, node = next(((key, value) for key, value in node.value if key.value == name), (None, None))
+    if key is None:
+        return None
+    start, end = key.start_mark.line, _last(node) + 1
+    return (start, end) if start < end else None  # else an alias, of something above
+
+
+def _last(node: Any) -> int:
+    """The last line with something of a node."""
+    if isinstance(node, ScalarNode) or node.flow_style:
+        return int(node.end_mark.line) - (1 if node.end_mark.column == 0 else 0)
+    parts = [each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,))]
+    return max(_last(each) for each in parts)
+
+
+def _indented(text: str, like: str) -> str:
+    indent = like[: len(like) - len(like.lstrip(" "))]
+    return "".join(indent + line for line in text.splitlines(keepends=True))
+
+
+def _is_at(text: str, path: Sequence[str], value: Any) -> bool:
+    """Whether a text can be read and says this at `path`."""
+    try:
+        table = read(text)
+    except FormatError:
+        return False
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return bool(table == value)
 
 
 def _parse(text: str) -> tuple[YAML, Any]:

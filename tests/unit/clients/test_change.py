@@ -165,6 +165,33 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
     assert NAME not in path.read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "below"),
+    [
+        ("codex", '[mcp_servers.other]\nurl = "x"\n', "\n# about the tail\n[tail]\na = 1\n"),
+        ("goose", "extensions:\n  other: {a: 1}\n", "# about the tail\ntail: 1\n"),
+        ("goose", "", "# about the tail\ntail: 1\n"),
+    ],
+)
+def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Path) -> None:
+    """It belongs to what follows, so neither another entry nor the undoing takes it away."""
+    client = registry.find(name)
+    assert client is not None
+    path = places.place(client.files["user"])
+    path.parent.mkdir(parents=True)
+    path.write_text(before)
+    write(client)
+    path.write_text(path.read_text() + below)
+    for server in (HTTP, SERVER, HTTP):
+        write(client, server)
+        assert path.read_text().endswith(below)
+        assert change.connect(client, server, "user", Path()).is_empty
+    undo(client)
+    assert path.read_text().startswith(before)
+    assert path.read_text().endswith(below)
+    assert NAME not in path.read_text()
+
+
 def test_changed_meanwhile(home: Path) -> None:
     """What somebody else has written since it was shown is not overwritten."""
     made = change.connect(CURSOR, SERVER, "user", Path())

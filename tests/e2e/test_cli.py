@@ -527,6 +527,15 @@ async def test_what_belongs_into_a_configuration(shell: Shell) -> None:
     assert (code, "codex" in err) == (2, True)
 
 
+READ = """
+vim.cmd.redraw()
+while require('mcp-tools.ui.layout.scratch').reveal() do
+  vim.cmd.redraw()
+end
+"""
+"""Nobody agrees to what was not on a screen: all of it is looked at."""
+
+
 @pytest.mark.slow
 async def test_connecting_from_the_editor(shell: Shell) -> None:
     """The same by a command: the change is shown, `y` writes it; a wrong name gets the nearest."""
@@ -548,6 +557,7 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
         if there:  # what somebody writes between the diff and the `y` was not in what was agreed to
             path.parent.mkdir(exist_ok=True)
             path.write_text('{"mcpServers": {"other": {"url": "http://[::1]/"}}}')
+            await nvim.lua(READ)
             await nvim.request("nvim_feedkeys", "y", "xt", False)
             again = await nvim.wait_for(
                 f"{shown[: shown.index(' return')]} local l = b ~= -1"
@@ -559,6 +569,7 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
             assert any('"nvim-tools"' in line for line in again)
             assert "changed meanwhile" in await nvim.lua("return vim.fn.execute('messages')")
             assert "nvim-tools" not in path.read_text()
+        await nvim.lua(READ)
         await nvim.request("nvim_feedkeys", "y", "xt", False)
         done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed', 1, true)"
         await nvim.wait_for(done, timeout=10_000)

@@ -256,6 +256,9 @@ async def test_completion(shell: Shell) -> None:
         asked = await processes.start("bash", "-c", out + ask, "bash", *words, stdout=asyncio.subprocess.PIPE)
         answer, _ = await asked.communicate()
         assert answer.decode().strip() == offered, words
+    code, out, _ = await shell.run("completion", "fish")
+    assert code == 0
+    assert not re.search(r"(?<!\\)\$(?![A-Za-z_(])", out), "no $ for fish, in double quotes"
     code, out, _ = await shell.run("--help")
     assert code == 0
     assert re.search(r"^ +completion +completion for bash", out, re.M)

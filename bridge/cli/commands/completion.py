@@ -44,7 +44,7 @@ compdef _mcp_tools mcp-tools""",
 complete -c mcp-tools -f
 complete -c mcp-tools -n __fish_use_subcommand -a "@COMMANDS@"
 complete -c mcp-tools -n "__fish_seen_subcommand_from call tools" \\
-  -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ' | string match -r '^[A-Za-z0-9_./-]+$')"
+  -a "(mcp-tools tools 2>/dev/null | string split -f1 ' ' | string match -r '^[A-Za-z0-9_./-]+\\$')"
 complete -c mcp-tools -n "__fish_seen_subcommand_from config connect disconnect" -a "@CLIENTS@"
 complete -c mcp-tools -n "__fish_seen_subcommand_from completion" -a "@SHELLS@"
 complete -c mcp-tools -l instance -r

@@ -65,6 +65,21 @@ function M.path(path, root)
   return M.files(root)(path)
 end
 
+--- Where a prompt is to look: the file or folder that was asked for, or the whole project.
+---@param path string? absolute, or relative to the root
+---@param root string
+---@return string? resolved
+---@return string? why in words
+function M.place(path, root)
+  local resolved, why = M.path(path or '.', root)
+  if resolved then
+    return resolved
+  elseif path then
+    return nil, ('%s is %s'):format(path, why)
+  end
+  return nil, why == 'outside the project' and 'there is no project here' or 'the project is ' .. why
+end
+
 --- A buffer: by its file, and by what the person said of it (`b:sensitive`). Text that has no file yet is of the
 --- project; what is no text of a file is not.
 ---@param bufnr integer valid

@@ -40,9 +40,9 @@ return {
     if not git_changes.is_revision(base) then
       return ctx:fail('validation_error', ('base: %s is not the name of a revision'):format(base))
     end
-    local place, why = access.path(args.path or '.', ctx.root)
+    local place, why = access.place(args.path, ctx.root)
     if not place then
-      return ctx:fail('not_found', args.path and ('%s is %s'):format(args.path, why) or 'there is no project here')
+      return ctx:fail('not_found', why)
     end
     local changes, fault = git_changes.changes(ctx, base, args.path and place)
     if not changes then

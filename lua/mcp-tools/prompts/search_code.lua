@@ -47,9 +47,9 @@ return {
     if #args.query > MAX_QUERY or args.query:find('[%z\n]') then
       return ctx:fail('validation_error', ('query: must be one line of at most %d bytes'):format(MAX_QUERY))
     end
-    local place, why = access.path(args.path or '.', ctx.root)
+    local place, why = access.place(args.path, ctx.root)
     if not place then
-      return ctx:fail('not_found', args.path and ('%s is %s'):format(args.path, why) or 'there is no project here')
+      return ctx:fail('not_found', why)
     end
     local found, err = search.find(
       ctx,

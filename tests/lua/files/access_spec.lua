@@ -259,3 +259,19 @@ describe('text of the project', function()
     end
   end)
 end)
+
+describe('where a prompt is to look', function()
+  it('is what was asked for, or the project where there is one', function()
+    local access = require('mcp-tools.files.access')
+    local function place(path, root)
+      local resolved, why = access.place(path, root)
+      return resolved or why
+    end
+    t.eq(project.root, place(nil, project.root))
+    t.eq(project.root .. '/a.lua', place('a.lua', project.root))
+    t.eq('.env is sensitive', place('.env', project.root))
+    t.eq('../b is outside the project', place('../b', project.root))
+    t.eq('there is no project here', place(nil, '/'))
+    t.eq('the project is sensitive', place(nil, project.root .. '/.git'))
+  end)
+end)

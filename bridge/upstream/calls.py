@@ -58,7 +58,7 @@ class Call:
     """
 
     def __init__(
-        self, call_id: str, info: Mapping[str, Any], work: Callable[[Call], Coroutine[Any, Any, Outcome]]
+        self, call_id: str, info: Mapping[str, Any], work: Callable[[Call], Coroutine[Any, Any, None]]
     ) -> None:
         self.id = call_id
         self.session = info.get("session")
@@ -67,7 +67,7 @@ class Call:
         context.run(_call.set, self)
         loop = asyncio.get_running_loop()
         self.sent = False
-        self.task: asyncio.Task[Outcome] = loop.create_task(work(self), context=context)
+        self.task: asyncio.Task[None] = loop.create_task(work(self), context=context)
 
 
 class Calls:
@@ -100,25 +100,25 @@ class Calls:
             forget: is told when it has ended.
         """
 
-        async def work(call: Call) -> Outcome:
+        async def work(call: Call) -> None:
             try:
-                return await self._outcome(call, target, arguments, info)
+                outcome = await self._outcome(call, target, arguments, info)
             except Exception as fault:  # noqa: BLE001 - boundary: whatever a server answers, the call ends
                 text = f"mount '{self._mount.name}' gave what cannot be read: {fault!r}"
-                return failed("execution_error", self._mount.clean(text))
+                outcome = failed("execution_error", self._mount.clean(text))
+            end(outcome)
 
-        def over(task: asyncio.Task[Outcome]) -> None:
+        def end(outcome: Outcome) -> None:
             if self._running.pop(call_id, None) is not None:
-                cancelled = task.cancelled()  # the editor has ended it
-                self._tell(
-                    call_id, failed("cancelled", "the call was cancelled") if cancelled else task.result()
-                )
+                self._tell(call_id, outcome)
+
+        def over(_: asyncio.Task[None]) -> None:
+            end(failed("cancelled", "the call was cancelled"))  # unless it has ended: the editor has done it
             forget(call_id)
 
         call = self._running[call_id] = Call(call_id, info, work)
-        call.task.add_done_callback(
-            over
-        )  # a task that is cancelled before it begins runs none of its own code
+        # A task that is cancelled before it begins runs none of its own code.
+        call.task.add_done_callback(over)
 
     def cancel(self, call_id: str) -> None:
         """The editor has ended a call; the server is told to stop."""

@@ -62,6 +62,24 @@ async def test_yes_and_no(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return Seen.late") == 1
 
 
+async def test_a_file_is_read_for_the_question(bridge: Bridge) -> None:
+    """A question about a file that nobody has open is put once the file was read; the call lives meanwhile."""
+    path = await bridge.nvim.lua("""
+      mcp_tools.enable('buffer')
+      local path = require('mcp-tools.core').get().gateway:project() .. '/unopened.txt'
+      vim.fn.writefile({ 'old' }, path)
+      return path
+    """)
+    arguments = {"path": path, "edits": [{"search": "old", "replace": "new"}]}
+    async with connect(bridge, "sessions") as client:
+        call = asyncio.create_task(client.call_tool("nvim_buffer_edit", arguments))
+        await asked(bridge)
+        await bridge.nvim.lua("Asked.answer(1)")
+        assert "applied" in text_of(await call)
+    assert await bridge.nvim.lua(f"return vim.fn.readfile('{path}')") == ["new"]
+    await bridge.nvim.lua("mcp_tools.disable('buffer')")
+
+
 async def test_a_broken_picker(bridge: Bridge) -> None:
     """When `vim.ui.select` throws, the call is denied at once, and nothing but the log says why."""
     await bridge.nvim.lua("vim.ui.select = function() error('the picker is broken') end; vim.v.errmsg = ''")

@@ -113,7 +113,8 @@ end
 function M.reply_of(call, most)
   local reply = { clock = uv.hrtime(), done = call:ended(), progress = call.latest }
   if not reply.done then
-    reply.state = call.state
+    -- What a question is to show may still be read from the disk.
+    reply.state = call.state == 'received' and 'waiting_approval' or call.state
     reply.inputs, reply.withdrawn = call.inputs, call.withdrawn
     reply.deadline = call.deadline
     if call.state == 'waiting_approval' then

@@ -144,7 +144,19 @@ local function blanks(lines, row, step)
   return count, lines[row + 1] == nil
 end
 
---- Writes text before or after a symbol, as far from it as its neighbours are.
+--- Blank lines up to what is beside a symbol, in its parent or behind it.
+---@param lines string[]
+---@param row integer from 0, the first one that is not of the symbol
+---@param step integer
+---@param indent string of the symbol
+---@return integer count
+---@return boolean is_sibling
+local function distance(lines, row, step, indent)
+  local count, at_edge = blanks(lines, row, step)
+  return count, not at_edge and #indent_of(lines[row + step * count + 1]) >= #indent
+end
+
+--- Writes text before or after a symbol, as far from it as its siblings are.
 ---@param lines string[]
 ---@param at mcp-tools.SymbolPlace
 ---@param text string
@@ -153,15 +165,14 @@ end
 ---@return mcp-tools.Edit[]
 function M.insert(lines, at, text, where, filetype)
   local top = M.first_row(lines, at, filetype)
-  local new = indented(split(text), indent_of(lines[at.row + 1]), nil)
-  local above, at_top = blanks(lines, top - 1, -1)
-  local below, at_end = blanks(lines, at.end_row + 1, 1)
-  local gap
-  if where == 'before' then
-    gap = at_top and below or above
-  else
-    gap = at_end and above or below
+  local indent = indent_of(lines[at.row + 1])
+  local new = indented(split(text), indent, nil)
+  local near, is_near = distance(lines, top - 1, -1, indent)
+  local far, is_far = distance(lines, at.end_row + 1, 1, indent)
+  if where == 'after' then
+    near, is_near, far, is_far = far, is_far, near, is_near
   end
+  local gap = is_near and near or is_far and far or math.min(near, far)
   if at.row ~= at.end_row or #new > 1 then
     gap = math.max(gap, 1)
   end

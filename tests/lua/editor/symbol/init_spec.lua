@@ -309,8 +309,15 @@ describe('an edit of a symbol', function()
       inserted('A/two', 'before', 'def new(self):\n    pass')
     )
     t.eq(
-      (CLASS:gsub('pass\n\n\nx', 'pass\n\n\n    def new(self): pass\n\n\nx')),
+      (CLASS:gsub('pass\n\n\nx', 'pass\n\n    def new(self): pass\n\n\nx')),
       inserted('A/two', 'after', 'def new(self): pass\n')
+    )
+    local alone = 'class A:\n    def one(self):\n        pass\n\n\nx = 1'
+    t.eq(
+      (alone:gsub('pass', 'pass\n\n    def new(self): pass')),
+      changed(alone, 'python', 'A/one', function(lines, at)
+        return edits.insert(lines, at, 'def new(self): pass', 'after', 'python')
+      end)
     )
     t.eq('def new(): pass\n\n\n' .. CLASS, inserted('A', 'before', 'def new(): pass\n'))
     local rows = 'class A:\n    a = lambda: 1\n\ndef f(): pass\ndef g(): pass'

@@ -129,6 +129,21 @@ async def both(asking: Bridge) -> AsyncIterator[Bridge]:
     await asking.nvim.request("nvim_ui_detach")
 
 
+async def test_a_file_is_read_first(asking: Bridge, transport: Transport) -> None:
+    """A file that nobody has open is read for the question; the client is asked once that is done."""
+    name = f"{uuid.uuid4().hex}.txt"
+    path = await asking.nvim.lua(f"""
+      mcp_tools.enable('buffer')
+      local path = require('mcp-tools.core').get().gateway:project() .. '/{name}'
+      vim.fn.writefile({{ 'old' }}, path)
+      return path
+    """)
+    arguments = {"path": path, "edits": [{"search": "old", "replace": "new"}]}
+    async with connect(asking, transport, elicitation_callback=Person(says("once"))) as client:
+        assert "applied" in text_of(await client.call_tool("nvim_buffer_edit", arguments))
+    assert await asking.nvim.lua(f"return vim.fn.readfile('{path}')") == ["new"]
+
+
 async def test_the_client_asks(asking: Bridge, transport: Transport) -> None:
     """The form shows what the window would; a yes runs the tool once, and the audit log says who gave it."""
     person = Person(says("once"), says("deny"))

@@ -7,14 +7,12 @@ local MOST = 12
 --- Cells of a progress bar.
 local BAR = 10
 
-local STATES = { running = 'Busy', awaiting_approval = 'Warn', awaiting_input = 'Warn' }
-
 ---@param call mcp-tools.Call
 ---@return mcp-tools.Piece
 local function progress_of(call)
   local latest = call.latest
   if not latest then
-    return { (call.state:gsub('_', ' ')), STATES[call.state] or 'Warn' }
+    return { (call.state:gsub('_', ' ')), call.state == 'running' and 'Busy' or 'Warn' }
   elseif latest.total and latest.total > 0 then
     local share = latest.done / latest.total
     return { ('%s %3.0f%%'):format(format.bar(share, BAR), math.min(100, share * 100)), 'Busy' }

@@ -1,0 +1,101 @@
+"""Every bundled tool, called by a real client whose person says yes: what it answers can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.support.bridge import Bridge, connect
+from tests.support.results import text_of
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+SPECS = Path(__file__).resolve().parents[1] / "lua"
+BROKEN = {"execution_error", "not_serializable", "invalid_output", "editor_blocked"}
+"""Codes of what is nobody's fault but ours."""
+AT_A_TIME = 6
+PATIENCE = 3.0
+"""Seconds that a tool has; then it is cancelled."""
+
+# A person who says yes to everything, in a project whose files are not open.
+INIT = f"""
+package.path = '{SPECS}/?.lua;{SPECS}/support/?.lua;' .. package.path
+local root = vim.uv.fs_realpath(vim.fn.getcwd()) .. '/project'
+vim.fn.mkdir(root .. '/.git', 'p')
+vim.fn.writefile({{ '[core]' }}, root .. '/.git/config')
+vim.cmd.cd(root)
+vim.ui.select = function(items, _, on_choice)
+  _G.asked = (_G.asked or 0) + 1
+  vim.schedule(function() on_choice(items[1], 1) end)
+end
+local every = require('every_tool')
+local names = {{}}
+for _, file in ipairs(require('mcp-tools.discovery.bundled_files').of('tools')) do
+  table.insert(names, file.name)
+end
+mcp_tools.setup({{ tools = names, ui = {{ approval = 'select' }} }})
+local list = {{}}
+for i, tool in ipairs(every.tools()) do
+  for _, args in ipairs({{ every.arguments(tool.input_schema, {{}}), unpack(every.ways(tool.input_schema, {{
+    path = ('%d.lua'):format(i), uri = vim.uri_from_fname(('%s/%d.lua'):format(root, i)), glob = '*.lua',
+    other = ('new-%d.lua'):format(i), word = 'sample', bufnr = 0 }})) }}) do
+    table.insert(list, {{ name = tool.name, args = args }})
+  end
+  vim.fn.writefile({{ 'local sample = 1', 'return sample' }}, ('%s/%d.lua'):format(root, i))
+end
+return vim.json.encode(list)
+"""
+MEANT: list[tuple[str, dict[str, Any]]] = [
+    ("buffer_edit", {"path": "1.lua", "edits": [{"search": "local sample", "replace": "local other"}]}),
+    ("file_write", {"path": "folder/made.lua", "text": "return 1\n"}),
+    ("symbol_replace", {"path": "2.lua", "symbol": "sample", "body": "local sample = 2"}),
+    ("symbol_insert", {"path": "3.lua", "symbol": "sample", "where": "before", "text": "local a = 1"}),
+    ("file_move", {"path": "4.lua", "new_path": "moved.lua"}),
+    ("shell_run", {"command": "true"}),
+    ("editor_command", {"command": "let g:ran = 1"}),
+    ("editor_eval_lua", {"code": "return 1"}),
+]
+"""Calls that do something, where those made from schemas alone would not."""
+LEFT_OUT = ("interview", "test_async_prompt", "lsp_restart")
+"""They wait for a person who types, or end what others wait for."""
+
+
+async def answered(client: Client, name: str, arguments: dict[str, Any]) -> str | None:
+    """What is wrong with an answer; the client itself holds it against the tool's `outputSchema`."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            result = await client.call_tool(f"nvim_{name}", arguments)
+    except TimeoutError:
+        return None
+    except RuntimeError as fault:
+        return f"{name} {arguments}: {fault}"
+    told = result.structured_content or (result.meta or {}).get("mcp-tools.nvim/error") or {}
+    broken = result.is_error and told.get("code") in BROKEN
+    return f"{name} {arguments}: {text_of(result)}" if broken else None
+
+
+async def test_answers_can_be_read(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
+    """No result breaks its schema, none is lost on its way, and nothing that asks first fails for that."""
+    bridge = await start_bridge()
+    await bridge.nvim.attach_ui()
+    ways = json.loads(await bridge.nvim.lua(INIT))
+    async with connect(bridge, "sessions") as client:
+        await client.list_tools()
+        turn = asyncio.Semaphore(AT_A_TIME)
+
+        async def one(name: str, arguments: Any) -> str | None:
+            async with turn:
+                return await answered(client, name, arguments or {})
+
+        calls = [one(*call) for call in MEANT]
+        calls += [one(way["name"], way["args"]) for way in ways if way["name"] not in LEFT_OUT]
+        faults = [fault for fault in await asyncio.gather(*calls) if fault]
+    assert faults == []
+    assert await bridge.nvim.lua("return _G.asked") > 20
+    assert await bridge.nvim.lua("return vim.fn.readfile('1.lua')[1]") == "local other = 1"

@@ -403,8 +403,6 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("may this run?")
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
         await screen.command("McpTools trust")
-        await screen.type("/risky")
-        await screen.press("Enter")
         await screen.shows("trusted    risky", "you trust it")
         await screen.command("McpTools trust risky denied")
         await screen.shows("risky is denied now")

@@ -56,23 +56,27 @@ local function files_by_tool()
   return files
 end
 
+--- All tools; those that the person has decided on come first.
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
-  local list = core.get().registry:list('tools')
-  local files = files_by_tool()
-  for _, definition in ipairs(list) do
+  local files, decided, others = files_by_tool(), {}, {}
+  for _, definition in ipairs(core.get().registry:list('tools')) do
     local level, why = gateway:level(definition)
-    local sessions = gateway.grants:count(definition.name)
+    local sessions, own = gateway.grants:count(definition.name), files[definition.name] or {}
     local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
-    table.insert(lines, ('  %-9s  %-28s  %s%s'):format(level, sanitize.line(definition.name), sanitize.line(why), more))
-    for _, path in ipairs(files[definition.name] or {}) do
-      table.insert(lines, ('  %-9s  always with %s'):format('', sanitize.line(path)))
+    local is_decided = level == 'trusted' or level == 'denied' or sessions > 0 or #own > 0
+    local list = is_decided and decided or others
+    table.insert(list, ('  %-9s  %-28s  %s%s'):format(level, sanitize.line(definition.name), sanitize.line(why), more))
+    for _, path in ipairs(own) do
+      table.insert(list, ('  %-9s  always with %s'):format('', sanitize.line(path)))
     end
   end
-  if #list == 0 then
-    table.insert(lines, '  no tools are on')
+  if #decided + #others == 0 then
+    others = { '  no tools are on' }
   end
+  vim.list_extend(vim.list_extend(lines, { '', 'tools' }), decided)
+  vim.list_extend(lines, others)
 end
 
 ---@param lines string[]
@@ -122,10 +126,10 @@ function show()
     local hint = gateway.ledger:can_reset(root) and '; `:McpTools trust reset` begins anew' or ''
     table.insert(lines, '  until then every call is asked for' .. hint)
   end
-  add_tools(lines)
+  table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
   add_questions(lines)
   add_silenced(lines)
-  vim.list_extend(lines, { '', ':McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level' })
+  add_tools(lines)
   scratch.show('trust', lines, { again = show })
 end
 

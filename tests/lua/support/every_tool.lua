@@ -198,4 +198,90 @@ function M.is_broken(done)
   return code == 'execution_error' or code == 'not_serializable' or code == 'invalid_output'
 end
 
+--- Does a schema take a value of one of these types?
+---@param schema table
+---@param ... string
+---@return boolean
+function M.takes(schema, ...)
+  local kinds = type(schema.type) == 'table' and schema.type or { schema.type }
+  for _, kind in ipairs({ ... }) do
+    if vim.list_contains(kinds, kind) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Arguments with a value put into every place that takes it, of the first entries of lists as well.
+---@param schema table
+---@param world table<string, any>
+---@param value any
+---@param fits fun(schema: table): boolean
+---@return table<string, table> by the name of the place
+function M.with_value(schema, world, value, fits)
+  local list = {}
+  local function add(place, given)
+    list[place] = vim.tbl_extend('force', M.arguments(schema, world, { path = true }), given)
+  end
+  for name, property in pairs(schema.properties or {}) do
+    local items = type(property.items) == 'table' and property.items or nil
+    if fits(property) then
+      add(name, { [name] = value })
+    elseif items and fits(items) then
+      add(name, { [name] = { value } })
+    elseif items and items.properties then
+      for inner, entry in pairs(M.with_value(items, world, value, fits)) do
+        add(('%s[0].%s'):format(name, inner), { [name] = { entry } })
+      end
+    end
+  end
+  return list
+end
+
+--- Makes calls, and notes what throws and what holds up the editor.
+---@class EveryTrial
+---@field wrong string[]
+---@field tried integer
+local Trial = {}
+Trial.__index = Trial
+
+--- Of our time, in one go; s. A call as it is meant takes less than a tenth of that.
+local LONGEST = 0.25
+
+---@return EveryTrial
+function M.trial()
+  local self = setmetatable({ wrong = {}, tried = 0, at = '', last = os.clock() }, Trial)
+  self.timer = assert(vim.uv.new_timer())
+  self.timer:start(0, 1, function()
+    local now = os.clock() -- of our time, whoever else is busy
+    if now - self.last > LONGEST then
+      table.insert(self.wrong, ('%s held the editor for %d ms'):format(self.at, (now - self.last) * 1e3))
+    end
+    self.last = now
+  end)
+  return self
+end
+
+---@param at string what is tried
+---@param tool string
+---@param args table
+---@return EveryCall
+function Trial:call(at, tool, args)
+  -- Calls that are refused at once follow each other without a turn of the loop.
+  self.tried, self.at, self.last = self.tried + 1, at, os.clock()
+  local done = M.call(tool, args)
+  local needs_python = tool:find('python') -- an environment that these specs have not
+  if M.is_broken(done) and not needs_python then
+    table.insert(self.wrong, ('%s: %s'):format(at, done.text:sub(1, 300)))
+  end
+  return done
+end
+
+--- Fails when anything was wrong, or next to nothing was tried.
+function Trial:ends_well()
+  self.timer:close()
+  t.eq('', table.concat(self.wrong, '\n'))
+  t.ok(self.tried > 300, self.tried)
+end
+
 return M

@@ -135,6 +135,25 @@ describe('buffer_edit', function()
     t.eq({ 'x', 'theirs again' }, { text(), disk(path) })
   end)
 
+  it('is made by two at a time, each for the text that the other has left', function()
+    local function edit(search, replace, changedtick)
+      local edits = { { search = search, replace = replace } }
+      return project.start('buffer_edit', { path = 'a.lua', edits = edits, changedtick = changedtick })
+    end
+    local calls = { edit('local a = 1', 'local a = 10'), edit('local b = 2', 'local b = 20'), edit('a + b', 'a * b') }
+    local bound = edit('local a', 'x', api.nvim_buf_get_changedtick(0))
+    for _, call in ipairs({ bound, unpack(calls) }) do
+      t.wait(function()
+        return call:ended()
+      end)
+    end
+    for _, call in ipairs(calls) do
+      t.eq('done', call.state, vim.inspect(call.outcome))
+    end
+    t.eq('stale', bound.outcome.error.code)
+    t.eq('local a = 10\nlocal b = 20\n\nreturn a * b', text())
+  end)
+
   it('takes line breaks as those of the file', function()
     local dos = project.write('dos.txt', 'one\r\ntwo\r\n')
     t.ok(run({ path = dos, edits = { { search = 'one\r\ntwo', replace = '1\n2' } } }))

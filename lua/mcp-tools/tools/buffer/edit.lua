@@ -4,6 +4,7 @@ local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
+local gate = require('mcp-tools.editor.edit.gate')
 local preview = require('mcp-tools.editor.edit.preview')
 local search_edits = require('mcp-tools.editor.edit.search_replace')
 local target = require('mcp-tools.editor.buffer.target')
@@ -13,6 +14,21 @@ local utf8 = require('mcp-tools.util.utf8')
 --- Of a text in which the nearest places are looked for while the editor waits.
 local MAX_LINES = 1000
 
+--- A text that others change faster than this many times in a row is left to them.
+local TRIES = 5
+
+--- Is a place given by its line?
+---@param args table
+---@return boolean
+local function is_counted(args)
+  for _, one in ipairs(args.edits) do
+    if one.start_line then
+      return true
+    end
+  end
+  return false
+end
+
 --- Numbers of lines are worth nothing once the text has changed.
 ---@param args table
 ---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
@@ -21,12 +37,37 @@ local function uncounted(args, found)
   if args.changedtick or found.new or not found.bufnr then
     return nil
   end
-  for _, one in ipairs(args.edits) do
-    if one.start_line then
-      local text = 'changedtick: needed for edits by line; buffer_read and the last edit give it (now %d)'
-      return errors.new('validation_error', text:format(vim.api.nvim_buf_get_changedtick(found.bufnr)))
-    end
+  if is_counted(args) then
+    local text = 'changedtick: needed for edits by line; buffer_read and the last edit give it (now %d)'
+    return errors.new('validation_error', text:format(vim.api.nvim_buf_get_changedtick(found.bufnr)))
   end
+end
+
+--- Makes the edits for the text of now. In a coroutine.
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target
+---@param write boolean
+---@return mcp-tools.FilesEdited?
+---@return mcp-tools.Error? err
+---@return boolean? overtaken somebody else has changed the text meanwhile, and nobody has looked at this edit
+local function attempt(ctx, args, found, write)
+  local bufnr = found.bufnr
+  local err = edit.refusal(bufnr, args.changedtick) or uncounted(args, found)
+  if err then
+    return nil, err
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local edits, bad = search_edits.edits(lines, args.edits, { pause = time_slice.of(ctx) })
+  if not edits then
+    return nil, bad
+  end
+  local files, refused = ctx:await(function(done)
+    edit.apply_all({ { bufnr = bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
+  end)
+  local is_free = not args.changedtick and not is_counted(args) and not gate.asks(ctx)
+  return files, refused, refused and is_free and refused.code == 'stale' and edit.refusal(bufnr, tick) ~= nil
 end
 
 return {
@@ -87,21 +128,14 @@ return {
     if not found then
       return ctx(nil, err)
     end
-    err = edit.refusal(found.bufnr, args.changedtick) or uncounted(args, found)
-    local tick, edits = vim.api.nvim_buf_get_changedtick(found.bufnr), nil
-    if not err then
-      local lines = vim.api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
-      edits, err = search_edits.edits(lines, args.edits, { pause = time_slice.of(ctx) })
-    end
-    if not edits then
-      target.drop(found)
-      return ctx(nil, err)
-    end
     local files
-    files, err = ctx:await(function(done)
-      local write = args.write or not is_open
-      edit.apply_all({ { bufnr = found.bufnr, edits = edits, changedtick = tick } }, { ctx = ctx, write = write }, done)
-    end)
+    for _ = 1, TRIES do
+      local overtaken
+      files, err, overtaken = attempt(ctx, args, found, args.write or not is_open)
+      if not overtaken then
+        break
+      end
+    end
     if not files then
       target.drop(found)
       return ctx(nil, err)

@@ -81,22 +81,25 @@ local function echo(level, text)
 end
 
 ---@param level 'info'|'warn'|'error'
----@param text string
-local function show(level, text)
+---@param who string
+---@param message string
+local function show(level, who, message)
+  local text = ('[%s] %s'):format(who, message)
   if M.is_builtin() then
     echo(level, text)
   else
-    vim.notify(text, vim.log.levels[level:upper()], { title = 'mcp-tools' })
+    vim.notify(text, vim.log.levels[level:upper()], { title = who })
   end
 end
 
 ---@param level 'info'|'warn'|'error'
 ---@param message string
-local function send(level, message)
-  log[level]('%s', message)
+---@param who? string whose message it is, unless it is ours
+local function send(level, message, who)
+  log[level]('%s%s', who and who .. ': ' or '', message)
   -- Later, because a notification plugin may open a window, which fails in fast callbacks and while text is locked.
   vim.schedule(function()
-    local ok, err = xpcall(show, debug.traceback, level, '[mcp-tools] ' .. message)
+    local ok, err = xpcall(show, debug.traceback, level, who or 'mcp-tools', message)
     if not ok then
       log.warn('vim.notify failed: %s', err)
     end
@@ -126,6 +129,15 @@ end
 ---@param remedy? string what the person can do
 function M.error(message, remedy)
   send('error', ordered(message, remedy))
+end
+
+--- Shows what another plugin has to say about a call of ours, as if it were our own: it waits for no key.
+---@param who string
+---@param level integer of `vim.log.levels`
+---@param message string
+function M.relay(who, level, message)
+  local is_bad, is_odd = level >= vim.log.levels.ERROR, level >= vim.log.levels.WARN
+  send(is_bad and 'error' or is_odd and 'warn' or 'info', message, who)
 end
 
 --- Says the same thing about the same matter only once; `forget(key)` makes it sayable again.

@@ -63,7 +63,7 @@ async def test_yes_and_no(bridge: Bridge) -> None:
 
 
 async def test_a_file_is_read_for_the_question(bridge: Bridge) -> None:
-    """A question about a file that nobody has open is put once the file was read; the call lives meanwhile."""
+    """A question about a file that nobody has open is put once it was read; the call lives meanwhile."""
     path = await bridge.nvim.lua("""
       mcp_tools.enable('buffer')
       local path = require('mcp-tools.core').get().gateway:project() .. '/unopened.txt'

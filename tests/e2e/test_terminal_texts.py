@@ -8,11 +8,14 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from tests.support import terminal
+from tests.support.nvim import ROOT
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
 
 LONG = "words that do not fit into one line, " * 3 + "and their end"
+
+DAP_CLIENT = ROOT / "tests" / "lua" / "support" / "dap_client"
 
 Open = Callable[..., AbstractAsyncContextManager[Terminal]]
 
@@ -60,6 +63,17 @@ async def test_a_message_of_wide_characters(idle: Terminal) -> None:
     await idle.nvim.lua("require('mcp-tools.notify').progress(...)", "漢字" * 60)
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
     await idle.hides("… (:messages)")
+
+
+async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
+    """What nvim-dap says, once tools use it, asks for no key either: nobody may be there to press it."""
+    say = "require('dap.utils').notify(..., vim.log.levels.ERROR)"
+    await idle.nvim.lua("vim.opt.runtimepath:append(...)", str(DAP_CLIENT))
+    await idle.nvim.lua("require('mcp-tools.editor.dap.client').get()")
+    await idle.nvim.lua(say, f"first\n{LONG}")
+    await idle.shows("[nvim-dap] first… (:messages)")
+    assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
+    assert (await messages(idle)).splitlines()[-2:] == ["[nvim-dap] first", LONG]
 
 
 async def test_messages_of_a_start(open_terminal: Open) -> None:

@@ -5,11 +5,13 @@
 --- Does not know about: calls, what has happened in a session (editor/dap/tracker.lua), what of it is told.
 ---
 --- What counts of the module is little, so that tests can bring a second one: `run`, `session()`, `sessions()` and
---- `listeners`, `adapters`, `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`.
+--- `listeners`, `adapters`, `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`;
+--- `notify` of `dap.utils`.
 --- Of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. Never called in the coroutine of a tool:
 --- nvim-dap would yield in it.
 
 local errors = require('mcp-tools.errors')
+local notify = require('mcp-tools.notify')
 
 local M = {}
 
@@ -30,6 +32,22 @@ local function is_of_the_folder()
   return found ~= nil and found:sub(1, 1) == '.' and #vim.api.nvim_get_runtime_file('lua/dap.lua', false) == 0
 end
 
+--- Has its messages wait for no key: a long one, such as that of a launch that failed, would hold up the editor, and
+--- with it every call, until the person comes back.
+local function keep_from_waiting()
+  local ok, utils = pcall(require, 'dap.utils')
+  if ok and type(utils) == 'table' then
+    utils.notify = M.tell
+  end
+end
+
+--- What nvim-dap tells the person.
+---@param message any
+---@param level? integer
+function M.tell(message, level)
+  notify.relay('nvim-dap', level or vim.log.levels.INFO, tostring(message))
+end
+
 --- nvim-dap, loaded now if it is installed.
 ---@return table? dap
 ---@return mcp-tools.Error? err
@@ -40,6 +58,7 @@ function M.get()
     dap = ok and type(found) == 'table' and found or nil
   end
   if dap then
+    keep_from_waiting()
     return dap
   end
   local text = 'nvim-dap is not installed in this editor: the person has to add the plugin mfussenegger/nvim-dap'

@@ -112,13 +112,21 @@ function M.configuration(args, root)
     return nil, errors.new('validation_error', text:format(table.concat(asks, ', ')))
   end
   config = expanded(config, known_places(root))
-  if type(config.program) == 'string' and not config.program:find('${', 1, true) then
-    config.program = paths.resolve(config.program)
+  for _, field in ipairs({ 'program', 'cwd' }) do
+    if type(config[field]) == 'string' and not config[field]:find('${', 1, true) then
+      config[field] = paths.resolve(config[field])
+    end
   end
   if config.request == 'launch' and config.cwd == nil then
     config.cwd = root
   end
   return config
+end
+
+---@param path string
+---@return boolean
+local function is_folder(path)
+  return (vim.uv.fs_stat(path) or {}).type == 'directory'
 end
 
 ---@param dap table
@@ -143,9 +151,14 @@ local function missing(dap, config)
   then
     local text = ("type: the program of the adapter '%s' is not there: %s"):format(config.type, adapter.command)
     return errors.new('not_found', text)
-  elseif config.request == 'launch' and type(config.program) == 'string' and config.program:sub(1, 1) == '/' then
-    if not vim.uv.fs_stat(config.program) then
-      return errors.new('not_found', ('program: there is no file %s'):format(config.program))
+  elseif config.request ~= 'launch' then
+    return nil
+  end
+  for field, is_there in pairs({ program = vim.uv.fs_stat, cwd = is_folder }) do
+    local path = config[field]
+    if type(path) == 'string' and path:sub(1, 1) == '/' and not is_there(path) then
+      local what = field == 'cwd' and 'folder' or 'file'
+      return errors.new('not_found', ('%s: there is no %s %s'):format(field, what, path))
     end
   end
 end

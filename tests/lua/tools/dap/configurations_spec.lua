@@ -122,6 +122,8 @@ describe('dap_run', function()
       { { type = 'gone' }, 'not_found', 'not there: /nowhere/adapter' },
       { { request = 'start' }, 'validation_error', 'request' },
       { { program = 'none.py' }, 'not_found', 'program: there is no file' },
+      { { cwd = 'none' }, 'not_found', 'cwd: there is no folder /' },
+      { { cwd = path }, 'not_found', 'cwd: there is no folder' },
       { { options = { args = { '${input:which}' } } }, 'validation_error', 'would ask the person for args' },
       { { configuration = 'None' }, 'not_found', "none named 'None'; dap_configurations" },
       { { options = { python = { '/nowhere/python' } } }, 'tool_error', 'refused to launch: ' },

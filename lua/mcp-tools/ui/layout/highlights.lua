@@ -41,10 +41,16 @@ local BORDER = 'Border'
 
 local defined = false
 
---- Defines the groups, where nobody else did. The links stay when the colour scheme changes; the frame is told by
---- whoever shows one.
+--- Defines the groups, where nobody else did. The links stay when the colour scheme changes; the frame is made anew.
 function M.define()
-  defined = true
+  if not defined then
+    defined = true
+    api.nvim_create_autocmd('ColorScheme', {
+      group = api.nvim_create_augroup('mcp-tools.highlights', {}),
+      desc = 'mcp-tools: frames have the colours of the new scheme',
+      callback = M.define,
+    })
+  end
   for _, group in ipairs(M.list) do
     api.nvim_set_hl(0, PREFIX .. group.name, { link = group.link, default = true })
   end

@@ -7,6 +7,7 @@
 local Rows = require('mcp-tools.ui.layout.rows')
 local highlights = require('mcp-tools.ui.layout.highlights')
 local paint = require('mcp-tools.ui.layout.paint')
+local plain_window = require('mcp-tools.ui.layout.plain_window')
 local style = require('mcp-tools.ui.layout.style')
 
 local api = vim.api
@@ -115,6 +116,7 @@ function M.toggle(keys)
     zindex = ZINDEX,
   })
   local window = api.nvim_open_win(buffer, false, config)
+  plain_window(window)
   vim.wo[window][0].winhighlight, vim.wo[window][0].wrap = highlights.winhighlight(), false
   local group = api.nvim_create_augroup('mcp-tools-help', {})
   local own = { window = window, buffer = buffer, group = group }

@@ -12,6 +12,7 @@ local guard = require('mcp-tools.log').guard
 local help = require('mcp-tools.ui.layout.help')
 local highlights = require('mcp-tools.ui.layout.highlights')
 local paint = require('mcp-tools.ui.layout.paint')
+local plain_window = require('mcp-tools.ui.layout.plain_window')
 local style = require('mcp-tools.ui.layout.style')
 local winbar = require('mcp-tools.ui.layout.winbar')
 
@@ -42,6 +43,7 @@ local SPLIT = 0.5
 ---@field buffer integer
 ---@field window integer
 ---@field private opts mcp-tools.LayoutOpts
+---@field private is_float boolean
 ---@field private keys mcp-tools.LayoutKey[]
 ---@field private rows mcp-tools.Row[] what is shown
 ---@field private group integer of autocommands
@@ -67,22 +69,24 @@ end
 --- The keys for the lower edge, as many as there is room for.
 ---@return table[] chunks
 function Layout:footer()
-  local chunks, room = {}, api.nvim_win_is_valid(self.window or -1) and api.nvim_win_get_width(self.window) or 76
+  local list, room = {}, api.nvim_win_is_valid(self.window or -1) and api.nvim_win_get_width(self.window) or 76
   for _, key in ipairs(self.keys) do
-    local cells = key.footer and api.nvim_strwidth(key.lhs .. key.footer) + 3
-    if cells and cells <= room then
-      room = room - cells
-      table.insert(chunks, style.chunk((' %s '):format(key.lhs), 'Key'))
-      table.insert(chunks, style.chunk(key.footer .. ' ', 'Dim'))
-    end
+    table.insert(list, key.footer and { key.lhs, key.footer } or nil)
   end
-  return chunks
+  return style.keys(list, room, 'Dim')
 end
 
 ---@private
 function Layout:open_window()
-  local title = (' %s '):format(self.opts.title)
-  if self.opts.style == 'float' then
+  local height = math.max(5, math.floor(vim.o.lines * SPLIT))
+  local split = { split = 'below', win = -1, height = height }
+  if self.opts.style == 'split' then
+    pcall(api.nvim_open_win, self.buffer, true, split) -- there may be no room for one more
+  end
+  local window = vim.fn.bufwinid(self.buffer)
+  self.is_float = window == -1
+  if self.is_float then
+    local title = (' %s '):format(self.opts.title)
     local config = vim.tbl_extend('error', float_place(), {
       style = 'minimal',
       border = 'rounded',
@@ -93,14 +97,11 @@ function Layout:open_window()
     self.window = api.nvim_open_win(self.buffer, true, config)
     vim.wo[self.window][0].winhighlight = highlights.winhighlight()
   else
-    local height = math.max(5, math.floor(vim.o.lines * SPLIT))
-    self.window = api.nvim_open_win(self.buffer, true, { split = 'below', win = -1, height = height })
-    local options = vim.wo[self.window][0]
-    options.number, options.relativenumber, options.signcolumn = false, false, 'no'
-    options.winbar = winbar.text(self.opts.title)
+    self.window = window
+    vim.wo[self.window][0].winbar = winbar.text(self.opts.title)
   end
-  local options = vim.wo[self.window][0]
-  options.wrap, options.cursorline, options.list, options.spell = false, true, false, false
+  plain_window(self.window)
+  vim.wo[self.window][0].wrap, vim.wo[self.window][0].cursorline = false, true
 end
 
 --- Cells that a row may have.
@@ -192,7 +193,10 @@ function Layout:close()
   if self.opts.on_close then
     guard('the end of a window', self.opts.on_close)
   end
-  if api.nvim_win_is_valid(self.window) and not pcall(api.nvim_win_close, self.window, true) then
+  -- Who opens a text of theirs in the split keeps it there.
+  local is_ours = api.nvim_win_is_valid(self.window)
+    and (self.is_float or api.nvim_win_get_buf(self.window) == self.buffer)
+  if is_ours and not pcall(api.nvim_win_close, self.window, true) then
     vim.cmd.enew() -- it was the last window
   end
   if api.nvim_buf_is_valid(self.buffer) then
@@ -221,22 +225,23 @@ function Layout:own_keys()
   local function draw()
     self:refresh()
   end
-  local own = {
+  return {
     { lhs = 'q', description = 'close', footer = 'close', run = leave },
     { lhs = '?', description = 'show the keys', footer = 'keys', run = turn_help },
     { lhs = 'r', description = 'draw anew', run = draw },
     { lhs = '<Tab>', description = 'next section', run = step(1) },
     { lhs = '<S-Tab>', description = 'section before', run = step(-1) },
   }
-  return own
 end
 
 ---@private
 function Layout:map_keys()
-  self.keys = vim.list_extend(self:own_keys(), self.opts.keys)
+  self.keys = self:own_keys()
+  local own = #self.keys
+  vim.list_extend(self.keys, self.opts.keys)
   for i, key in ipairs(self.keys) do
     vim.keymap.set('n', key.lhs, function()
-      if i <= 5 or not self.helping then
+      if i <= own or not self.helping then
         key.run(self:item())
       end
     end, { buffer = self.buffer, nowait = true, desc = key.description })
@@ -261,9 +266,8 @@ function Layout:follow_editor()
       self:close()
     end),
   })
-  on('ColorScheme', highlights.define)
   on({ 'VimResized', 'TabEnter' }, function()
-    if self:is_seen() and self.opts.style == 'float' then
+    if self:is_seen() and self.is_float then
       api.nvim_win_set_config(self.window, float_place())
       api.nvim_win_set_config(self.window, { footer = self:footer(), footer_pos = 'right' })
     end

@@ -65,6 +65,7 @@ end
 ---@return string text
 ---@return boolean cut
 function M.clip(text, cells)
+  cells = math.max(cells, 1) -- on a narrow screen labels alone may take more than all
   if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
     return text, false
   end
@@ -77,6 +78,7 @@ end
 ---@return string text
 ---@return boolean cut
 function M.clip_middle(text, cells)
+  cells = math.max(cells, 1)
   if #text <= cells or vim.api.nvim_strwidth(text) <= cells then
     return text, false
   end

@@ -8,6 +8,7 @@
 
 local help = require('mcp-tools.ui.layout.help')
 local plain = require('mcp-tools.ui.layout.plain')
+local plain_window = require('mcp-tools.ui.layout.plain_window')
 local style = require('mcp-tools.ui.layout.style')
 local winbar = require('mcp-tools.ui.layout.winbar')
 
@@ -125,12 +126,12 @@ local function window_of(buffer, title, opts)
     vim.api.nvim_win_set_buf(window, buffer)
   else
     window = open(buffer)
-    vim.wo[window][0].number, vim.wo[window][0].relativenumber = false, false
-    vim.wo[window][0].winfixheight = true
   end
   if not opts.stay then
     vim.api.nvim_set_current_win(window)
   end
+  plain_window(window)
+  vim.wo[window][0].winfixheight = true
   vim.wo[window][0].wrap, vim.wo[window][0].linebreak = true, true
   vim.wo[window][0].breakindent, vim.wo[window][0].breakindentopt = true, 'shift:4'
   vim.wo[window][0].winbar = winbar.text(

@@ -65,15 +65,16 @@ end
 --- A footer that names keys; of these as many as there is room for.
 ---@param list { [1]: string, [2]: string }[] keys, and what they do
 ---@param width integer
+---@param name string? of the group of what they do
 ---@return table[] chunks
-function M.keys(list, width)
+function M.keys(list, width, name)
   local used, chunks = 0, {}
   for _, part in ipairs(list) do
     local cells = api.nvim_strwidth(part[1] .. part[2]) + 3
     if used + cells <= width then
       used = used + cells
       table.insert(chunks, M.chunk((' %s '):format(part[1]), 'Key'))
-      table.insert(chunks, M.chunk(part[2] .. ' '))
+      table.insert(chunks, M.chunk(part[2] .. ' ', name))
     end
   end
   return chunks

@@ -12,7 +12,7 @@ local api = vim.api
 
 local M = {}
 
---- The ways to answer, the quickest first; each a text with the bytes of its keys.
+--- The ways to answer, the quickest first.
 ---@param question mcp-tools.Question
 ---@param window integer
 ---@return { [1]: string, [2]: string }[] keys, and what they do

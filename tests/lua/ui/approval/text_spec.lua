@@ -1,10 +1,10 @@
 local t = require('helpers')
 local text = require('mcp-tools.ui.approval.text')
 
-local function page_of(args, more)
+local function page_of(args, more, width)
   local call = { name = 'x', host = 'mcp', client = {}, definition = { name = 'x', description = 'x' } }
   local question = { call = call, args = args, reason = 'it can destroy', targets = {}, root = '/p', choices = {} }
-  return text.page(vim.tbl_deep_extend('force', question, more or {}), 76)
+  return text.page(vim.tbl_deep_extend('force', question, more or {}), width or 76)
 end
 
 local function lines_of(args)
@@ -141,6 +141,17 @@ describe('on the first screen', function()
     t.matches('^file    /etc/yy.*…y+/shadow  OUTSIDE the project$', page.rows[row_of(page, 'OUTSIDE')])
     row_of(page, '… and 19998 more files, 1 of all OUTSIDE the project')
     t.ok(#page.rows < 2000, 'a bound for all of it')
+  end)
+
+  it('of the narrowest screen stands what speaks against a call, and its file at the end', function()
+    local files = { { path = '/etc/' .. ('y'):rep(40) }, { path = '/p/a' } }
+    for width = 20, 40 do -- float.window has no narrower one
+      local page = page_of({ command = 'rm' }, { targets = files }, width)
+      local all = table.concat(page.rows):gsub('↪ ', '')
+      t.matches('OUTSIDE the project', all)
+      t.matches(('/etc/' .. ('y'):rep(40)), all)
+      t.matches('command: "rm"', all)
+    end
   end)
 
   it('what is no file is not called one outside', function()

@@ -90,6 +90,12 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.type("y")
         await screen.shows("there was more of it", "Any time:")  # nobody agrees to what was not on the screen
         assert not settings.exists()
+        settings.write_text('{"theme": "mine"}\n')
+        await screen.type("y")
+        await screen.shows("y writes this for Gemini CLI", '"theme": "mine"')  # nor to what is another by now
+        assert "nvim-tools" not in settings.read_text()
+        await screen.type("y")
+        await screen.shows("there was more of it", "Any time:")
         await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()

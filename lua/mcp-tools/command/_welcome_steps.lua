@@ -28,7 +28,7 @@ local M = {}
 ---@field clients_fault? string
 ---@field looking? boolean
 ---@field advice? string of the client that was connected last
----@field proposal? { client: table, diff: string[] } a change that waits for a yes
+---@field proposal? { client: table, diff: string } a change that waits for a yes
 ---@field test? { state: 'done'|'busy'|'fault', text: string }
 ---@field caller? string who has called a tool, and which
 
@@ -136,17 +136,20 @@ local function propose(facts, client)
   clients.run({ 'connect', '--dry-run', client.name }, function(answer, fault)
     facts.clients_fault = fault
     if answer and answer.needed then
-      facts.proposal = { client = client, diff = vim.split(trim(answer.diff), '\n') }
+      facts.proposal = { client = client, diff = answer.diff }
     end
   end)
 end
 
---- Writes it.
+--- Writes it. What is another by now than what was agreed to is shown again.
 ---@param facts mcp-tools.WelcomeFacts
 function M.agree(facts)
-  local client = facts.proposal.client
+  local client, shown = facts.proposal.client, facts.proposal.diff
   facts.proposal = nil
-  clients.run({ 'connect', '--yes', client.name }, function(answer, fault)
+  clients.run({ 'connect', '--yes', '--shown', vim.fn.sha256(shown), client.name }, function(answer, fault)
+    if answer and answer.needed and not answer.written then
+      return propose(facts, client)
+    end
     facts.clients, facts.clients_fault, facts.advice = nil, fault, answer and answer.advice
   end)
 end

@@ -4,6 +4,7 @@ local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local steps = require('mcp-tools.command._welcome_steps')
 local timer = require('mcp-tools.util.timer')
+local trim = require('mcp-tools.util.trim')
 
 local api = vim.api
 
@@ -47,8 +48,8 @@ local function lines_now()
     if step.title == 'Client' and facts.proposal then
       local ask = 'y writes this for %s, n leaves it:'
       table.insert(lines, INDENT .. ask:format(facts.proposal.client.title))
-      for _, line in ipairs(facts.proposal.diff) do
-        table.insert(lines, INDENT .. sanitize.line(line))
+      for _, line in ipairs(sanitize.lines(trim(facts.proposal.diff))) do
+        table.insert(lines, INDENT .. line)
       end
     end
   end
@@ -68,9 +69,11 @@ local function act()
 end
 
 --- Notes who calls while the window is open.
----@return integer autocommand
+---@return integer group of the autocommand; there is one, however often the window is asked for
 local function watch()
-  return api.nvim_create_autocmd('User', {
+  local group = api.nvim_create_augroup('mcp-tools.welcome', {})
+  api.nvim_create_autocmd('User', {
+    group = group,
     pattern = 'McpToolsStatus',
     desc = 'mcp-tools: the first call by an assistant is waited for',
     callback = function(args)
@@ -80,6 +83,7 @@ local function watch()
       end
     end,
   })
+  return group
 end
 
 --- The steps are in view again, once what is to be written is no longer shown.
@@ -125,7 +129,7 @@ return {
     refresh = timer.every(REFRESH, function()
       if not scratch.update(buffer, lines_now()) then
         refresh:stop()
-        pcall(api.nvim_del_autocmd, watcher)
+        pcall(api.nvim_del_augroup_by_id, watcher)
       end
     end)
   end,

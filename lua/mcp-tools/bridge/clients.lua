@@ -14,8 +14,8 @@ local M = {}
 --- ms; starting Python takes a tenth of a second, asking git whether it has a file a little more.
 local TIMEOUT = 20000
 
---- Files beside those of the clients.
-local OTHERS = { __init__ = true, change = true, client = true, registry = true, skill = true }
+--- Files beside those of the clients, as `registry.py` there has them.
+local OTHERS = { __init__ = true, change = true, client = true, places = true, registry = true, skill = true }
 
 ---@return string
 local function folder()

@@ -29,16 +29,20 @@ function M.open(lines, filetype, written, closed)
   vim.bo[buffer].modified = false
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
+  vim.wo[window][0].foldenable = false -- nobody takes what they have not seen
   vim.wo[window][0].winbar = winbar.text('what this hunk is to become', {
     { ':wq', 'takes it' },
     { ':q!', 'leaves it' },
   })
   vim.keymap.set('n', 'q', function()
-    if not help.close() then
-      local ok, err = pcall(vim.cmd.quit) -- what was written and not taken is not lost by one key
-      if not ok then
-        notify.warn(tostring(err):match('E%d+:.*') or tostring(err))
-      end
+    if help.close() then
+      return
+    end
+    local ok, err = pcall(vim.cmd.close) -- what was written and not taken is not lost by one key
+    if not ok and not vim.bo[buffer].modified then
+      vim.cmd.enew() -- it was the last window
+    elseif not ok then
+      notify.warn(tostring(err):match('E%d+:.*') or tostring(err))
     end
   end, { buffer = buffer, nowait = true, desc = 'leave the hunk as it is; what was typed keeps it open' })
   vim.keymap.set('n', '?', function()

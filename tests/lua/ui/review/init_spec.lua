@@ -381,6 +381,24 @@ describe('a review on the screen', function()
     t.eq({ [path] = 'A\nb\nc\n' }, ends[1].files)
   end)
 
+  it('is no reason to leave the editor: q in a hunk that is alone on the screen', function()
+    local closed = 0
+    require('mcp-tools.ui.review.hunk_editor').open({ '-- {{{', 'x', '-- }}}' }, 'lua', function() end, function()
+      closed = closed + 1
+    end)
+    vim.wo.foldmethod = 'marker'
+    t.eq(-1, vim.fn.foldclosed(2))
+    vim.cmd('silent only')
+    press('iy<Esc>q')
+    t.eq({ 'y-- {{{', 0 }, { api.nvim_get_current_line(), closed })
+    vim.bo.modified = false
+    press('q')
+    t.wait(function()
+      return closed == 1
+    end)
+    t.eq('', api.nvim_buf_get_name(0))
+  end)
+
   it('has 200 hunks in 5000 lines', function()
     local old, new = {}, {}
     for i = 1, 5000 do

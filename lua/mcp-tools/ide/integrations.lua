@@ -77,6 +77,21 @@ local function note(entry, fault)
 end
 
 ---@param entry mcp-tools.integration.Entry
+local function take_out(entry)
+  if entry.ours then
+    entry.ours = nil
+    http.request(entry.integration.removal(entry.server, NAME), function() end)
+  end
+end
+
+--- Is it to have our tools, still? Much may happen while it answers.
+---@param entry mcp-tools.integration.Entry
+---@return boolean
+local function is_wanted(entry)
+  return entries[entry.server.url] == entry and current.supervisor.state ~= 'stopped'
+end
+
+---@param entry mcp-tools.integration.Entry
 local function put(entry)
   local endpoint = current.endpoint()
   if not endpoint then
@@ -87,6 +102,9 @@ local function put(entry)
   entry.integration.add(entry.server, ours, function(fault)
     entry.busy, entry.ours = nil, not fault and given or nil
     note(entry, fault)
+    if not is_wanted(entry) then
+      take_out(entry)
+    end
   end)
 end
 
@@ -98,7 +116,7 @@ local function see_to(entry)
   end
   entry.busy = true
   entry.integration.state(entry.server, NAME, function(state, fault)
-    if not state then
+    if not state or not is_wanted(entry) then
       entry.busy, entry.ours = nil, nil
       return note(entry, fault)
     end
@@ -109,14 +127,6 @@ local function see_to(entry)
     end
     put(entry)
   end)
-end
-
----@param entry mcp-tools.integration.Entry
-local function take_out(entry)
-  if entry.ours then
-    entry.ours = nil
-    http.request(entry.integration.removal(entry.server, NAME), function() end)
-  end
 end
 
 --- Does what the option says, for the servers that there are now.

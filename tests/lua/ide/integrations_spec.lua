@@ -6,11 +6,11 @@ local double = require('http_double')
 local integrations = require('mcp-tools.ide.integrations')
 local t = require('helpers')
 
-local opencode, entries, wrong
+local opencode, entries, wrong, on_add
 
 --- OpenCode, with what it holds of other servers: name → status.
 local function start()
-  entries, wrong = {}, nil
+  entries, wrong, on_add = {}, nil, nil
   opencode = double.start(function(asked)
     local name = asked.path:match('^/mcp/([^/]+)/disconnect$')
     if wrong then
@@ -20,6 +20,9 @@ local function start()
       return double.json(true)
     elseif asked.method == 'POST' then
       entries[vim.json.decode(asked.body).name] = 'connected'
+      if on_add then
+        on_add()
+      end
     end
     local all = {}
     for each, status in pairs(entries) do
@@ -168,6 +171,30 @@ describe('a server of OpenCode', function()
       return one and one.fault and one.fault:find('no address of this machine')
     end)
     t.eq({}, given())
+  end)
+
+  it('that answers when they are not wanted any more is not given them', function()
+    bridge(1)
+    follow({ url = opencode.url })
+    follow(false)
+    t.wait(function()
+      return #opencode.asked > 0
+    end)
+    follow({ url = opencode.url }) -- and then is asked again, so that what it would have got is there
+    state('connected')
+    t.eq(1, #given())
+  end)
+
+  it('that was being given them when they were not wanted any more has them taken out', function()
+    bridge(1)
+    on_add = vim.schedule_wrap(function()
+      follow(false)
+    end)
+    follow({ url = opencode.url })
+    t.wait(function()
+      return entries['nvim-tools'] == 'disabled'
+    end)
+    t.eq(1, #given())
   end)
 
   it('hears of the end of the editor at once', function()

@@ -7,6 +7,7 @@
 local clients = require('mcp-tools.bridge.clients')
 local notify = require('mcp-tools.notify')
 local diff = require('mcp-tools.ui.layout.diff')
+local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.layout.scratch')
 local suggest = require('mcp-tools.util.suggest')
 
@@ -46,7 +47,7 @@ function show(verb, arguments)
       return notify.info(('%s %s (%s)'):format(arguments[1], is, answer.path))
     end
     local window = verb .. ' ' .. arguments[1]
-    local lines = vim.split(answer.diff, '\n')
+    local lines = sanitize.lines(answer.diff)
     local function agree()
       if not scratch.reveal() then
         write(verb, arguments, answer.diff)

@@ -76,11 +76,7 @@ local function diff(change)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
   local text = unified_diff.of(change.before, changes.after(change), names)
-  scratch.show(
-    'change',
-    vim.split(text, '\n', { plain = true }),
-    { title = name, filetype = 'diff', spans = diff_view.spans }
-  )
+  scratch.show('change', sanitize.lines(text), { title = name, filetype = 'diff', spans = diff_view.spans })
 end
 
 ---@param change mcp-tools.Change

@@ -7,6 +7,7 @@
 
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local sanitize = require('mcp-tools.util.sanitize')
 
 local api, uv = vim.api, vim.uv
 
@@ -74,7 +75,7 @@ function M.show(calls, percent_of)
   for _, call in ipairs(calls) do
     if call.state == 'running' and now - call.started_at > LATE and has_place() then
       local percent, said = percent_of(call), call.latest and call.latest.message
-      local text = call.name .. (said and ': ' .. said:gsub('%s+', ' ') or ' is running')
+      local text = call.name .. (said and ': ' .. sanitize.line((said:gsub('%s+', ' '))) or ' is running')
       local key = ('%s %s'):format(text, percent or '')
       local item = shown[call.id] or {}
       if item.key ~= key then

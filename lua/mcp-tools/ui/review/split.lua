@@ -18,6 +18,7 @@ local SETTLED_MS = 100
 ---@class mcp-tools.ReviewPair
 ---@field file mcp-tools.Proposal
 ---@field tab integer
+---@field folds boolean 'foldenable' of the person, for this file
 ---@field right integer window
 ---@field proposed integer buffer
 ---@field shown string[] what it was given
@@ -55,6 +56,19 @@ local function row_of(file, i)
   return file.hunks[i].start + shift
 end
 
+--- Ends diff mode in the windows of the tab page: they stay where it is the only one. `:diffoff` alone leaves folds off.
+---@param old mcp-tools.ReviewPair
+local function leave_diff(old)
+  for _, window in ipairs(api.nvim_tabpage_is_valid(old.tab) and api.nvim_tabpage_list_wins(old.tab) or {}) do
+    if vim.wo[window].diff then
+      api.nvim_win_call(window, function()
+        vim.cmd('diffoff')
+      end)
+      vim.wo[window][0].foldenable = old.folds
+    end
+  end
+end
+
 --- Closes the tab page.
 function M.close()
   local old = pair
@@ -64,6 +78,7 @@ function M.close()
   elseif old.settling then
     old.settling:stop()
   end
+  leave_diff(old)
   if api.nvim_tabpage_is_valid(old.tab) and #api.nvim_list_tabpages() > 1 then
     pcall(vim.cmd.tabclose, api.nvim_tabpage_get_number(old.tab))
   end
@@ -113,12 +128,14 @@ function M.open(file, typed)
     error(err, 0)
   end
   local left = api.nvim_get_current_win()
+  local folds = vim.wo[left].foldenable
   vim.cmd('diffthis')
   local right = api.nvim_open_win(proposed, true, { split = 'right', win = left })
   vim.cmd('diffthis')
   pair = {
     file = file,
     tab = api.nvim_get_current_tabpage(),
+    folds = folds,
     right = right,
     proposed = proposed,
     shown = file:proposed(),

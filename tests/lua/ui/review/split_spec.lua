@@ -148,4 +148,36 @@ describe('a review side by side', function()
     vim.o.switchbuf = switchbuf
     vim.cmd('tabonly')
   end)
+
+  it('leaves no window in diff mode, neither those of the person nor those that they open later', function()
+    local function options()
+      local list = { api.nvim_buf_get_name(0), vim.o.scrollopt }
+      local names =
+        { 'diff', 'scrollbind', 'cursorbind', 'foldmethod', 'foldenable', 'foldcolumn', 'foldlevel', 'wrap' }
+      for _, name in ipairs(names) do
+        table.insert(list, vim.wo[name])
+      end
+      return list
+    end
+    local before = options()
+    local ways = {
+      '', -- by the end of the review
+      'silent tabclose',
+      'silent tabonly', -- it cannot be closed
+      'wincmd h | enew',
+    }
+    for _, way in ipairs(ways) do
+      vim.cmd.enew()
+      local one = open({ { path = path, text = 'a\nB\nc\nd\ne\nf\n' } })
+      command.run({ args = 'review' })
+      t.eq(true, vim.wo.diff)
+      vim.cmd(way)
+      one:close('it is over')
+      for _, look in ipairs({ 'silent edit ', 'split ', 'tabedit ' }) do
+        vim.cmd(look .. path)
+        t.eq({ way, look, before }, { way, look, options() })
+      end
+      vim.cmd('silent tabonly | silent only')
+    end
+  end)
 end)

@@ -54,7 +54,7 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
     if native:
         await idle.shows("mcp-tools:  25% long_one: reading files")
     await idle.shows("[long_one 25%] <long_one 25%>")
-    await nvim.lua("Finish:progress(2, 4, 'writing')")
+    await nvim.lua("Finish:progress(2, 4, 'writ\\226\\128\\139ing')")
     await nvim.wait_for("return Seen[2]", timeout=5_000)
     await nvim.lua("Finish('done')")
     await nvim.wait_for("return Seen[3]", timeout=5_000)
@@ -64,13 +64,13 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
     if native:
         assert [(each["text"], each["percent"], each["status"]) for each in seen[:2]] == [
             ("long_one: reading files", 25, "running"),
-            ("long_one: writing", 50, "running"),
+            ("long_one: writ<U+200B>ing", 50, "running"),
         ]
         assert (seen[2]["percent"], seen[2]["status"]) == (100, "success")
     else:
         assert [each["text"] for each in seen[:2]] == [
             "long_one: reading files (25%)",
-            "long_one: writing (50%)",
+            "long_one: writ<U+200B>ing (50%)",
         ]
         assert [each.get("replace") for each in seen] == [None, 1, 2]
         assert [each["stays"] for each in seen] == [True, True, False]

@@ -51,6 +51,13 @@ describe(':McpTools changes', function()
     t.ok(vim.list_contains(lines(), '-c') and vim.list_contains(lines(), '+C'))
   end)
 
+  it('shows in a diff what else could not be seen', function()
+    local args = { path = path, edits = { { search = 'a', replace = 'x\226\128\174y\tz' } } }
+    t.eq(nil, project.run('tool', 'buffer_edit', args).error)
+    run('diff ' .. changes.list()[1].id)
+    t.ok(vim.list_contains(lines(), '+x<U+202E>y    z'))
+  end)
+
   it('asks before it deletes a file that was made', function()
     local new, asked, answer = project.root .. '/new.txt', nil, 2
     t.eq(nil, project.run('tool', 'file_write', { path = new, text = 'one\n' }).error)

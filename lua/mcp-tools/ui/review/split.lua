@@ -56,7 +56,8 @@ local function row_of(file, i)
   return file.hunks[i].start + shift
 end
 
---- Ends diff mode in the windows of the tab page: they stay where it is the only one. `:diffoff` alone leaves folds off.
+--- Ends diff mode in the windows of the tab page, which stays where it is the only one. `:diffoff` alone leaves folds
+--- off.
 ---@param old mcp-tools.ReviewPair
 local function leave_diff(old)
   for _, window in ipairs(api.nvim_tabpage_is_valid(old.tab) and api.nvim_tabpage_list_wins(old.tab) or {}) do

@@ -90,6 +90,8 @@ class Companions:
             await self._sockets.close()
 
     def _changed(self, endpoints: tuple[Endpoint, ...]) -> None:
+        if self._router is not None and self._router.ends:
+            return
         self._wanted, self._again = endpoints, True
         if self._front is not None and (self._work is None or self._work.done()):
             self._work = asyncio.get_running_loop().create_task(self.open())

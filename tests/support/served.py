@@ -47,6 +47,7 @@ class Served:
         self.reported: list[list[SessionInfo]] = []
         self.app: App
         self.runner: Runner
+        self.companions: Companions
         self._ids = iter(range(1, 1_000_000))
 
     @property
@@ -214,7 +215,7 @@ async def served(
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
             bridge = Served(parts, editor, url, http)
             bridge.reported = reported
-            bridge.app, bridge.runner = app, runner
+            bridge.app, bridge.runner, bridge.companions = app, runner, companions
             yield bridge
     finally:
         await runner.cleanup()

@@ -135,6 +135,18 @@ async def test_the_socket_goes_with_its_endpoint_and_with_the_bridge(folder: Pat
     assert os.listdir(folder) == ["b.sock"]
 
 
+async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
+    """What the editor says then comes too late."""
+    first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
+    async with served(endpoints=(first,)) as bridge:
+        await bridge.companions.let_go()
+        said = len(bridge.editor.reports)
+        bridge.editor.tell_endpoints((first, second))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert (os.listdir(folder), len(bridge.editor.reports)) == (["a.sock"], said)
+
+
 async def test_what_an_earlier_bridge_left_gives_way(endpoint: Endpoint) -> None:
     """A socket of ours does; what is none is not touched."""
     left = socket.socket(socket.AF_UNIX)

@@ -10,8 +10,9 @@ local syntax = require('mcp-tools.ui.layout.syntax')
 local M = {}
 
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
---- Files with the colours of their language, and lines of all of them: they cost time while the person waits.
-local MAX_FILES, MAX_LINES = 20, 400
+--- Files with the colours of their language, and lines and bytes of all of them: they cost time while the person waits,
+--- some ms for 4 kB.
+local MAX_FILES, MAX_LINES, MAX_BYTES = 20, 400, 32 * 1024
 
 local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
 
@@ -106,10 +107,12 @@ function M.spans(lines, opts)
       table.insert(texts[row.file], i)
     end
   end
-  local left = MAX_LINES
+  local lines_left, bytes_left = MAX_LINES, MAX_BYTES
   for file = 1, math.min(#paths, MAX_FILES) do
-    left = left - (texts[file] and #texts[file] or 0)
-    if paths[file] ~= '' and texts[file] and left >= 0 then
+    for _, row in ipairs(texts[file] or {}) do
+      lines_left, bytes_left = lines_left - 1, bytes_left - #lines[row]
+    end
+    if paths[file] ~= '' and texts[file] and lines_left >= 0 and bytes_left >= 0 then
       add_syntax(spans, lines, texts[file], paths[file], offset)
     end
   end

@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints what the tool gives, and its progress on a terminal's stderr."""
-    arguments = _read(options.arguments)
+    arguments = read_arguments(options.arguments)
     bar = show.Bar()
     for each in _ENDS:
         if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or somebody else has seen to it
@@ -57,7 +57,12 @@ def _interrupt(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _read(text: str) -> dict[str, Any]:
+def read_arguments(text: str) -> dict[str, Any]:
+    """Arguments as they are typed: a JSON object, or `-` for what stdin has.
+
+    Raises:
+        CommandError: they are none.
+    """
     try:
         value = json.loads(sys.stdin.read() if text == "-" else text)
         # Python reads more than there is in JSON: NaN, numbers without end, halves of characters.

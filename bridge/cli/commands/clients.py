@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from ...clients import change, registry
-from ...clients.client import Client, Stdio
+from ...clients.client import Client, Scope, Stdio
 from .. import connecting, editors, show
 
 
@@ -19,11 +20,12 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """A line each; those that are installed first."""
+    scope, root = connecting.scope_of(options)
     found: list[dict[str, Any]] = []
     for name in registry.names():
         client = registry.find(name)
         if client is not None:
-            state = _state(client, options)
+            state = _state(client, scope, root)
             found.append(
                 {"name": name, "title": client.title, "installed": registry.is_there(client), **state}
             )
@@ -39,8 +41,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _state(client: Client, options: argparse.Namespace) -> dict[str, str]:
-    scope, root = connecting.scope_of(options)
+def _state(client: Client, scope: Scope, root: Path) -> dict[str, str]:
     if scope not in client.files:
         return {"state": "has no files of a project"}
     try:

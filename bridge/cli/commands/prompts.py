@@ -6,7 +6,7 @@ import argparse
 
 from .. import editors, show
 from ..client import Client
-from .call import _read as read_arguments
+from .call import read_arguments
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +36,6 @@ def run(options: argparse.Namespace) -> int:
         show.as_json(prompt)
     else:
         for message in prompt.get("messages", []):
-            print(f"{message['role']}:")
+            print(show.plain(f"{message['role']}:"))
             show.block(message["content"])
     return 0

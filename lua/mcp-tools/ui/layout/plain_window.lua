@@ -6,6 +6,8 @@
 ---
 --- Folds above all: text of a stranger with `{{{` in it would hide the rest of itself from who folds by markers.
 
+local api = vim.api
+
 local OPTIONS = {
   foldenable = false,
   number = false,
@@ -19,7 +21,10 @@ local OPTIONS = {
 
 ---@param window integer
 return function(window)
+  local where = { win = window, scope = 'local' }
   for name, value in pairs(OPTIONS) do
-    vim.api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
+    if api.nvim_get_option_value(name, where) ~= value then -- else `OptionSet` would be for nothing
+      api.nvim_set_option_value(name, value, where)
+    end
   end
 end

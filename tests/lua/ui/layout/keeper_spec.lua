@@ -1,5 +1,6 @@
 local float = require('mcp-tools.ui.layout.float.window')
 local keepers = require('mcp-tools.ui.layout.float.keeper')
+local log = require('mcp-tools.log')
 local page = require('mcp-tools.ui.layout.page')
 local style = require('mcp-tools.ui.layout.style')
 local t = require('helpers')
@@ -165,6 +166,23 @@ describe('a floating window', function()
     t.eq({ nil, 1 }, { keeper.shown, #api.nvim_list_wins() })
     fault = nil
     is_shown(one)
+  end)
+
+  it('that can never be shown is told of in the log, once', function()
+    local function told()
+      return #vim.tbl_filter(function(line)
+        return line:find('WARN .*the window of spec cannot be shown now.*: a mistake of ours') ~= nil
+      end, log.lines())
+    end
+    fault = 'a mistake of ours'
+    keeper:show({ text = 'one' })
+    t.wait(function()
+      return told() > 0
+    end, 3000)
+    t.wait(function()
+      return keeper.failures > 11
+    end)
+    t.eq(1, told())
   end)
 
   it('is left for the window that the person came from, or for another one when that is gone', function()

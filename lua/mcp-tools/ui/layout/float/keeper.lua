@@ -19,6 +19,8 @@ local api, uv = vim.api, vim.uv
 local M = {}
 
 local RETRY_MS = 100
+-- So often in a row is no passing hindrance: the log says so, once.
+local MANY = 10
 -- Keys pressed before the window was entered by itself were meant for the text.
 local GUARD_NS = 500e6
 
@@ -43,6 +45,7 @@ local GUARD_NS = 500e6
 ---@field group integer? its autocommands
 ---@field stale boolean? the screen has another size, or it shows what is not so any more
 ---@field retrying boolean?
+---@field failures integer in a row
 ---@field deaf_until integer ns
 local Keeper = {}
 Keeper.__index = Keeper
@@ -51,7 +54,7 @@ Keeper.__index = Keeper
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, way = focus_return.new(), deaf_until = 0 }, Keeper)
+  return setmetatable({ use = use, way = focus_return.new(), deaf_until = 0, failures = 0 }, Keeper)
 end
 
 --- Enters the window for who wants that, but not out of what they are doing.
@@ -184,11 +187,15 @@ end
 --- Makes the screen as it should be, now or as soon as the editor allows it.
 function Keeper:sync()
   local ok, err = pcall(self.reconcile, self)
-  if ok or self.retrying then
+  if ok then
+    self.failures = 0
+    return
+  elseif self.retrying then
     return
   end
-  log.debug('the window of %s waits: %s', self.use.name, err)
-  self.retrying = true
+  self.failures, self.retrying = self.failures + 1, true
+  local level = self.failures == MANY and 'warn' or 'debug'
+  log[level]('the window of %s cannot be shown now, and is tried again: %s', self.use.name, err)
   vim.defer_fn(function()
     self.retrying = false
     self:sync()

@@ -4,6 +4,7 @@
 --- Sends: the lines as they were written (`:w`, `:wq`, `ZZ`); nothing for `:q!`.
 --- Does not know about: reviews.
 
+local first_text = require('mcp-tools.ui.review.first_text')
 local help = require('mcp-tools.ui.layout.help')
 local notify = require('mcp-tools.notify')
 local winbar = require('mcp-tools.ui.layout.winbar')
@@ -24,7 +25,7 @@ function M.open(lines, filetype, written, closed)
   vim.bo[buffer].buftype = 'acwrite'
   vim.bo[buffer].bufhidden = 'wipe'
   api.nvim_buf_set_name(buffer, ('mcp-tools://hunk/%d'):format(buffer))
-  api.nvim_buf_set_lines(buffer, 0, -1, false, #lines > 0 and lines or { '' })
+  first_text(buffer, #lines > 0 and lines or { '' })
   vim.bo[buffer].filetype = filetype
   vim.bo[buffer].modified = false
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))

@@ -326,8 +326,11 @@ function M.undo()
   local file, hunk = layout().at_cursor(view.review.files)
   local one = hunk and view.review.files[file].hunks[hunk]
   if one and one.changed and not one.verdict then -- so that it can be accepted again
-    vim.cmd('silent! undo')
-    view.review.files[file]:sync()
+    local proposal = view.review.files[file]
+    api.nvim_buf_call(proposal.bufnr, function() -- side by side the cursor may be in the other text
+      vim.cmd('silent! undo')
+    end)
+    proposal:sync()
     return say(nil)
   elseif not one or not one.verdict then
     file, hunk = walk.latest(view)

@@ -4,6 +4,7 @@
 --- Sends: a buffer with its text, and what the person has made of it.
 --- Does not know about: windows, verdicts.
 
+local first_text = require('mcp-tools.ui.review.first_text')
 local highlights = require('mcp-tools.ui.layout.highlights')
 local marks = require('mcp-tools.ui.review.marks')
 
@@ -25,7 +26,7 @@ function M.buffer(file)
   local bufnr = api.nvim_create_buf(false, true)
   buffers[file] = bufnr
   api.nvim_buf_set_name(bufnr, ('mcp-tools://new/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
-  api.nvim_buf_set_lines(bufnr, 0, -1, false, file:proposed())
+  first_text(bufnr, file:proposed())
   vim.bo[bufnr].filetype = vim.filetype.match({ filename = file.path, buf = bufnr }) or ''
   vim.bo[bufnr].modifiable = file.editable
   for row = 0, api.nvim_buf_line_count(bufnr) - 1 do

@@ -4,6 +4,7 @@
 --- Sends: two windows in diff mode, in step with the proposal; the cursor to a hunk; what was typed on the right.
 --- Does not know about: verdicts, keys.
 
+local first_text = require('mcp-tools.ui.review.first_text')
 local inline = require('mcp-tools.ui.review.inline')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local timer = require('mcp-tools.util.timer')
@@ -94,7 +95,7 @@ end
 local function proposed_buffer(file, typed)
   local bufnr = api.nvim_create_buf(false, true)
   api.nvim_buf_set_name(bufnr, ('mcp-tools://proposed/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
-  api.nvim_buf_set_lines(bufnr, 0, -1, false, file:proposed())
+  first_text(bufnr, file:proposed())
   vim.bo[bufnr].filetype = vim.bo[file.bufnr].filetype
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_attach(bufnr, false, {

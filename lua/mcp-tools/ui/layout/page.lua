@@ -97,7 +97,7 @@ end
 function Page:add(text, spans)
   local from, lead = 1, ''
   repeat
-    local room = self.width - (lead == '' and 0 or CONTINUED_CELLS)
+    local room = math.max(1, self.width - (lead == '' and 0 or CONTINUED_CELLS)) -- it goes on in any case
     local last = self.wrap and M.last_that_fits(text, from, room) or #text
     table.insert(self.rows, lead .. text:sub(from, last))
     for _, span in ipairs(spans or {}) do

@@ -162,7 +162,7 @@ local function write(buffer, lines)
   end
 end
 
---- Keys of what is shown, in place of those of what was shown under that name before.
+--- Keys of what is shown, for it as it is now; under one name they are the same keys each time.
 ---@param buffer integer
 ---@param opts mcp-tools.ScratchOpts
 local function set_keys(buffer, opts)

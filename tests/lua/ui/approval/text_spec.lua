@@ -145,7 +145,7 @@ describe('on the first screen', function()
 
   it('of the narrowest screen stands what speaks against a call, and its file at the end', function()
     local files = { { path = '/etc/' .. ('y'):rep(40) }, { path = '/p/a' } }
-    for width = 20, 40 do -- float.window has no narrower one
+    for width = 1, 40 do
       local page = page_of({ command = 'rm' }, { targets = files }, width)
       local all = table.concat(page.rows):gsub('↪ ', '')
       t.matches('OUTSIDE the project', all)

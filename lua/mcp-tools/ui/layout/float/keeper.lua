@@ -40,7 +40,7 @@ local GUARD_NS = 500e6
 ---@field wanted mcp-tools.FloatSubject?
 ---@field shown mcp-tools.Float?
 ---@field subject mcp-tools.FloatSubject? what it shows
----@field way mcp-tools.FocusReturn
+---@field back mcp-tools.FocusReturn
 ---@field opened integer? window in which something was opened meanwhile
 ---@field group integer? its autocommands
 ---@field stale boolean? the screen has another size, or it shows what is not so any more
@@ -54,7 +54,7 @@ Keeper.__index = Keeper
 ---@param use mcp-tools.FloatUse
 ---@return mcp-tools.FloatKeeper
 function M.new(use)
-  return setmetatable({ use = use, way = focus_return.new(), deaf_until = 0, failures = 0 }, Keeper)
+  return setmetatable({ use = use, back = focus_return.new(), deaf_until = 0, failures = 0 }, Keeper)
 end
 
 --- Enters the window for who wants that, but not out of what they are doing.
@@ -86,7 +86,7 @@ function Keeper:shut(again)
   local ok, err = pcall(function()
     old:save()
     if inside and not again then
-      self.way:go()
+      self.back:go()
     end
     old:close()
   end)
@@ -142,12 +142,12 @@ function Keeper:watch()
   end)
   on('WinLeave', function()
     if is_outside() then
-      self.way:left()
+      self.back:left()
     end
   end)
   on('WinEnter', function()
     if is_outside() then
-      self.way:returned()
+      self.back:returned()
     end
   end)
   on({ 'BufWinEnter', 'WinEnter', 'WinResized', 'TabEnter', 'VimResized', 'WinScrolled', 'ModeChanged' }, function()
@@ -230,7 +230,7 @@ function Keeper:hide(subject)
   end
   self:sync_later() -- the next thing may be there by then
   if self.shown and self.subject == subject and self.shown:cursor() then
-    local ok, err = pcall(self.way.go, self.way) -- what comes next comes all the same
+    local ok, err = pcall(self.back.go, self.back) -- what comes next comes all the same
     if not ok then
       log.debug('the window of %s waits: %s', self.use.name, err)
     end
@@ -252,7 +252,7 @@ function Keeper:focus()
     return notify.info('nothing is being asked')
   end
   if not shown:cursor() then
-    self.way:remember()
+    self.back:remember()
   end
   shown:enter()
 end
@@ -273,7 +273,7 @@ end
 
 --- Goes back to where the person was; what is shown stays.
 function Keeper:leave()
-  self.way:go()
+  self.back:go()
 end
 
 return M

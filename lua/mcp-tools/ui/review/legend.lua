@@ -164,10 +164,13 @@ function M.show(view)
   local rows = view and table.concat(page_of(view, Window:width()).rows, '\n')
   local is_same = rows == said
   said = rows
-  if view and keeper.wanted == view then
-    return is_same and keeper:sync_later() or keeper:renew()
+  if not view or keeper.wanted ~= view then
+    keeper:show(view)
+  elseif is_same then
+    keeper:sync_later() -- its frame may be another
+  else
+    keeper:renew()
   end
-  keeper:show(view)
 end
 
 return M

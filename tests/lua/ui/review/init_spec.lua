@@ -381,6 +381,31 @@ describe('a review on the screen', function()
     t.eq({ [path] = 'A\nb\nc\n' }, ends[1].files)
   end)
 
+  it('has a legend that stays as it is while it says the same', function()
+    local function window()
+      return vim.iter(api.nvim_list_wins()):find(function(each)
+        return vim.b[api.nvim_win_get_buf(each)].mcp_tools_review ~= nil
+      end)
+    end
+    edit('a.txt', 'a\nb\nc\nd\n')
+    open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
+    run('')
+    t.wait(function()
+      return (footer() or ''):find('y accept', 1, true)
+    end)
+    local before, drawn_again = window(), false
+    press(']c')
+    vim.schedule(function() -- behind what the key has begun
+      drawn_again = true
+    end)
+    t.wait(function()
+      return drawn_again
+    end)
+    t.eq(before, window())
+    press('y')
+    says('1 of 2 hunks left')
+  end)
+
   it('is no reason to leave the editor: q in a hunk that is alone on the screen', function()
     local closed = 0
     require('mcp-tools.ui.review.hunk_editor').open({ '-- {{{', 'x', '-- }}}' }, 'lua', function() end, function()

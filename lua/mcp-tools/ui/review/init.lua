@@ -14,6 +14,7 @@ local new_file = require('mcp-tools.ui.review.new_file')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
+local timer = require('mcp-tools.util.timer')
 local walk = require('mcp-tools.ui.review.walk')
 
 local api, uv = vim.api, vim.uv
@@ -29,14 +30,22 @@ local view
 local inside
 ---@type mcp-tools.Proposal? that was opened last
 local shown_file
+---@type mcp-tools.Timer? there is more to draw
+local drawing
 local hidden_at, shown_at = -math.huge, 0
 
 -- What is on the screen ----------------------------------------------------------------------------------------------
 
+--- Draws what there is time for, and the rest when the editor has had its turn.
 local function draw_marks()
+  local stretch = marks.stretch()
   for i, file in ipairs(view and view.review.files or {}) do
-    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file))
+    marks.show(file, i == view.file and view.hunk or nil, view.review.applied, split.has(file), stretch)
   end
+  if drawing then
+    drawing:stop()
+  end
+  drawing = stretch.cut and timer.after(1, draw_marks) or nil
 end
 
 local function draw()

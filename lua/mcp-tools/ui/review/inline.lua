@@ -105,6 +105,9 @@ end
 ---@return boolean
 function M.is_seen(file, i)
   local hunk = file.hunks[i]
+  if file.bufnr and not marks.is_drawn(file.bufnr, i) then
+    return false
+  end
   for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
     local last = math.max(hunk.start + hunk.count - 1, 1)
     local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()

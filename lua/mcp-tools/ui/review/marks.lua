@@ -1,7 +1,8 @@
 --- Hunks in the buffer that they are for: what goes is coloured, what comes stands below it as virtual lines.
 ---
 --- Receives: a proposal whose buffer is loaded; which of its hunks the person is at.
---- Sends: marks in the buffer, in step with the proposal; none when it is over. The text is never touched.
+--- Sends: marks in the buffer, in step with the proposal, as many at a stretch as the editor has time for; none when it
+--- is over. The text is never touched.
 --- Does not know about: keys, windows, what a verdict does.
 
 local highlights = require('mcp-tools.ui.layout.highlights')
@@ -18,14 +19,32 @@ local MIN_WIDTH = 10
 --- A line that goes has one colour, as in all differences (layout/diff.lua).
 local OVER_SYNTAX = 200
 
+--- Bytes that are drawn at a stretch, in some ms (their language is parsed); and what a hunk takes besides its own.
+local STRETCH, HUNK = 4 * 1024, 500
+
 ---@class mcp-tools.Mark.Drawn
 ---@field id integer[]
 ---@field said string
 ---@field start integer of the hunk, as it was drawn
 ---@field row integer? of its first mark
 
----@type table<integer, { drawn: mcp-tools.Mark.Drawn[] }>
+---@class mcp-tools.Mark.Buffer
+---@field drawn table<integer, mcp-tools.Mark.Drawn> hunk → its marks
+---@field count integer of hunks
+---@field waits table<integer, true> hunks whose marks are not as they should be yet
+
+---@type table<integer, mcp-tools.Mark.Buffer>
 local by_buffer = {}
+
+---@class mcp-tools.Mark.Stretch
+---@field left integer bytes
+---@field cut boolean? there was more to draw
+
+--- What may be drawn before the editor has a turn.
+---@return mcp-tools.Mark.Stretch
+function M.stretch()
+  return { left = STRETCH }
+end
 
 ---@param hunk mcp-tools.Hunk
 ---@param applied boolean
@@ -119,35 +138,58 @@ local function erase(bufnr, drawn)
   end
 end
 
---- Draws what has become another since it was drawn.
+--- Draws what has become another since it was drawn: the hunk that the person is at, and others while there is time.
 ---@param file mcp-tools.Proposal
 ---@param here integer? the hunk that the person is at
 ---@param applied boolean
 ---@param beside boolean it is shown side by side
-function M.show(file, here, applied, beside)
+---@param stretch mcp-tools.Mark.Stretch
+function M.show(file, here, applied, beside, stretch)
   local bufnr = file.bufnr
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
   end
   local before, width = by_buffer[bufnr], width_of(bufnr)
-  by_buffer[bufnr] = { drawn = {} }
-  before = before or by_buffer[bufnr]
-  for i, hunk in ipairs(file.hunks) do
+  local now = { drawn = {}, count = #file.hunks, waits = {} }
+  before = before or now
+  by_buffer[bufnr] = now
+  local function draw_one(i)
+    local hunk, drawn = file.hunks[i], before.drawn[i]
     local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
     local how = ('%s %s %s %d'):format(hunk.reason or '', tostring(i == here), tostring(beside), width)
     local said = at .. how .. '\n' .. table.concat(hunk.new, '\n')
-    local drawn = before.drawn[i]
-    if not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk) then
+    local is_old = not drawn or drawn.said ~= said or not is_in_place(bufnr, drawn, hunk)
+    if is_old and stretch.left <= 0 and i ~= here then
+      stretch.cut, now.waits[i] = true, true
+    elseif is_old then
+      stretch.left = stretch.left - #said - HUNK
       erase(bufnr, drawn)
       local ids = draw(bufnr, width, hunk, i == here, applied, beside)
       local row = ids[1] and api.nvim_buf_get_extmark_by_id(bufnr, SPACE, ids[1], {})[1]
       drawn = { said = said, id = ids, start = hunk.start, row = row }
     end
-    by_buffer[bufnr].drawn[i] = drawn
+    now.drawn[i] = drawn
   end
-  for i = #file.hunks + 1, #before.drawn do
+  if here and file.hunks[here] then
+    draw_one(here)
+  end
+  for i = 1, now.count do
+    if i ~= here then
+      draw_one(i)
+    end
+  end
+  for i = now.count + 1, before.count do
     erase(bufnr, before.drawn[i])
   end
+end
+
+--- Is a hunk drawn as it is?
+---@param bufnr integer
+---@param i integer
+---@return boolean
+function M.is_drawn(bufnr, i)
+  local known = by_buffer[bufnr]
+  return known ~= nil and not known.waits[i]
 end
 
 --- Takes all marks away.

@@ -406,6 +406,21 @@ describe('a review on the screen', function()
     says('1 of 2 hunks left')
   end)
 
+  it('takes no yes to a hunk that is not drawn yet, and draws the one that the person is at first', function()
+    edit('a.txt', 'a\nb\nc\nd\n')
+    local one = open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
+    run('')
+    local file, stretch = one.files[1], { left = 0 }
+    marks.clear(file.bufnr)
+    marks.show(file, 1, false, false, stretch)
+    t.eq({ true, true, false }, { stretch.cut, marks.is_drawn(file.bufnr, 1), marks.is_drawn(file.bufnr, 2) })
+    t.eq({ '2 McpToolsRemoved', '2+B' }, drawn())
+    press('4Gy')
+    t.eq({ 2, true }, { one:undecided(), marks.is_drawn(file.bufnr, 2) })
+    press('y')
+    t.eq(1, one:undecided())
+  end)
+
   it('is no reason to leave the editor: q in a hunk that is alone on the screen', function()
     local closed = 0
     require('mcp-tools.ui.review.hunk_editor').open({ '-- {{{', 'x', '-- }}}' }, 'lua', function() end, function()
@@ -431,9 +446,15 @@ describe('a review on the screen', function()
       new[i] = i % 25 == 0 and old[i] .. ' + 1' or old[i]
     end
     local path = edit('big.lua', table.concat(old, '\n') .. '\n')
-    local one = open({ { path = path, text = table.concat(new, '\n') .. '\n' } })
+    local one
+    local stretches = t.calls(marks, 'show', function()
+      one = open({ { path = path, text = table.concat(new, '\n') .. '\n' } })
+      t.wait(function()
+        return #drawn() == 400
+      end)
+    end)
+    t.ok(stretches > 10, 'the editor has its turns while they are drawn')
     t.eq(200, one:undecided())
-    t.eq(400, #drawn())
     run('')
     press('y')
     run('none')

@@ -12,7 +12,7 @@ local M = {}
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
 --- Files with the colours of their language, and lines and bytes of all of them: they cost time while the person waits,
 --- some ms for 4 kB.
-local MAX_FILES, MAX_LINES, MAX_BYTES = 20, 400, 32 * 1024
+local MAX_FILES, MAX_LINES, MAX_BYTES = 20, 400, 16 * 1024
 
 local HUNK = '^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@'
 

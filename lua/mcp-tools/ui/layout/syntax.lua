@@ -15,7 +15,7 @@ local api = vim.api
 local M = {}
 
 --- More of one hunk is not parsed while the person waits: lines, and bytes of them.
-local MAX_LINES, MAX_BYTES = 400, 32 * 1024
+local MAX_LINES, MAX_BYTES = 400, 16 * 1024
 --- Rows of one line; of what no person reads, such as packed data, the rest is counted.
 local MAX_ROWS = 50
 --- Rows in all: a screen has few of them, and each takes the editor time; the rest of the lines is counted.

@@ -57,7 +57,7 @@ describe('a difference', function()
     local files = {}
     for i = 1, 4 do
       local name = ('+++ b/%d.lua'):format(i)
-      vim.list_extend(files, { '--- /dev/null', name, '@@ -0,0 +1 @@', '+local x = "' .. ('y'):rep(14000) .. '"' })
+      vim.list_extend(files, { '--- /dev/null', name, '@@ -0,0 +1 @@', '+local x = "' .. ('y'):rep(7000) .. '"' })
     end
     spans = diff.spans(files)
     t.eq({ true, true, 1, 1 }, { #spans[4] > 1, #spans[8] > 1, #spans[12], #spans[16] })

@@ -15,7 +15,7 @@ local REFRESH = 1000 -- ms
 ---@param value? string
 local function add(lines, label, value)
   if value and value ~= '' then
-    table.insert(lines, ('  %-11s %s'):format(label, value))
+    table.insert(lines, ('  %-11s %s'):format(label, sanitize.line(value)))
   end
 end
 

@@ -253,7 +253,7 @@ async def test_edits_are_decided_on_in_the_editor(
             await stage.nvim.wait_for(REVIEWS, 1)
             await stage.decides("all")
         else:
-            await stage.nvim.wait_for(REVIEWS, 0)
+            await stage.nvim.wait_for(REVIEWS, 0, timeout=PATIENCE)
             await stage.agent.shows(*case.busy[:1])
             await stage.agent.type(case.yes)
         await stage.has(f"LAST\n{before}")

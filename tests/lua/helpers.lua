@@ -78,7 +78,7 @@ function t.terminal()
   vim.cmd('new | terminal echo running; exec cat')
   t.wait(function()
     return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'running'
-  end, 5000, 'the start of the terminal')
+  end, 20000, 'the start of the terminal')
 end
 
 --- Runs a function and counts the calls of another meanwhile, which go on to it.

@@ -174,6 +174,7 @@ async def staged(
     home: Home,
     companion: str,
     prepare: Callable[[Path], Path] | None = None,
+    selected: bool = False,
 ) -> AsyncIterator[Stage]:
     """An editor in a project, and the agent in a terminal, which has found it.
 
@@ -183,6 +184,7 @@ async def staged(
         home: its folders.
         companion: by whose file it finds the editor.
         prepare: makes more of the project; returns the folder in which the agent is started.
+        selected: the person has selected line two before the agent is there.
     """
     hindrance = agents.install()
     if hindrance:
@@ -197,6 +199,8 @@ async def staged(
     options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
     bridge = await support.start(spawn_nvim, setup=setup, **options)
     await bridge.nvim.wait_for(FOUND, timeout=PATIENCE)
+    if selected:
+        await selects_line_two(bridge.nvim)
     async with models.serving() as model:
         place = agents.Place(home, folder, model)
         async with agents.running(case.name, place) as agent:
@@ -208,9 +212,14 @@ async def staged(
             yield stage
 
 
-async def select_line_two(stage: Stage) -> None:
-    await stage.nvim.request("nvim_input", "jV")
-    await stage.nvim.wait_for("return vim.fn.mode() == 'V'")
+async def selects_line_two(nvim: Nvim) -> None:
+    """The person does."""
+    await nvim.request("nvim_input", "jV")
+    await nvim.wait_for("return vim.fn.mode() == 'V'")
+
+
+async def selection_shows(stage: Stage) -> None:
+    """The agent knows what is selected."""
     if stage.case.selected:
         await stage.agent.shows(stage.case.selected, timeout=PATIENCE)
     else:  # nothing tells when it has come
@@ -227,7 +236,8 @@ async def test_edits_are_decided_on_in_the_editor(
     """It sees the selection; what it proposes is accepted, rejected and changed; a restart loses nothing."""
     case = CASES[name]
     async with staged(case, spawn_nvim, home, name) as stage:
-        await select_line_two(stage)
+        await selects_line_two(stage.nvim)
+        await selection_shows(stage)
         await stage.proposes("first change", "line one\nSECOND\nline three\n")
         await stage.model.asked("line two")
         await stage.nvim.request("nvim_input", "<Esc>")
@@ -263,7 +273,8 @@ async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) 
     """It finds the editor by Claude Code's file, counts lines from 1, and comes back; it proposes nothing."""
 
     async with staged(OPENCODE, spawn_nvim, home, "claude") as stage:
-        await select_line_two(stage)
+        await selects_line_two(stage.nvim)
+        await selection_shows(stage)
         await stage.asks("look at this", Step(text="seen"))
         await stage.model.asked("line two")
         await stage.restarts()
@@ -364,13 +375,13 @@ async def test_in_a_terminal_of_the_editor(
 
 @pytest.mark.parametrize("name", [*CASES, "opencode"])
 async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
-    """One that is started in a linked work tree finds the editor of the repository and sees the selection."""
+    """One that is started in a linked work tree finds the editor of the repository and the selection."""
     case, companion = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
 
     def prepare(project: Path) -> Path:
         return work_tree(project) / case.folder
 
-    async with staged(case, spawn_nvim, home, companion, prepare) as stage:
-        await select_line_two(stage)
+    async with staged(case, spawn_nvim, home, companion, prepare, selected=True) as stage:
+        await selection_shows(stage)
         await stage.asks("look at this", Step(text="seen"))
         await stage.model.asked("line two")

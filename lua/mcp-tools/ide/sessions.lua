@@ -11,6 +11,10 @@ local log = require('mcp-tools.log')
 
 local M = {}
 
+--- When the context is told again to who has just come, in ms: Claude Code listens before its screen does (some
+--- 50 ms on a quiet machine), and drops what it hears until then.
+local AGAIN = { 200, 1000, 5000 }
+
 ---@type fun(name: string): mcp-tools.Companion? those that are on
 local find = function() end
 
@@ -116,16 +120,29 @@ local function leave(session, is_bridge_gone)
   tell(session, 'left', session, is_bridge_gone == true)
 end
 
+--- Who has just come is told the context, and a little later again.
+---@param session mcp-tools.companion.LiveSession
+local function welcome(session)
+  local function push()
+    local now = companion_sessions.session(session.key) == session and context()
+    if now then
+      session.told = nil
+      push_context(session, now)
+    end
+  end
+  push()
+  for _, ms in ipairs(AGAIN) do
+    vim.defer_fn(push, ms)
+  end
+end
+
 ---@type table<string, fun(data: table)>
 local events = {
   opened = function(data)
     local session = session_of(data)
     session.open = true
     tell(session, 'opened', session)
-    local now = context()
-    if now then
-      push_context(session, now)
-    end
+    welcome(session)
   end,
   notified = function(data)
     local session = session_of(data)

@@ -360,6 +360,27 @@ describe('a session', function()
     ide.use_context({ get = function() end, on_change = function() end })
   end)
 
+  it('is told the context again soon after it has come, and not once it has left', function()
+    local line = 1
+    ide.use_context({
+      get = function()
+        return { line = line }
+      end,
+      on_change = function() end,
+    })
+    opened('made_up_http')
+    opened('made_up_websocket', 's2')
+    wire.companion('left', { companion = 'made_up_websocket', session = 's2' }, channel)
+    local before = #pushes()
+    line = 2
+    t.wait(function()
+      return #pushes() == before + 2
+    end)
+    t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 1])
+    t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 2])
+    ide.use_context({ get = function() end, on_change = function() end })
+  end)
+
   it('can be mentioned a place, and shows what it has asked for', function()
     opened('made_up_http')
     local session = editor_companion.session('s1')

@@ -210,13 +210,14 @@ function M.lines(list)
   return out
 end
 
---- Every fault in one text, a line each: `resource 'nvim://x': mime_type: …`.
+--- Every fault in one text, a line each: `resource 'nvim://x': mime_type: …`; then the slips, since what is missing may
+--- be there under a name with a slip in it.
 ---@param what string
 ---@param name any
----@param faults mcp-tools.Fault[]
+---@param out { faults: mcp-tools.Fault[], typos: mcp-tools.Fault[] }
 ---@return string
-function M.report(what, name, faults)
-  local texts = M.lines(faults)
+function M.report(what, name, out)
+  local texts = vim.list_extend(M.lines(out.faults), M.lines(out.typos))
   local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: of faults alone
   local shown = type(name) == 'string' and sanitize.line(name) or '?'
   for i, line in ipairs(texts) do

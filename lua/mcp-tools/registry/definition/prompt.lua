@@ -136,7 +136,7 @@ function M.normalise(def)
     end
   end
   if #out.faults > 0 then
-    return nil, common.report('prompt', def.name, out.faults)
+    return nil, common.report('prompt', def.name, out)
   end
   return {
     key = def.name,

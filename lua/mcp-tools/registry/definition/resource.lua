@@ -158,7 +158,7 @@ function M.normalise(def)
   end
   local key = def.uri_template or def.uri
   if #out.faults > 0 then
-    return nil, common.report('resource', key or def.name, out.faults)
+    return nil, common.report('resource', key or def.name, out)
   end
   local paths = {}
   for _, name in ipairs(def.paths or {}) do

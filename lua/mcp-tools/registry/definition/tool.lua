@@ -166,7 +166,7 @@ function M.normalise(def, closed)
     output, check_output = take_schema(intake, 'output_schema', def.output_schema)
   end
   if #intake.faults > 0 then
-    return nil, common.report('tool', def.name, intake.faults)
+    return nil, common.report('tool', def.name, intake)
   end
   return {
     name = def.name,

@@ -95,4 +95,24 @@ describe('what is mistyped in a definition', function()
     t.matches('Correct it in [^\n]*typos_spec.lua', text)
     vim.cmd('bwipeout!')
   end)
+
+  it('is told where it is refused for what is missing', function()
+    local function nothing() end
+    for hint, def in pairs({
+      ["tool 'slip': execut: did you mean execute"] = { 'register', description = 'x', execut = nothing },
+      ["tool 'slip': descripton: did you mean description"] = { 'register', descripton = 'x', execute = nothing },
+      ["resource 'slip://x': raed: did you mean read"] = { 'register_resource', uri = 'slip://x', raed = nothing },
+      ["prompt 'slip': descripton: did you mean description"] = {
+        'register_prompt',
+        descripton = 'x',
+        get = nothing,
+      },
+    }) do
+      local register = mcp_tools[table.remove(def, 1)]
+      def.name = 'slip'
+      t.raises(hint, function()
+        register(def)
+      end)
+    end
+  end)
 end)

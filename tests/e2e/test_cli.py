@@ -149,6 +149,7 @@ async def test_doctor(shell: Shell, tmp_path: Path) -> None:
     findings = await shell.json("doctor")
     assert not [each for each in findings if each["level"] == "error"]
     assert any(str(shell.folder) in each["text"] for each in findings)
+    assert any(", Neovim 0." in each["text"] for each in findings)
     code, out, _ = await shell.run("doctor", XDG_STATE_HOME=str(tmp_path), XDG_RUNTIME_DIR="")
     assert code == 0
     assert "WARNING" in out

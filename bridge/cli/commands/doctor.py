@@ -90,7 +90,7 @@ def _editor(one: Instance) -> Finding:
     versions: dict[str, Any] = status.get("versions", {})
     sessions, calls = status.get("sessions", {}), status.get("calls", {})
     clients = ", ".join(str(each.get("name")) for each in sessions.get("clients", [])) or "no client"
-    text = f"{name}: plugin {versions.get('plugin')}, {versions.get('nvim')}; {clients}"
+    text = f"{name}: plugin {versions.get('plugin')}, Neovim {versions.get('nvim')}; {clients}"
     text += f"; {calls.get('in_flight')} calls in flight"
     if not status.get("editor", {}).get("connected"):
         return Finding("error", f"{text}; its bridge has lost the editor", "run :McpTools restart in it")

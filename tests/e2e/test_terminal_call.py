@@ -70,7 +70,7 @@ async def test_results(screen: Terminal) -> None:
     """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
     for _ in range(2):
         await call(
-            screen, "where", "\nnotes.txt", "mcp-tools call where: done in ", " ms; CTRL-W w", "q close"
+            screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w goes here ", "q close"
         )
     await call(screen, "poem", "\nroses are red", "\nviolets are blue")
     await call(screen, "data", "\n{", '\n  "a": "x",', '\n  "b": [', "\n    1,", "\n    2", "\n  ]", "\n}")
@@ -105,7 +105,7 @@ async def test_mistakes(screen: Terminal) -> None:
     await call(
         screen,
         'test_echo {"text":hi}',
-        "not called; CTRL-W w",
+        "not called; CTRL-W w goes here ",
         "The arguments are no JSON object: ",
         'They look like {"text": "text"}; yours are',
     )

@@ -19,7 +19,7 @@ local MAX_EVENTS = 500
 --- ms between two looks that the person gets of them.
 local REDRAW = 50
 
-local CLOSE = '; CTRL-W w'
+local CLOSE = '; CTRL-W w goes here'
 
 ---@param value any
 ---@return string
@@ -160,7 +160,7 @@ function M.new(name, hints)
   local logged = {} ---@type string[]
   local resting ---@type mcp-tools.Timer? what was shown is new enough
   local behind = false
-  local title = 'mcp-tools call ' .. sanitize.line(name) .. ': '
+  local title = 'call ' .. sanitize.line(name) .. ': '
   local view = {}
 
   ---@param lines string[]

@@ -38,7 +38,9 @@ tool('steps', function(ctx)
   _G.go_on = function() ctx('the end') end
 end, {{ timeout = 0 }})
 tool('greet', function(ctx, args) ctx('Hello ' .. args.name) end, {{
-  description = 'Says hello.', args = {{ name = {{ type = 'string', required = true,
+  description = 'Says hello. It says nothing else, however much of it'
+    .. ' there is to read: to the last word.',
+  args = {{ name = {{ type = 'string', required = true,
     description = 'of whom' }} }},
 }})
 """
@@ -152,7 +154,7 @@ async def test_keys(screen: Terminal) -> None:
     await screen.type("/greet")
     await screen.press("Enter")
     await screen.press("Enter")
-    await screen.shows("string, required  of whom", "Says hello.")
+    await screen.shows("string, required  of whom", "Says hello. It", "to the last word.")
     await screen.type("t")
     await screen.shows("○  greet", "1 of 2")
     assert await screen.nvim.lua("return mcp_tools.list_tools().greet") is None
@@ -246,9 +248,9 @@ async def test_keys_that_lead_elsewhere(screen: Terminal) -> None:
     """`C` asks which client, `L` shows the log; what is the dashboard's makes way for it."""
     await screen.command("McpTools")
     await screen.type("C")
-    await screen.shows("Connect which client?", "claude-code")
+    await screen.shows("connect which client?", "Claude Code (not installed)")
     await screen.press("Escape")
-    await screen.hides("Connect which client?")
+    await screen.hides("connect which client?")
     await screen.hides("Calls in flight")
     await screen.command("McpTools")
     await screen.shows("Calls in flight")

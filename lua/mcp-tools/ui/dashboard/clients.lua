@@ -1,7 +1,10 @@
 --- Section: clients that are connected, and agents that found the editor by themselves.
 
-local clients = require('mcp-tools.bridge.clients')
 local format = require('mcp-tools.ui.dashboard._format')
+local page = require('mcp-tools.ui.layout.page')
+
+--- Cells of a name, which clients choose themselves: what stands behind it has room.
+local NAME = 24
 
 ---@param parts mcp-tools.DashboardParts
 ---@param name string
@@ -20,7 +23,7 @@ local function connected(parts)
     table.insert(list, {
       cells = {
         { '●', 'Good' },
-        { name, 'Name' },
+        { (page.clip(name, NAME)), 'Name' },
         tostring(client.version or ''),
         tostring(client.transport or ''),
         last_seen(parts, name),
@@ -40,7 +43,13 @@ local function companions(parts)
     for i, session in ipairs(companion.sessions) do
       local name = session.client ~= '' and session.client or label
       table.insert(list, {
-        cells = { { '●', 'Good' }, { name, 'Name' }, session.version, 'companion', last_seen(parts, session.client) },
+        cells = {
+          { '●', 'Good' },
+          { (page.clip(name, NAME)), 'Name' },
+          session.version,
+          'companion',
+          last_seen(parts, session.client),
+        },
         item = { kind = 'client', id = ('companion %s %d'):format(companion.name, i) },
       })
     end
@@ -73,11 +82,7 @@ return {
       description = 'connect a client: its configuration is changed once you agree',
       run = function(parts)
         parts.close()
-        vim.ui.select(clients.names(), { prompt = 'Connect which client?' }, function(name)
-          if name then
-            parts.run('connect ' .. name)
-          end
-        end)
+        parts.run('connect')
       end,
     },
   },

@@ -6,7 +6,12 @@ local config = require('mcp-tools.config')
 local format = require('mcp-tools.ui.dashboard._format')
 local level = require('mcp-tools.trust.level')
 local listing = require('mcp-tools.registry.listing')
+local page = require('mcp-tools.ui.layout.page')
+local sanitize = require('mcp-tools.util.sanitize')
 local trim = require('mcp-tools.util.trim')
+
+--- Cells before the details of a tool.
+local INDENT = 10
 
 local COLOURS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
 
@@ -56,17 +61,27 @@ end
 ---@param tool mcp-tools.Definition
 ---@param why string of its trust
 local function add_details(rows, tool, why)
-  local list, schema = { { cells = { { 'trust', 'Dim' }, why } } }, tool.input_schema
+  local texts, schema = { { { 'trust', 'Dim' }, why } }, tool.input_schema
   for line in vim.gsplit(trim(tostring(tool.description or '')), '\n', { plain = true }) do
-    table.insert(list, { cells = { { '', 'Dim' }, line } })
+    table.insert(texts, { { '', 'Dim' }, line })
   end
   for name, property in vim.spairs(schema.properties or {}) do
     local must = vim.list_contains(schema.required or {}, name) and ', required' or ''
     local of = type(property) == 'table' and property or {}
     local what = ('%s%s  %s'):format(type(of.type) == 'string' and of.type or 'any', must, of.description or '')
-    table.insert(list, { cells = { { name, 'Key' }, what } })
+    table.insert(texts, { { name, 'Key' }, what })
   end
-  rows:table(list, { indent = 10 })
+  local list, label = {}, 0
+  for _, each in ipairs(texts) do
+    label = math.max(label, vim.api.nvim_strwidth(each[1][1]))
+  end
+  local room = math.max(20, rows.width - INDENT - label - 2)
+  for _, each in ipairs(texts) do
+    for i, piece in ipairs(page.broken(sanitize.line(each[2]), room)) do
+      table.insert(list, { cells = { i == 1 and each[1] or '', piece } })
+    end
+  end
+  rows:table(list, { indent = INDENT })
 end
 
 ---@param rows mcp-tools.Rows

@@ -116,4 +116,20 @@ function Page:add(text, spans)
   until from > #text
 end
 
+--- A text in pieces that fit, broken between words where that can be.
+---@param text string without line breaks
+---@param cells integer
+---@return string[]
+function M.broken(text, cells)
+  local pieces, from = {}, 1
+  repeat
+    local last = M.last_that_fits(text, from, cells)
+    local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- behind the last word that fits
+    last = blank and from + blank - 2 or last
+    table.insert(pieces, text:sub(from, last))
+    from = text:find('%S', last + 1) or #text + 1
+  until from > #text
+  return pieces
+end
+
 return M

@@ -1,0 +1,30 @@
+-- What a narrow dashboard does with long texts: names give way, details go on in the next row.
+local t = require('helpers')
+local Rows = require('mcp-tools.ui.layout.rows')
+local page = require('mcp-tools.ui.layout.page')
+
+describe('long texts of the dashboard', function()
+  it('break between words, and where there is none', function()
+    t.eq({ 'one two', 'three' }, page.broken('one two three', 8))
+    t.eq({ 'one two', 'three' }, page.broken('one two three', 7))
+    t.eq({ 'abcd', 'efgh', 'ij k' }, page.broken('abcdefghij k', 4))
+    t.eq({ 'äöü', 'ßé' }, page.broken('äöü  ßé', 4))
+    t.eq({ '' }, page.broken('', 4))
+  end)
+
+  it('leave room for what stands behind the name of a client', function()
+    local name = ('a-client-with-a-long-name'):rep(2)
+    local rows = Rows.new(76)
+    require('mcp-tools.ui.dashboard.clients').rows(rows, {
+      bridge = function()
+        return { sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } } }
+      end,
+      history = {
+        last_of = function(asked)
+          return asked == name and vim.uv.hrtime() or nil
+        end,
+      },
+    })
+    t.matches('  ●  a%-client%-with%-a%-.*…  1%.2%.3  http  last call 0 s ago$', rows.list[1].text)
+  end)
+end)

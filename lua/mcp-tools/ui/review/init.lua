@@ -153,16 +153,19 @@ end
 ---@type fun(file: integer, hunk: integer)
 local go
 
+--- What the keys do. Where the change is made already the agent has its answer: no reason would reach it, and there is
+--- nothing proposed that could be edited.
 ---@return table<string, { [1]: fun(), [2]: string }>
 local function actions()
+  local applied = view.review.applied
   return {
-    y = { M.yes, 'accept this hunk (of what is there already: keep it)' },
-    n = { M.no, 'reject this hunk (of what is there already: revert it)' },
-    N = { M.no_because, 'reject this hunk, and say why' },
-    e = { M.edit, 'edit what is proposed' },
+    y = { M.yes, applied and 'keep this hunk' or 'accept this hunk' },
+    n = { M.no, applied and 'revert this hunk' or 'reject this hunk' },
+    N = not applied and { M.no_because, 'reject this hunk, and say why' } or nil,
+    e = not applied and { M.edit, 'edit what is proposed' } or nil,
     u = { M.undo, 'take back what you said of this hunk' },
-    A = { M.all, 'accept all that is left' },
-    D = { M.none, 'reject all that is left' },
+    A = { M.all, applied and 'keep all that is left' or 'accept all that is left' },
+    D = { M.none, applied and 'revert all that is left' or 'reject all that is left' },
     q = { M.later, 'leave it for later' },
     [']c'] = { M.next, 'next hunk' },
     ['[c'] = { M.previous, 'previous hunk' },

@@ -182,6 +182,13 @@ describe('a review on the screen', function()
     run('')
     says('A keep all  D revert all')
     t.eq(' y keep  n revert  u undo  q later  ? keys ', footer())
+    local told = {}
+    for _, map in ipairs(api.nvim_buf_get_keymap(0, 'n')) do
+      told[map.lhs] = map.desc
+    end
+    t.eq('review: revert this hunk', told.n)
+    t.eq('review: keep all that is left', told.A)
+    t.eq({}, { told.N, told.e }, 'nobody hears a reason, and nothing is proposed that could be edited')
   end)
 
   it('takes its keys back when its window is left, and when it is left for later', function()

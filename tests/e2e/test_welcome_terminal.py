@@ -97,7 +97,9 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.type("y")
         await screen.shows("there was more of it", "Any time:")
         await screen.type("y")
-        await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
+        shown = await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
+        (blank,) = re.findall(r"is connected;(\s+)the folder", shown)
+        assert len(blank) == 4 + 21, "the rest of 80 cells, then as far as below the text of the step"
         assert settings.exists()
 
         await screen.press("Enter")

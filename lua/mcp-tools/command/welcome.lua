@@ -125,6 +125,7 @@ return {
       refresh:stop()
     end
     local buffer = scratch.show('welcome', lines_now(), { keys = KEYS })
+    vim.wo[0][0].breakindentopt = ('column:%d'):format(#INDENT + 4) -- what goes on stands below the text of its step
     local watcher = watch()
     refresh = timer.every(REFRESH, function()
       if not scratch.update(buffer, lines_now()) then

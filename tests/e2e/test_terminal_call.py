@@ -96,7 +96,13 @@ async def test_mistakes(screen: Terminal) -> None:
     """A name that is not there is told with the nearest, a tool that throws with its traceback."""
     await call(screen, "test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
     await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean nvim_test_echo?")
-    await call(screen, "nothing_like_it {}", ":McpTools tools lists what there is")
+    await screen.nvim.lua("pcall(mcp_tools.register, { name = 'half_made', description = 'x' })")
+    await call(
+        screen,
+        "nothing_like_it {}",
+        ":McpTools tools lists what there is",
+        "not loaded: tool 'half_made': execute: is required (or run)",
+    )
     await call(
         screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "txt: is not allowed, did you mean text?"
     )

@@ -43,8 +43,11 @@ local function unknown_tool()
   local failures, hints = report.failures(registry()), { ':McpTools tools lists what there is' }
   for i = 1, math.min(#failures, MAX_FAILURES) do
     local failure = failures[i]
-    local source = vim.fn.fnamemodify(failure.source, ':~:.')
-    table.insert(hints, ('not loaded: %s: %s'):format(source, failure.error:match('[^\n]*')))
+    local text = failure.error:match('[^\n]*')
+    if not text:find((" '%s': "):format(failure.source), 1, true) then -- else it says by itself what it is about
+      text = ('%s: %s'):format(vim.fn.fnamemodify(failure.source, ':~:.'), text)
+    end
+    table.insert(hints, 'not loaded: ' .. text)
   end
   if #failures > MAX_FAILURES then
     table.insert(hints, (':checkhealth mcp-tools tells %d more'):format(#failures - MAX_FAILURES))

@@ -575,7 +575,7 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
             assert "nvim-tools" not in path.read_text()
         await nvim.lua(READ)
         await nvim.request("nvim_feedkeys", "y", "xt", False)
-        done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed', 1, true)"
+        done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed (~/.cursor/mcp.json', 1, true)"
         await nvim.wait_for(done, timeout=10_000)
         assert ("nvim-tools" in path.read_text(), "other" in path.read_text()) == (there, True)
     await nvim.lua(

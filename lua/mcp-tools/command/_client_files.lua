@@ -15,6 +15,13 @@ local M = {}
 
 local show
 
+--- Short, as people know it: a message has one line.
+---@param path string
+---@return string
+local function told(path)
+  return vim.fn.fnamemodify(path, ':~')
+end
+
 ---@param verb string
 ---@param arguments string[]
 ---@param shown string diff that was agreed to: what is another by now is shown again
@@ -24,11 +31,11 @@ local function write(verb, arguments, shown)
     if not answer then
       return notify.error(fault)
     elseif answer.needed and not answer.written then
-      notify.warn(answer.path .. ' was changed meanwhile; nothing was written. This is the change now')
+      notify.warn(told(answer.path) .. ' was changed meanwhile; nothing was written. This is the change now')
       return show(verb, arguments)
     end
     local done = verb == 'connect' and 'is connected' or 'is disconnected'
-    notify.info(('%s %s (%s). %s'):format(arguments[1], done, answer.path, answer.advice or ''))
+    notify.info(('%s %s (%s). %s'):format(arguments[1], done, told(answer.path), answer.advice or ''))
   end)
   local buffer = vim.fn.bufnr(('mcp-tools://%s %s'):format(verb, arguments[1]))
   if buffer ~= -1 then
@@ -44,7 +51,7 @@ function show(verb, arguments)
       return notify.error(fault)
     elseif not answer.needed then
       local is = verb == 'connect' and 'is connected already' or 'is not connected'
-      return notify.info(('%s %s (%s)'):format(arguments[1], is, answer.path))
+      return notify.info(('%s %s (%s)'):format(arguments[1], is, told(answer.path)))
     end
     local window = verb .. ' ' .. arguments[1]
     local lines = sanitize.lines(answer.diff)
@@ -56,7 +63,7 @@ function show(verb, arguments)
     scratch.show(window, lines, {
       filetype = 'diff',
       spans = diff.spans,
-      title = answer.path,
+      title = told(answer.path),
       keys = { { lhs = 'y', word = 'write this', description = 'write this', run = agree } },
     })
   end)

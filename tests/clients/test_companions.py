@@ -35,6 +35,7 @@ TYPED = 0.3  # s; an Enter that comes faster than a person's is taken for a part
 STILL = 1.5
 """Seconds for an agent to end what it was asked before."""
 
+SETTLED = 0.7  # s in which nothing is taken back
 LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
 
 SESSION = """
@@ -43,6 +44,11 @@ return vim.iter(require('mcp-tools.editor.companion').sessions()):any(function(s
 end)
 """
 REVIEWS = "return require('mcp-tools.editor.review').count() == ..."
+REVIEW_IDS = """
+return vim.tbl_map(function(review)
+  return review.id
+end, require('mcp-tools.editor.review').list())
+"""
 FOUND = """
 local status = require('mcp-tools.ide').status()[1]
 return status and status.state == 'on' and #status.files > 0
@@ -64,7 +70,8 @@ class Case:
         selected: what it shows of a selection; Gemini CLI counts files, and Qwen Code shows nothing.
         folder: below the project, where it is started.
         editable: what the person changes of a proposal counts. Copilot CLI writes its own text.
-        waits: a proposal stays before the person while the bridge is started anew; else the agent asks on.
+        waits: a proposal is before the person after a restart of the bridge: it has stayed, or come again.
+            Else the agent asks on in its terminal.
         yes: keys that accept in its terminal.
     """
 
@@ -99,7 +106,9 @@ CASES = {
     "qwen": Case("qwen", read_and_write, ("esc to cancel", "Apply this change?"), waits=True),
     "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
     # It connects by itself only in a folder that the editor names; from others its person uses `/ide`.
-    "copilot": Case("copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False),
+    "copilot": Case(
+        "copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False, waits=True
+    ),
 }
 
 OPENCODE = Case("opencode", lambda *_: [], ("esc interrupt",), "a.txt#2")
@@ -143,6 +152,17 @@ class Stage:
         await asyncio.sleep(LOOKED)
         await self.nvim.request("nvim_command", f"McpTools review {action}")
         await self.nvim.wait_for(REVIEWS, 0, timeout=PATIENCE)
+
+    async def one_review_stays(self) -> None:
+        """The same is before the person for a while: Copilot CLI takes back what it asks again."""
+        before = None
+        async with asyncio.timeout(PATIENCE / 1000):
+            while True:
+                now = await self.nvim.lua(REVIEW_IDS)
+                if len(now) == 1 and now == before:
+                    return
+                before = now
+                await asyncio.sleep(SETTLED)
 
     async def has(self, text: str) -> None:
         """The file has a text, and so has the buffer of the person."""
@@ -260,7 +280,7 @@ async def test_edits_are_decided_on_in_the_editor(
         await stage.proposes("last change", f"LAST\n{before}")
         await stage.restarts()
         if case.waits:
-            await stage.nvim.wait_for(REVIEWS, 1)
+            await stage.one_review_stays()
             await stage.decides("all")
         else:
             await stage.nvim.wait_for(REVIEWS, 0, timeout=PATIENCE)

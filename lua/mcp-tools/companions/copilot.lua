@@ -3,7 +3,8 @@
 -- Its answer to a proposal has no text: it writes its own, so that a proposal can only be accepted as a whole. It
 -- connects before its person has said whether they trust the folder. Until that is known nothing is pushed: it is when
 -- the folder is among those that it remembers, or when it has begun to work. Where the person says so by the option
--- `companion_trust`, it is told that they trust the folder, and asks nothing.
+-- `companion_trust`, it is told that they trust the folder, and asks nothing. It gives each proposal a name of its own,
+-- and asks again, several times, when it has come back.
 
 local companion = require('mcp-tools.editor.companion')
 local editor_context = require('mcp-tools.editor.context')
@@ -16,6 +17,8 @@ local watch = require('mcp-tools.editor.watch')
 local SEVERITIES = { 'error', 'warning', 'information', 'hint' }
 --- Bytes of its configuration.
 local MAX_CONFIG = 1024 * 1024
+--- ms in which a proposal may come that was taken back before: each goes by a connection of its own.
+local OVERTAKEN = 1000
 
 local STRING, as_json, tool = shapes.STRING, shapes.json, shapes.tool
 
@@ -75,15 +78,29 @@ local function session_of(ctx)
   return session
 end
 
+--- Proposals that were taken back before they were here.
+---@param session mcp-tools.companion.Session
+---@return table<string, integer> tab → ms of the clock
+local function overtaken(session)
+  local now, fresh = vim.uv.now(), {}
+  for tab, at in pairs(session.data.overtaken or {}) do
+    fresh[tab] = now - at < OVERTAKEN and at or nil
+  end
+  session.data.overtaken = fresh
+  return fresh
+end
+
 local open_diff = tool('open_diff', 'Show a proposal for a file to the person, and wait for their decision', {
   original_file_path = STRING,
   new_file_contents = STRING,
   tab_name = STRING,
 }, { 'original_file_path', 'new_file_contents', 'tab_name' }, function(ctx, args)
-  session_of(ctx)
-  local tab, path = args.tab_name, args.original_file_path
+  local session, tab, path = session_of(ctx), args.tab_name, args.original_file_path
   local function answer(result, trigger, message)
     ctx(as_json({ success = true, result = result, trigger = trigger, tab_name = tab, message = message }))
+  end
+  if overtaken(session)[tab] then
+    return answer('REJECTED', 'closed_via_tool', 'it was taken back')
   end
   shapes.propose(ctx, tab, { path = path, text = args.new_file_contents, editable = false }, function(outcome)
     if outcome.state == 'accepted' then
@@ -96,7 +113,11 @@ local open_diff = tool('open_diff', 'Show a proposal for a file to the person, a
 end, { timeout = 0 })
 
 local close_diff = tool('close_diff', 'Take a proposal back', { tab_name = STRING }, { 'tab_name' }, function(ctx, args)
-  local closed = proposals.close(session_of(ctx), args.tab_name, 'it was answered in the terminal')
+  local session = session_of(ctx)
+  local closed = proposals.close(session, args.tab_name, 'it was answered in the terminal')
+  if not closed then
+    overtaken(session)[args.tab_name] = vim.uv.now()
+  end
   ctx(as_json({
     success = true,
     already_closed = closed == nil,

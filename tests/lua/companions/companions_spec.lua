@@ -303,6 +303,17 @@ describe('Copilot CLI', function()
     t.matches('not that', answer.message)
   end)
 
+  it('takes a proposal back that comes only then', function()
+    open('copilot')
+    local first = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\n', tab_name = 'a (1)' }
+    t.eq(true, agents.value(session, 'close_diff', { tab_name = 'a (1)' }).already_closed)
+    local answer = agents.value(session, 'open_diff', first)
+    t.eq({ 'REJECTED', 'closed_via_tool', 0 }, { answer.result, answer.trigger, review.count() })
+    agents.begin(session, 'open_diff', vim.tbl_extend('force', first, { tab_name = 'a (2)' }))
+    agents.review(session)
+    t.eq(false, agents.value(session, 'close_diff', { tab_name = 'a (2)' }).already_closed)
+  end)
+
   it('gets each change of diagnostics', function()
     open('copilot')
     agents.value(session, 'update_session_name', { name = 'x' })

@@ -140,7 +140,9 @@ async def test_what_is_missing_is_named(nvim_program: Path, home: Home) -> None:
     init = "_G.mcp_tools = require('mcp-tools')\npcall(mcp_tools.setup, { tools = 'recomended' })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
         await screen.command("McpTools welcome")
-        await screen.shows("✗ 1 Options", "did you mean", "2 Python", "is not installed", "3 Bridge")
+        await screen.shows(
+            "✗ 1 Options", 'you mean "recommended"?', "2 Python", "is not installed", "3 Bridge"
+        )
         await screen.nvim.lua("mcp_tools.setup({ tools = 'recommended', bridge = { autostart = false } })")
         text = await screen.shows("→ 2 Python     the Python environment of the bridge is not installed")
         assert "<CR> installs it: about 20 MB" in text

@@ -19,6 +19,8 @@ from tests.support import leaks, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 10  # seconds; whoever is killed is gone as soon as the kernel gets to it
+QUIET = 1.0
+"""Seconds without a sight of any: a process has no mark for a moment while it becomes another program."""
 
 
 @contextlib.contextmanager
@@ -37,9 +39,11 @@ def main(run: int) -> None:
     """Wait for the end of the run, and end what is left."""
     print("here", flush=True)
     sys.stdin.read()
-    deadline = time.monotonic() + PATIENCE
-    while (left := leaks.marked(run) - {os.getpid()}) and time.monotonic() < deadline:
-        for pid in left:
+    seen = time.monotonic()
+    deadline = seen + PATIENCE
+    while time.monotonic() < min(deadline, seen + QUIET):
+        for pid in leaks.marked(run) - {os.getpid()}:
+            seen = time.monotonic()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)

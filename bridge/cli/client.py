@@ -26,7 +26,11 @@ Listener = Callable[[str, dict[str, Any]], None]
 
 
 class RequestError(CommandError):
-    """The bridge answered with an error."""
+    """The bridge answered with an error; `name` is the project's own code for it, where it has one."""
+
+    def __init__(self, text: str, name: str | None = None) -> None:
+        super().__init__(text)
+        self.name = name
 
 
 class Client:
@@ -104,8 +108,16 @@ class Client:
     @staticmethod
     def _result(said: dict[str, Any]) -> dict[str, Any]:
         if (error := said.get("error")) is not None:
-            data = error.get("data")
-            more = f"\n{json.dumps(data, indent=2, ensure_ascii=False)}" if data else ""
-            raise RequestError(f"{error.get('message')} (code {error.get('code')}){more}")
+            raise _refusal(error)
         result: dict[str, Any] = said["result"]
         return result
+
+
+def _refusal(error: dict[str, Any]) -> RequestError:
+    """Tells everything once: the message and the code stand in the data, too."""
+    message, data = error.get("message"), error.get("data")
+    name = data.get("code") if isinstance(data, dict) else None
+    if isinstance(data, dict):
+        data = {key: value for key, value in data.items() if key != "code" and value != message}
+    more = f"\n{json.dumps(data, indent=2, ensure_ascii=False)}" if data else ""
+    return RequestError(f"{message} ({f'{name}, ' if name else 'code '}{error.get('code')}){more}", name)

@@ -6,6 +6,7 @@ Receives options. Sends changes that the person has seen. Does not know about: a
 from __future__ import annotations
 
 import argparse
+import difflib
 import hashlib
 import os
 import re
@@ -82,8 +83,11 @@ def client_of(options: argparse.Namespace) -> tuple[str, Client]:
         assert client is not None  # noqa: S101 - it is one of the names
         return options.client, client
     there = [name for name in known if (found := registry.find(name)) and registry.is_there(found)]
-    text = "which client? " if options.client is None else f"{options.client} is not known; there are "
-    text += ", ".join(known)
+    text = "which client? " if options.client is None else f"{options.client} is not known; "
+    near = [name for name in known if options.client and name.startswith(options.client.lower())]
+    near = near or difflib.get_close_matches(options.client or "", known, n=1)
+    text += f"did you mean {' or '.join(near)}? " if near else ""
+    text += f"there are {', '.join(known)}"
     raise CommandError(f"{text}. Installed here: {', '.join(there) or 'none that is known'}", Exit.USAGE)
 
 

@@ -104,9 +104,9 @@ async def test_calls(shell: Shell) -> None:
     assert result["content"][0]["text"] == "x"
     code, _, err = await shell.run("call", "nvim_echo", "-", stdin=b'{"value": "%s"}' % (b"x" * 20_000_000))
     assert (code, "bytes" in err) == (1, True), err
-    code, out, err = await shell.run("call", "nvim_nowhere")
-    assert code == 1
-    assert "nowhere" in out + err
+    code, out, err = await shell.run("call", "nvim_ech")
+    said = "Unknown tool: nvim_ech; did you mean nvim_echo? (unknown_tool, -32602); `mcp-tools tools` lists"
+    assert (code, out, err) == (1, "", f"mcp-tools call: {said} those that there are\n"), "told once"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ import signal
 import sys
 from typing import Any
 
+from ...errors import Code
 from .. import editors, show
-from ..client import Client
+from ..client import Client, RequestError
 from ..fault import CommandError, Exit
 
 _ENDS = (signal.SIGTERM, signal.SIGHUP)
@@ -42,6 +43,10 @@ def run(options: argparse.Namespace) -> int:
         params = {"name": options.tool, "arguments": arguments, "_meta": {"progressToken": 1}}
         try:
             result = client.request("tools/call", params, listen)
+        except RequestError as error:
+            if error.name == Code.UNKNOWN_TOOL:
+                raise CommandError(f"{error}; `mcp-tools tools` lists those that there are") from error
+            raise
         finally:
             bar.clear()
     if options.json:

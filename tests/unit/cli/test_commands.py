@@ -128,3 +128,12 @@ def test_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().err
     assert "\x1b" not in said
     assert "cursor is not known" in said
+
+
+@pytest.mark.parametrize(("typed", "near"), [("claude", "claude-code"), ("Cursr", "cursor")])
+def test_a_client_that_was_meant(typed: str, near: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that is none leads to the one that is."""
+    assert run(["config", typed]) == Exit.USAGE
+    assert f"did you mean {near}?" in capsys.readouterr().err
+    assert run(["config", "nothing-like-it"]) == Exit.USAGE
+    assert "did you mean" not in capsys.readouterr().err

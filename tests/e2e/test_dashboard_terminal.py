@@ -247,6 +247,10 @@ async def test_keys_of_the_bridge(screen: Terminal) -> None:
 async def test_keys_that_lead_elsewhere(screen: Terminal) -> None:
     """`C` asks which client, `L` shows the log; what is the dashboard's makes way for it."""
     await screen.command("McpTools")
+    await screen.shows("Calls in flight")
+    await screen.type("j")
+    await screen.press("Enter")
+    await screen.shows("there is no more to this line")
     await screen.type("C")
     await screen.shows("connect which client?", "Claude Code (not installed)")
     await screen.press("Escape")

@@ -99,6 +99,8 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
         await screen.shows("may this run?", "buffer_edit")
+        await screen.command("McpTools review")
+        await screen.shows("nothing waits for review; the question has r for it")
         await ask_for_review(screen)
         await screen.shows(
             "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"

@@ -76,6 +76,8 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows(
             "→ 1 Options    no tool is offered: `tools` is not set", "<CR> does it for this once"
         )
+        await screen.type("y")
+        await screen.shows("nothing is to be written now: <CR> does what is next")
         await screen.press("Enter")
         await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
 

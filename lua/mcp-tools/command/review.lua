@@ -1,5 +1,6 @@
 --- `:McpTools review`: what agents propose, hunk by hunk.
 
+local approval = require('mcp-tools.ui.approval')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
@@ -38,6 +39,9 @@ local ACTIONS = {
 
 local NAMES = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later', 'list' }
 
+--- For who looks for the changes of a call that waits for an answer.
+local HINT = '; the question has r for it'
+
 ---@type mcp-tools.Subcommand
 return {
   usage = '[WORD]',
@@ -49,7 +53,9 @@ return {
     if not action then
       return notify.error((':McpTools review has no word %s'):format(rest), 'See :h mcp-tools-review')
     elseif queue.count() == 0 then
-      return notify.info('nothing waits for review')
+      local question = approval.current()
+      local offered = question and vim.list_contains(question.choices, 'review')
+      return notify.info('nothing waits for review' .. (offered and HINT or ''))
     end
     action()
     if rest == '' and queue.count() > 1 then

@@ -91,14 +91,23 @@ local function to_top()
   vim.fn.winrestview({ topline = 1, lnum = 1, col = 0 })
 end
 
+local function say_nothing_asked()
+  api.nvim_echo({ { 'nothing is to be written now: <CR> does what is next' } }, false, {})
+end
+
 local function agree()
-  if facts.proposal and not scratch.reveal() then
+  if not facts.proposal then
+    say_nothing_asked()
+  elseif not scratch.reveal() then
     steps.agree(facts)
     to_top()
   end
 end
 
 local function leave()
+  if not facts.proposal then
+    return say_nothing_asked()
+  end
   facts.proposal = nil
   to_top()
 end

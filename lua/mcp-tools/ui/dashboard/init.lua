@@ -155,6 +155,8 @@ local function keys_of(files, parts)
         unfold(item)
       elseif item and details[item.kind] then
         details[item.kind](parts, item)
+      else
+        api.nvim_echo({ { 'there is no more to this line' } }, false, {})
       end
       if shown then
         shown:refresh()

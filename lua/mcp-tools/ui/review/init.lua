@@ -5,6 +5,7 @@
 --- Does not know about: who proposes, what becomes of a verdict.
 
 local config = require('mcp-tools.config')
+local ended = require('mcp-tools.ui.review.ended')
 local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
 local inline = require('mcp-tools.ui.review.inline')
 local keys = require('mcp-tools.ui.review.keys')
@@ -135,6 +136,9 @@ end
 
 ---@param review mcp-tools.Review
 function M.hide(review)
+  if inside and review.ended then
+    notify.info(ended(review))
+  end
   leave()
   hidden_at, view = uv.hrtime(), nil
   api.nvim_create_augroup('mcp-tools.review.windows', {})

@@ -40,6 +40,13 @@ local function edit(name, text)
   return path
 end
 
+--- Waits until the person is told something.
+local function is_told(text)
+  t.wait(function()
+    return vim.fn.execute('messages'):find(text, 1, true)
+  end, 2000, text)
+end
+
 --- What stands in virtual lines and at the ends of lines.
 local function drawn(bufnr)
   local list = {}
@@ -91,6 +98,7 @@ before_each(function()
   -- As in an editor that has shown none before: what comes right after another one is guarded.
   package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
   project.open()
+  vim.cmd('messages clear')
   ends = {}
 end)
 
@@ -150,9 +158,18 @@ describe('a review on the screen', function()
     t.eq(1, api.nvim_win_get_cursor(0)[1])
     press('n')
     t.eq({ [path] = 'a\nb\nC\nd\ne\n' }, ends[1].files)
+    is_told('the review is over: 1 accepted, 2 rejected')
     press('y')
     t.eq('xa', api.nvim_get_current_line())
     t.eq(1, #api.nvim_buf_get_keymap(0, 'n'))
+  end)
+
+  it('tells who is in it that it is over', function()
+    local path = edit('a.txt', 'a\n')
+    open({ { path = path, text = 'b\n' } })
+    run('')
+    review.current():close()
+    is_told('the review is over before all was decided')
   end)
 
   it('takes back what was said last, step by step, with u', function()
@@ -386,6 +403,7 @@ describe('a review on the screen', function()
     press('y')
     press('n')
     t.eq({ [path] = 'A\nb\nc\n' }, ends[1].files)
+    is_told('the review is over: 1 kept, 1 reverted')
   end)
 
   it('has a legend that stays as it is while it says the same', function()

@@ -34,7 +34,9 @@ LAST_WORDS = 5.0
 MAX_EVENTS = 100
 """Per second, of progress and of log messages each: the editor reads every one."""
 MAX_ERROR = 16 * 1024
-"""Characters of an error that a server gives."""
+"""Characters of an error that a server gives, and of a log message as JSON."""
+MAX_MESSAGE = 4 * 1024
+"""Characters of what progress says; it is a line for people."""
 AMBIGUOUS = "what it asks belongs to no single client: the question of one must not reach another"
 
 _call: contextvars.ContextVar[Call] = contextvars.ContextVar("call")
@@ -150,7 +152,10 @@ class Calls:
         """What the server logs goes to the client that called, when that can be told."""
         call = self._whose()
         if call is not None and self._logged.passes(self._loop.time()):
-            self._editor.remote("remote_log", call.id, level, json.dumps(data, ensure_ascii=False))
+            text = json.dumps(data, ensure_ascii=False)
+            if len(text) > MAX_ERROR:
+                text = json.dumps(f"a log message of {len(text)} characters, which is too long")
+            self._editor.remote("remote_log", call.id, level, text)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Passes on what the server asks.
@@ -164,9 +169,12 @@ class Calls:
         call = self._whose()
         if call is None:
             raise MCPError(types.INVALID_REQUEST, AMBIGUOUS)
+        text = json.dumps({"answer": {"method": method, "params": params}}, ensure_ascii=False)
+        if len(text) > self._mount.limit:
+            why = f"the question has {len(text)} characters, the limit is {self._mount.limit}"
+            raise MCPError(TOO_LARGE, f"{why} (option limits.tool_result)")
         self._questions += 1
         answer = call.asked[self._questions] = asyncio.get_running_loop().create_future()
-        text = json.dumps({"answer": {"method": method, "params": params}}, ensure_ascii=False)
         self._editor.remote("remote_ask", call.id, self._questions, text)
         await asyncio.wait({answer, call.task}, return_when=asyncio.FIRST_COMPLETED)
         if not answer.done():
@@ -222,7 +230,8 @@ class Calls:
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
             if told.passes(self._loop.time()):
-                self._editor.remote("remote_progress", call.id, done, total, message)
+                line = message and message[:MAX_MESSAGE]
+                self._editor.remote("remote_progress", call.id, done, total, line)
 
         own = self._mount.own(name)
         match kind:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+import mcp_types as types
 import pytest
 import pytest_asyncio
 
@@ -84,15 +86,18 @@ async def test_output_that_is_none_does_not_fill_the_log(bridge: Bridge) -> None
     assert len((await log_of(bridge)).splitlines()) - before < 1000
 
 
-@pytest.mark.parametrize("how", ["logs", "progress"])
-async def test_events_have_a_rate(bridge: Bridge, how: str) -> None:
-    """Five thousand at once do not reach the editor."""
+@pytest.mark.parametrize("how", ["logs", "progress", "large logs", "large progress"])
+async def test_events_have_a_rate_and_a_length(bridge: Bridge, how: str) -> None:
+    """Five thousand at once do not reach the editor, nor megabytes of one."""
     count = """
     local remote = require('mcp-tools.call.remote')
     local receive = remote.receive
-    _G.Events = 0
+    _G.Events, _G.Longest = 0, 0
     remote.receive = function(verb, ...)
-      _G.Events = _G.Events + (verb ~= 'remote_result' and 1 or 0)
+      if verb ~= 'remote_result' then
+        _G.Events = _G.Events + 1
+        _G.Longest = math.max(_G.Longest, #tostring((select(select('#', ...), ...))))
+      end
       return receive(verb, ...)
     end
     _G.Stop = function() remote.receive = receive end
@@ -100,8 +105,9 @@ async def test_events_have_a_rate(bridge: Bridge, how: str) -> None:
     await bridge.nvim.lua(count)
     async with mounts.mounted(bridge, "evil", hostile(how)), client_of(bridge) as client:
         await client.call_tool("evil__go")
-    events = await bridge.nvim.lua("_G.Stop() return _G.Events")
+    events, longest = await bridge.nvim.lua("_G.Stop() return { _G.Events, _G.Longest }")
     assert 0 < events < 2000
+    assert 0 < longest < 20_000
 
 
 async def test_it_is_not_asked_to_answer_everything(bridge: Bridge) -> None:
@@ -117,6 +123,22 @@ async def test_errors_and_names_have_a_length(bridge: Bridge) -> None:
         assert len(error_of(await client.call_tool("evil__go"))["message"]) < 20_000
     async with mounts.mounted(bridge, "evil", hostile("name")) as status:
         assert len(status["server"]) <= 100
+
+
+async def test_a_question_has_a_length(bridge: Bridge) -> None:
+    """Nobody reads megabytes before they answer; the editor is spared them."""
+    spec = {**hostile("question"), "allow": ["elicitation"]}
+
+    async def elicit(*_: Any) -> types.ElicitResult:
+        return types.ElicitResult(action="decline")
+
+    async with (
+        mounts.mounted(bridge, "evil", spec),
+        connect(bridge, "sessions", elicitation_callback=elicit) as client,
+    ):
+        answer = json.loads(text_of(await client.call_tool("evil__go")))
+    assert answer["error"]["code"] == -32005
+    assert "limits.tool_result" in answer["error"]["message"]
 
 
 async def test_structure_counts_for_the_limit(bridge: Bridge) -> None:

@@ -73,6 +73,13 @@ def flood(number: int, token: Any) -> dict[str, Any] | None:
         case "progress":
             params = {"progressToken": token, "progress": 1, "message": "m"}
             send({"method": "notifications/progress", "params": params}, 5000)
+        case "large logs":
+            send(
+                {"method": "notifications/message", "params": {"level": "info", "data": "m" * 1_000_000}}, 20
+            )
+        case "large progress":
+            params = {"progressToken": token, "progress": 1, "message": "m" * 1_000_000}
+            send({"method": "notifications/progress", "params": params}, 20)
         case "changing":
             threading.Thread(target=change_on_and_on, args=(number,)).start()
             return None
@@ -86,6 +93,13 @@ def flood(number: int, token: Any) -> dict[str, Any] | None:
             return None
         case "structured":
             return {"content": [], "structuredContent": {"x": "E" * 11_000_000}}
+        case "question":
+            params = {"message": "m" * 11_000_000, "requestedSchema": SCHEMA}
+            send({"id": "q", "method": "elicitation/create", "params": params})
+            answer: dict[str, Any] = {}
+            while answer.get("id") != "q":
+                answer = json.loads(sys.stdin.readline())
+            return {"content": [{"type": "text", "text": json.dumps(answer)}]}
         case "pings":
             name = "p" * 2000
             for i in range(3000):

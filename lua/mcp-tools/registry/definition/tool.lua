@@ -135,9 +135,15 @@ local function take_arguments(intake, def, closed)
   end
   local complete = true
   for _, name in ipairs(value.names(args)) do
-    if type(args[name]) ~= 'table' then
-      local message = 'must be a table such as { type = "string" }'
-      table.insert(intake.faults, { field = keywords.join('args', name), message = message })
+    local arg, field = args[name], keywords.join('args', name)
+    local message
+    if type(arg) ~= 'table' then
+      message = 'must be a table such as { type = "string" }'
+    elseif not vim.list_contains({ 'nil', 'boolean', 'table' }, type(arg.required)) then
+      field, message = field .. '.required', 'must be a boolean'
+    end
+    if message then
+      table.insert(intake.faults, { field = field, message = message })
       complete = false
     end
   end

@@ -92,6 +92,8 @@ describe('faults', function()
       'tool \'x\': args.b: must be a table such as { type = "string" }',
     }, faults(tool({ args = { a = 'string', b = 1 } })))
     t.eq({ "tool 'x': args: must map names to tables, not be a list" }, faults(tool({ args = { { name = 'a' } } })))
+    local slip = { a = { type = 'string', required = 'yes' } }
+    t.eq({ "tool 'x': args.a.required: must be a boolean" }, faults(tool({ args = slip })))
     t.eq({ "tool 'x': args.a.default: is a function, not data" }, faults(tool({ args = { a = { default = noop } } })))
     local loop = { type = 'object' }
     loop.properties = { again = loop }

@@ -84,6 +84,23 @@ describe('treesitter_query', function()
     t.eq('validation_error', select(2, call('query', { path = 'a.lua', query = '(' })).code)
   end)
 
+  it('leaves a tree alone that is too deep, where one step of a query takes seconds', function()
+    local function nested(count)
+      return ('local t = %s%s\n'):format(('{'):rep(count), ('}'):rep(count))
+    end
+    project.write('deep.lua', nested(3000))
+    project.write('less_deep.lua', nested(300))
+    local _, err = call('query', { path = 'deep.lua', query = '(_ (_ (_ (_) @a)))' })
+    t.eq('tool_error', err and err.code)
+    t.matches('^deep.lua: its tree has more than 1000 levels', err.message)
+    t.matches('^less_deep.lua: %d+ captures', (call('query', { path = 'less_deep.lua', query = '(_ (_ (_) @a))' })))
+    local any = { '[' .. ('_ '):rep(31) .. '] @a', '[' .. ('"(" '):rep(31) .. '] @a' }
+    for _, many in ipairs({ any[1], any[2], ('(_ (_) @a)'):rep(16), ('(_ '):rep(8) .. '(_) @a' .. (')'):rep(8) }) do
+      _, err = call('query', { path = 'a.lua', query = many })
+      t.matches('^query: more than 30 nodes, or 8 in each other, take too long; ask', err and err.message)
+    end
+  end)
+
   it('runs no patterns of the query, which nothing could stop', function()
     for _, name in ipairs({ 'match', 'lua-match', 'not-lua-match', 'any-vim-match' }) do
       local asked = ('((identifier) @x (#%s? @x "^.-.-.-b$"))'):format(name)

@@ -4,6 +4,7 @@
 --- Sends: text that stays within bounds, or an error value.
 --- Does not know about: language servers.
 
+local cost = require('mcp-tools.editor.treesitter.cost')
 local errors = require('mcp-tools.errors')
 local fit = require('mcp-tools.editor.result.fit')
 local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
@@ -22,9 +23,6 @@ local M = {}
 
 --- Bytes of a node's text that are shown.
 local MAX_TEXT = 120
---- Two quantifiers beside or in each other are tried in every way, in one go that nothing stops. A few `?` alone do no
---- harm.
-local MAX_REPEATED, MAX_OPTIONAL = 1, 10
 --- Captures that are counted; beyond it there are "more".
 local MAX_COUNTED = 100000
 
@@ -165,20 +163,6 @@ function M.outline(ctx, args)
   return text
 end
 
---- Why a query may take for ever.
----@param query string
----@return string?
-local function too_many_ways(query)
-  local bare = query:gsub('\\.', ''):gsub('"[^"\n]*"', ''):gsub(';[^\n]*', ''):gsub('#[%w_.-]+[?!]?', '')
-  local _, repeated = bare:gsub('[*+]', '')
-  local _, optional = bare:gsub('%?', '')
-  if repeated > MAX_REPEATED or repeated > 0 and optional > 0 then
-    return 'more than one *, + or ? takes for ever on long lists of nodes'
-  elseif optional > MAX_OPTIONAL then
-    return ('more than %d ? take for ever on long lists of nodes'):format(MAX_OPTIONAL)
-  end
-end
-
 --- What a query captures.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args { query: string, path: string?, bufnr: integer?, start_line: integer, end_line: integer?, limit: integer,
@@ -195,7 +179,7 @@ function M.query(ctx, args)
     local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
     return nil, errors.new('validation_error', text)
   end
-  local excess = too_many_ways(args.query)
+  local excess = cost.excess(args.query)
   if excess then
     return nil, errors.new('validation_error', ('query: %s; ask for the parts one by one'):format(excess))
   end
@@ -206,11 +190,20 @@ function M.query(ctx, args)
   end
   redact.refresh(time_slice.of(ctx))
   local tick = api.nvim_buf_get_changedtick(file.bufnr)
+  local function is_old()
+    return changed(file.bufnr, tick)
+  end
+  if cost.is_too_deep(ctx, root, is_old) then
+    local text = '%s: its tree has more than %d levels; treesitter_scope tells what is around a place'
+    return nil, errors.new('tool_error', text:format(file.shown, cost.MAX_DEPTH))
+  elseif is_old() then
+    return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+  end
   local rows, count = {}, 0
   local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
   local fine, thrown = ctx:await(function(done)
     treesitter.walk(function()
-      if ctx:cancelled() or api.nvim_buf_get_changedtick(file.bufnr) ~= tick then
+      if ctx:cancelled() or is_old() then
         return false
       end
       -- Beyond this line it comes back from a match that does not fit, instead of going on to one that does.
@@ -232,7 +225,7 @@ function M.query(ctx, args)
   end)
   if not fine then
     return nil, errors.new('tool_error', ('query: it failed: %s'):format(tostring(thrown)))
-  elseif changed(file.bufnr, tick) then
+  elseif is_old() then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
   end
   local head = ('%s: %d%s captures'):format(file.shown, count, count >= MAX_COUNTED and ' or more' or '')

@@ -21,7 +21,9 @@ local MAX_NAME = 40
 ---@param ctx mcp-tools.Ctx
 function M.tell(text, level, ctx)
   local name = sanitize.line(utf8.cut(ctx.client.name or ctx.host, MAX_NAME))
-  notify[level](('%s: %s'):format(name, trim(sanitize.text(text))))
+  -- In `:messages` each line stands for itself: one that goes on must not look like a message of ours.
+  local lines = trim(sanitize.text(text)):gsub('\n', '\n  ')
+  notify[level](('%s: %s'):format(name, lines))
 end
 
 return M

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 import _nvims  # noqa: E402
 
-from tests.support import leaks, nvim, processes, restarts  # noqa: E402
-from tests.support.nvim import Home, Nvim  # noqa: E402
+from tests.support import homes, leaks, nvim, processes, restarts  # noqa: E402
+from tests.support.nvim import Nvim  # noqa: E402
 
 
 async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
@@ -38,8 +37,7 @@ async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
             flush=True,
         )
 
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
-        home = Home(Path(folder))
+    with homes.new_home() as home:
 
         async def spawn(**more: Any) -> Nvim:
             started.append(await nvim.start(program, home, **more))

@@ -26,6 +26,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support import keeper, leaks, processes
+from tests.support.homes import new_home
 from tests.support.nvim import Home, Nvim, start
 from tests.support.shared import Keep, keeping
 
@@ -138,9 +139,9 @@ async def keep() -> AsyncIterator[Keep]:
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    """Empty folders for one editor. Their path is short, since a unix socket's may have 108 bytes at most."""
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
-        yield Home(Path(folder))
+    """Empty folders for one editor."""
+    with new_home() as folders:
+        yield folders
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support.bridge import ROOT_TOOLS, Bridge
-from tests.support.nvim import Home, Nvim, start
+from tests.support.homes import new_home
+from tests.support.nvim import Nvim, start
 
 
 # The clients talk to the bridge, which is the same for every Neovim.
@@ -23,10 +23,10 @@ async def bridge() -> AsyncIterator[Bridge]:
     started: list[Nvim] = []
 
     async def spawn(**options: Any) -> Nvim:
-        started.append(await start(program, Home(Path(folder)), **options))
+        started.append(await start(program, home, **options))
         return started[-1]
 
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+    with new_home() as home:
         try:
             yield await support.start(spawn, init=ROOT_TOOLS, setup="{ tools = 'all' }")
         finally:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from tests.support import agents, node, processes
 from tests.support import bridge as support
 from tests.support import model as models
 from tests.support.bridge import Bridge
+from tests.support.homes import new_home
 from tests.support.http import http_client
 from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Home, Nvim, start
@@ -133,8 +133,7 @@ class Stage:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def stage() -> AsyncIterator[Stage]:
     program, started = Path(nvims.read()["found"][nvims.REQUIRED]), []
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
-        home = Home(Path(folder))
+    with new_home() as home:
 
         async def spawn(**options: Any) -> Nvim:
             started.append(await start(program, home, **options))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.support import nvim as editors
 from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
 from tests.support.captures import Captures, join
+from tests.support.homes import new_home
 from tests.support.nvim import Home, Nvim
 from tests.support.shared import Keep
 from tests.support.terminal import Terminal
@@ -64,11 +64,11 @@ def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Aw
 async def module_bridge(nvim_version: str) -> AsyncIterator[Bridge]:
     """One Neovim and its bridge for all tests of a module."""
     program = Path(nvims.read()["found"][nvim_version])
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+    with new_home() as home:
         started: list[Nvim] = []
 
         async def spawn(**options: Any) -> Nvim:
-            started.append(await editors.start(program, Home(Path(folder)), **options))
+            started.append(await editors.start(program, home, **options))
             return started[-1]
 
         try:

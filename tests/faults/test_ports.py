@@ -5,19 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import hashlib
 import re
-import socket
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, ready
 from tests.support.bridge import start as start_bridge
-from tests.support.nvim import Home, Nvim
+from tests.support.homes import wanted_port
+from tests.support.nvim import Nvim
 from tests.support.raw import Raw, text_of, within
 
 pytestmark = pytest.mark.nvim("0.11")
@@ -26,30 +23,6 @@ Spawn = Callable[..., Awaitable[Nvim]]
 
 TAKEN_OVER = 5_000
 """ms: the promise."""
-
-
-def wanted_port(root: Path) -> int:
-    """The sum of lua/mcp-tools/bridge/identity.lua."""
-    return 20000 + int(hashlib.sha256(str(root).encode()).hexdigest()[:8], 16) % 12000
-
-
-def is_free(port: int) -> bool:
-    """Does nobody listen there?"""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-@pytest.fixture
-def home() -> Iterator[Home]:
-    """One whose project wants a port that is free, and the next one: other tests have bridges, too."""
-    with contextlib.ExitStack() as stack:
-        while True:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mcpt-")))
-            port = wanted_port(folder.resolve() / "cwd")
-            if is_free(port) and is_free(port + 1):
-                break
-        yield Home(folder)
 
 
 async def takes_over(bridge: Bridge, port: int) -> Bridge:

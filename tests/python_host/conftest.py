@@ -5,7 +5,6 @@ Tests that leave the host as it was share one editor per file (`shared`); others
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support import nvim as editors
 from tests.support.bridge import Bridge
-from tests.support.nvim import Home, Nvim
+from tests.support.homes import new_home
+from tests.support.nvim import Nvim
 from tests.support.python_host import INIT, Way, caller, loaded
 
 
@@ -44,11 +44,11 @@ def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable
 async def shared(nvim_version: str) -> AsyncIterator[Bridge]:
     """One Neovim with the sample tools, and its bridge, for all tests of a file."""
     program = Path(nvims.read()["found"][nvim_version])
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+    with new_home() as home:
         started: list[Nvim] = []
 
         async def spawn(**options: Any) -> Nvim:
-            started.append(await editors.start(program, Home(Path(folder)), **options))
+            started.append(await editors.start(program, home, **options))
             return started[-1]
 
         try:

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 import os
-import tempfile
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -18,7 +17,8 @@ from typing import Any, Protocol
 
 from . import bridge as support
 from .bridge import Bridge
-from .nvim import Home, Nvim
+from .homes import new_home
+from .nvim import Nvim
 from .nvim import start as start_nvim
 from .raw import Raw
 
@@ -37,11 +37,11 @@ async def bridge_of(
     program: Path, *, setup: str = "{}", init: str = support.ROOT_TOOLS
 ) -> AsyncIterator[Bridge]:
     """A Neovim of its own with a bridge that has imported everything already."""
-    with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
+    with new_home() as home:
         nvims: list[Nvim] = []
 
         async def spawn(**options: Any) -> Nvim:
-            nvims.append(await start_nvim(program, Home(Path(folder)), **options))
+            nvims.append(await start_nvim(program, home, **options))
             return nvims[-1]
 
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import leaks, processes
+from tests.support.homes import FIRST_PORT, PORTS, new_home, wanted_port
 from tests.support.nvim import Nvim
 from tests.support.rpc import RpcError
 
@@ -36,6 +37,18 @@ async def test_folders_are_private(spawn_nvim: Spawn, tmp_path: Path) -> None:
     )
     assert all(place.startswith(str(nvim.home.path)) for place in places)
     assert await nvim.lua("return vim.fn.getcwd()") == str(tmp_path)
+
+
+@pytest.mark.parametrize("worker", range(3))
+def test_homes_want_different_ports(worker: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process has its share, in which nobody listens."""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", f"gw{worker}")
+    monkeypatch.setenv("PYTEST_XDIST_WORKER_COUNT", "3")
+    for _ in range(5):
+        with new_home() as home:
+            place = wanted_port(home.path.resolve() / "cwd") - FIRST_PORT
+            assert worker * PORTS // 3 <= place < (worker + 1) * PORTS // 3
+        assert not home.path.exists()
 
 
 async def test_errors_and_notifications_arrive(spawn_nvim: Spawn) -> None:

@@ -74,6 +74,20 @@ describe('buffer_edit', function()
     refused('validation_error', 'changedtick: needed', { bufnr = 0, edits = { { start_line = 1, replace = '' } } })
   end)
 
+  it('leaves no line behind what is put into an empty text', function()
+    for _, line in ipairs({ 1, 2 }) do
+      local empty = project.write(line .. '.txt', '')
+      local edits = { { start_line = line, end_line = line - 1, replace = 'one\ntwo' } }
+      t.ok(run({ path = empty, edits = edits }))
+      t.eq({ 'one', 'two' }, vim.fn.readfile(empty))
+    end
+    local both = project.write('both.txt', '')
+    local one, two =
+      { start_line = 1, end_line = 0, replace = 'one' }, { start_line = 1, end_line = 0, replace = 'two' }
+    t.ok(run({ path = both, edits = { one, two } }))
+    t.eq({ 'one', 'two', '' }, vim.fn.readfile(both))
+  end)
+
   it('writes what is not open, and an open file when it is told to', function()
     local other = project.write('sub/b.lua', 'return 1\n')
     local value = t.ok(run({ path = other, edits = { { search = '1', replace = '2' } } }))

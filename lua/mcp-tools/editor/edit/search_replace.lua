@@ -107,14 +107,18 @@ end
 
 ---@param lines string[]
 ---@param one mcp-tools.SearchEdit
+---@param alone boolean it is the only edit
 ---@return mcp-tools.Edit?
 ---@return string? fault
-local function by_lines(lines, one)
+local function by_lines(lines, one, alone)
   local first, last = one.start_line, one.end_line or one.start_line
   if first > #lines + 1 or last > #lines then
     return nil, ('lines %d-%d are not in the text (%d lines)'):format(first, last, #lines)
   elseif last < first - 1 then
     return nil, 'end_line: must not be before start_line; one less inserts before it'
+  end
+  if alone and #lines == 1 and lines[1] == '' then
+    first, last = 1, 1 -- the line that an empty text has in Neovim would stay beside the new ones
   end
   local text = one.replace
   if text ~= '' and text:sub(-1) ~= '\n' then
@@ -137,7 +141,7 @@ function M.edits(lines, list, opts)
     if (one.search == nil) == (one.start_line == nil) then
       return nil, fault(i, 'validation_error', 'give search, or start_line and end_line, one of the two')
     elseif one.start_line then
-      local made, problem = by_lines(lines, one)
+      local made, problem = by_lines(lines, one, #list == 1)
       if not made then
         return nil, fault(i, 'validation_error', problem --[[@as string]])
       end

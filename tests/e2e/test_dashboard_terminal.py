@@ -161,6 +161,14 @@ async def test_keys(screen: Terminal) -> None:
     await screen.type("t")
     await screen.shows("●  greet", "2 of 2")
 
+    await screen.type("t")
+    await screen.shows("○  greet", "1 of 2")
+    await screen.type("c")
+    await screen.shows("greet is off: t offers it", "○  greet")
+    await screen.type("q")
+    await screen.command("McpTools call greet")
+    await screen.shows("it is off: :McpTools tools enable greet offers it")
+
 
 async def test_a_call_by_hand(screen: Terminal) -> None:
     """`c` asks for the arguments and calls; the next time those of the last time stand there."""

@@ -80,6 +80,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.shows("nothing is to be written now: <CR> does what is next")
         await screen.press("Enter")
         await screen.shows("✓ 1 Options", 'tools = "recommended"', "✓ 3 Bridge     ready: http", "Gemini CLI")
+        await screen.shows("· 6 Your turn  start your assistant", "Use the nvim tools and tell")
 
         await screen.press("Enter")
         asked = await screen.shows("connect which client?", "Gemini CLI")
@@ -107,6 +108,9 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
         await screen.press("Enter")
         await screen.shows("✓ 5 Try it     editor_state has answered, through client and bridge")
         assert marks(await screen.screen()) == ["✓", "✓", "✓", "✓", "✓", "→"]
+        await screen.type("q")
+        await screen.command("McpTools welcome")
+        await screen.shows("✓ 5 Try it     editor_state has answered", "→ 6 Your turn")
 
         answer = await call_as(settings, "gemini-cli", home)
         assert not answer["result"].get("isError"), answer

@@ -50,6 +50,7 @@ require('mcp-tools.discovery').refresh(require('mcp-tools.core').get().registry,
   _G.looked = true
 end)
 """
+REVISION = "return require('mcp-tools.core').get().registry.revisions.tools"
 READ_ANY = "return package.loaded['mcp-tools.python.reader'] ~= nil"
 TOOL = '''
 from mcp_tools_nvim.python_tools import mcp_tool
@@ -234,6 +235,11 @@ async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> No
     second = await editor(env={"MCP_TOOLS_CACHE_TTL": "0"})
     assert await second.lua(LIST) == ["one"]
     assert await second.lua(READ_ANY) is True
+
+    await refresh(second)
+    revision = await second.lua(REVISION)
+    assert await refresh(second) == ["one"]
+    assert await second.lua(REVISION) == revision, "clients list all tools again, though none has changed"
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ PACKAGES = ("mcp", "aiohttp", "msgpack")
 
 
 class Finding(NamedTuple):
-    """One line: `level` is ok, warning or error."""
+    """One line: `level` is ok, info, warning or error."""
 
     level: str
     text: str
@@ -53,8 +53,8 @@ def _environment() -> Iterator[Finding]:
     yield Finding("ok", f"mcp-tools {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        advice = "they are needed by `serve` and by the bridge itself; :McpTools install brings its own"
-        yield Finding("warning", f"not installed here: {', '.join(missing)}", advice)
+        advice = "only `serve` needs them here: the bridge of an editor has its own, by :McpTools install"
+        yield Finding("info", f"not installed here: {', '.join(missing)}", advice)
     else:
         versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
         yield Finding("ok", versions)

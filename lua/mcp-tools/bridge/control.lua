@@ -57,6 +57,9 @@ local function built()
   end
 end
 
+--- For who has never had a bridge: what was told at the start of Neovim is no longer on the screen.
+local FIRST_STEPS = ' or welcome'
+
 --- The environment is still missing; of an installation of this editor's own install.lua has said all.
 ---@param what mcp-tools.bridge.PythonFault
 local function hindered(what)
@@ -67,7 +70,8 @@ local function hindered(what)
   if what.under_way then
     notify.once('bridge', 'info', ('%s; the bridge starts by itself then'):format(what.message))
   else
-    notify.once('bridge', 'error', what.message, what.advice)
+    local is_new = require('mcp-tools.bridge.first_time').is_now() -- start-up cost
+    notify.once('bridge', 'error', what.message, what.advice .. (is_new and FIRST_STEPS or ''))
   end
 end
 

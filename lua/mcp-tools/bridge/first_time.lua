@@ -10,11 +10,17 @@ local project = require('mcp-tools.files.project')
 
 local M = {}
 
+--- Has this person never had a bridge?
+---@return boolean
+function M.is_now()
+  return not vim.uv.fs_stat(vim.fs.joinpath(project.state_dir(), 'projects'))
+end
+
 --- Says where the first steps are, to who has never had a bridge.
 function M.tell()
   local dir = project.state_dir()
   local file = vim.fs.joinpath(dir, 'welcomed.json')
-  if vim.uv.fs_stat(vim.fs.joinpath(dir, 'projects')) or vim.uv.fs_stat(file) then
+  if not M.is_now() or vim.uv.fs_stat(file) then
     return
   end
   local ok, err = private_files.ensure_dir(dir)

@@ -19,7 +19,8 @@ local M = {}
 ---@field title string
 ---@field state 'done'|'todo'|'busy'|'waits'|'fault' `waits`: for an earlier one
 ---@field text string
----@field hint? string what can be done
+---@field more? string goes on below the text
+---@field hint? string what can be done, once it is next
 ---@field act? fun() does it
 
 --- What the window has found out so far; each function writes into it.
@@ -210,6 +211,8 @@ local function client(facts, ready)
   end
   if #connected > 0 then
     step.state, step.text = 'done', titles(connected) .. (facts.advice and '. ' .. facts.advice or '')
+  elseif facts.caller then
+    step.state, step.text = 'done', 'one that was connected by hand'
   elseif #installed > 0 then
     step.state, step.text = 'todo', 'found: ' .. titles(installed)
     step.hint = '<CR> connects one; what is to be written is shown first'
@@ -283,7 +286,7 @@ local function assistant(facts, ready)
     step.state, step.text = 'done', facts.caller
   elseif ready then
     step.state, step.text = 'todo', 'start your assistant in this folder, and say:'
-    step.hint = PROMPT
+    step.more = PROMPT
   end
   return step
 end

@@ -2,6 +2,7 @@
 
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
+local items = require('mcp-tools.discovery.items')
 local notify = require('mcp-tools.notify')
 local person = require('mcp-tools.hosts.person')
 local report = require('mcp-tools.discovery.report')
@@ -37,9 +38,15 @@ end
 --- More would push the error off the screen.
 local MAX_FAILURES = 3
 
---- Why there may be no such tool: files that could not be loaded.
+--- Why there may be no such tool: it is off, or files could not be loaded.
+---@param name string
 ---@return string[]
-local function unknown_tool()
+local function unknown_tool(name)
+  for _, item in ipairs(items.members(registry(), 'tools', name)) do
+    if item.name == name then
+      return { ('it is off: :McpTools tools enable %s offers it'):format(name) }
+    end
+  end
   local failures, hints = report.failures(registry()), { ':McpTools tools lists what there is' }
   for i = 1, math.min(#failures, MAX_FAILURES) do
     local failure = failures[i]
@@ -115,7 +122,7 @@ return {
       table.insert(lines, '  ' .. text)
       return call_view.new(name, {}).refuse(lines)
     end
-    local hints = definition and unknown_arguments(definition, args) or unknown_tool()
+    local hints = definition and unknown_arguments(definition, args) or unknown_tool(name)
     local view = call_view.new(name, hints)
     if not person.call(name, args, view):ended() then
       view.waits()

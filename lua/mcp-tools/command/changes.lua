@@ -72,11 +72,13 @@ local function jump(change)
 end
 
 ---@param change mcp-tools.Change
-local function diff(change)
+---@param opts? mcp-tools.ScratchOpts
+local function diff(change, opts)
   local name = shown(change)
   local names = { old = change.is_new and '/dev/null' or 'a/' .. name, new = 'b/' .. name }
   local text = unified_diff.of(change.before, changes.after(change), names)
-  scratch.show('change', sanitize.lines(text), { title = name, filetype = 'diff', spans = diff_view.spans })
+  opts = vim.tbl_extend('error', opts or {}, { title = name, filetype = 'diff', spans = diff_view.spans })
+  scratch.show('change', sanitize.lines(text), opts)
 end
 
 ---@param change mcp-tools.Change
@@ -115,9 +117,12 @@ local function take_back(change, done)
   end)
 end
 
-local function show()
+local UNDO = { lhs = 'u', word = 'take back', description = 'take this change back' }
+
+---@param here? integer the change for the cursor to be on; that of the line it is on when left out
+local function show(here)
   local list = changes.list()
-  local here = change_marks.at(0, api.nvim_win_get_cursor(0)[1])
+  here = here or change_marks.at(0, api.nvim_win_get_cursor(0)[1])
   local buffer
   local function key(lhs, word, description, fn)
     local function run()
@@ -135,10 +140,19 @@ local function show()
   local function undo(change)
     take_back(change, draw)
   end
+  local function differ(change)
+    local function back()
+      show(change.id)
+    end
+    local function undo_it()
+      take_back(change, back)
+    end
+    diff(change, { keys = { vim.tbl_extend('error', UNDO, { run = undo_it }) }, back = back })
+  end
   local keys = {
     key('<CR>', 'go', 'jump to this change', jump),
-    key('d', 'difference', 'show this change as a diff', diff),
-    key('u', 'take back', 'take this change back', undo),
+    key('d', 'difference', 'show this change as a diff', differ),
+    key(UNDO.lhs, UNDO.word, UNDO.description, undo),
   }
   buffer = scratch.show('changes', rows(), { title = TITLE, keys = keys, again = draw })
   for row, change in ipairs(list) do
@@ -148,7 +162,13 @@ local function show()
   end
 end
 
-local ACTIONS = { jump = jump, diff = diff, revert = take_back }
+local ACTIONS = {
+  jump = jump,
+  diff = function(change)
+    diff(change)
+  end,
+  revert = take_back,
+}
 
 ---@type mcp-tools.Subcommand
 return {

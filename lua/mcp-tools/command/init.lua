@@ -64,7 +64,7 @@ function M.run(args)
   notify.error(
     ('there is no :McpTools %s; %s'):format(
       name,
-      near and ('did you mean %s?'):format(near) or 'there are ' .. table.concat(M.names(), ', ')
+      near and ('did you mean %s?'):format(near) or '<Tab> lists them, and :h mcp-tools'
     )
   )
 end

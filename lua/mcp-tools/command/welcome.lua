@@ -41,9 +41,11 @@ local function lines_now()
     local mark = i == now and step.state == 'todo' and '→' or MARKS[step.state]
     table.insert(lines, ('  %s %d %-9s  %s'):format(mark, i, step.title, sanitize.line(step.text)))
     step_of[#lines] = i
-    if step.hint and i == now then
-      table.insert(lines, INDENT .. sanitize.line(step.hint))
-      step_of[#lines] = i
+    for _, text in ipairs({ step.more or '', i == now and step.hint or '' }) do
+      if text ~= '' then
+        table.insert(lines, INDENT .. sanitize.line(text))
+        step_of[#lines] = i
+      end
     end
     if step.title == 'Client' and facts.proposal then
       local ask = 'y writes this for %s, n leaves it:'
@@ -129,7 +131,8 @@ return {
   description = 'lead to the first call by an assistant: options, Python, bridge and client are checked, `<CR>` does'
     .. ' what is missing, and a call is tried',
   run = function()
-    facts = {}
+    local was_tried = facts.test and facts.test.state == 'done'
+    facts = { test = was_tried and facts.test or nil, caller = facts.caller }
     if refresh then
       refresh:stop()
     end

@@ -106,10 +106,12 @@ function Module:read(registry, result)
     faults = result.faults,
     ms = result.ms,
   }
-  if not (self.failed and self.offered) then
+  local written = not before or before.stamp ~= self.known.stamp
+  -- What is offered anew has every client list all tools again.
+  local is_same = not written and #self.refused == 0 and vim.deep_equal(before.tools, self.known.tools)
+  if not (self.offered and (self.failed or is_same)) then
     self:offer(registry)
   end
-  local written = not before or before.stamp ~= self.known.stamp
   return written, written and before ~= nil
 end
 

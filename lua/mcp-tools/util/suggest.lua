@@ -67,7 +67,7 @@ return function(word, candidates)
   local best, best_distance
   local lower = word:lower()
   -- More than about half of the letters changed is a different word, not a slip.
-  local most = math.max(2, math.floor(#word / 2))
+  local most = math.max(1, math.floor(#word / 2))
   for _, candidate in ipairs(candidates) do
     -- The lengths alone lie that far apart: most candidates need no comparing.
     local limit = best_distance or most

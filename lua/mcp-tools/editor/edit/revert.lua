@@ -20,6 +20,12 @@ local M = {}
 ---@field hunks integer that were taken back
 ---@field left integer that were not, since their lines were changed again
 
+---@param hunk mcp-tools.Hunk of the way back
+---@return boolean
+local function is_back(hunk)
+  return hunk.is_there == true
+end
+
 ---@param change mcp-tools.Change
 ---@param bufnr integer
 ---@param is_open boolean
@@ -30,7 +36,9 @@ local function revert_in(change, bufnr, is_open, cb)
     return not hunk.changed
   end, back)
   local name = buffers.shown(bufnr)
-  if #fitting == 0 then
+  if vim.iter(back):all(is_back) then
+    return cb(nil, errors.new('stale', ('what the edit made of %s is taken back already'):format(name)))
+  elseif #fitting == 0 then
     return cb(nil, errors.new('stale', ('what the edit made of %s has been changed since'):format(name)))
   end
   local item = { bufnr = bufnr, edits = hunk_list.edits(fitting), changedtick = api.nvim_buf_get_changedtick(bufnr) }

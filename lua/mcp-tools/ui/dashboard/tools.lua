@@ -166,6 +166,9 @@ return {
       footer = 'call',
       item = { 'tool' },
       run = function(parts, item)
+        if not item.value.on then
+          return vim.api.nvim_echo({ { ('%s is off: t offers it'):format(item.value.name) } }, false, {})
+        end
         by_hand(parts, item.value.name)
       end,
     },

@@ -70,10 +70,20 @@ end
 ---@return table[] chunks
 function Layout:footer()
   local list, room = {}, api.nvim_win_is_valid(self.window or -1) and api.nvim_win_get_width(self.window) or 76
-  for _, key in ipairs(self.keys) do
+  for _, key in ipairs(self.helping and {} or self.keys) do
     table.insert(list, key.footer and { key.lhs, key.footer } or nil)
   end
+  if self.helping then
+    list = { { 'q', 'back' } }
+  end
   return style.keys(list, room, 'Dim')
+end
+
+---@private
+function Layout:set_footer()
+  if self.is_float then
+    api.nvim_win_set_config(self.window, { footer = self:footer(), footer_pos = 'right' })
+  end
 end
 
 ---@private
@@ -130,7 +140,7 @@ function Layout:help_rows(rows)
   rows:add({})
   help.add(rows, self.keys)
   rows:add({})
-  rows:add({ { '  ? or q goes back', 'Dim' } })
+  rows:add({ { '  ?, q or <Esc> goes back', 'Dim' } })
 end
 
 --- Puts the cursor back onto what it was on, in the same row of the window.
@@ -205,15 +215,21 @@ function Layout:close()
 end
 
 ---@private
+function Layout:turn_help()
+  self.helping = not self.helping
+  self:refresh()
+  self:set_footer()
+  api.nvim_win_set_cursor(self.window, { 1, 0 })
+end
+
+---@private
 function Layout:own_keys()
   local function turn_help()
-    self.helping = not self.helping
-    self:refresh()
-    api.nvim_win_set_cursor(self.window, { 1, 0 })
+    self:turn_help()
   end
   local function leave()
     if self.helping then
-      return turn_help()
+      return self:turn_help()
     end
     self:close()
   end
@@ -246,6 +262,11 @@ function Layout:map_keys()
       end
     end, { buffer = self.buffer, nowait = true, desc = key.description })
   end
+  vim.keymap.set('n', '<Esc>', function()
+    if self.helping then
+      self:turn_help()
+    end
+  end, { buffer = self.buffer, nowait = true, desc = 'leave the keys' })
 end
 
 ---@private
@@ -269,7 +290,7 @@ function Layout:follow_editor()
   on({ 'VimResized', 'TabEnter' }, function()
     if self:is_seen() and self.is_float then
       api.nvim_win_set_config(self.window, float_place())
-      api.nvim_win_set_config(self.window, { footer = self:footer(), footer_pos = 'right' })
+      self:set_footer()
     end
     self:refresh()
   end)

@@ -32,6 +32,7 @@ local spans_of = {}
 ---@field title? string stands above the lines; the name when left out
 ---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
 ---@field again? fun() shows it anew, for `r`
+---@field back? fun() shows what it came from, for `q`, which closes when left out
 ---@field spans? fun(lines: string[]): mcp-tools.Span[][] their colours, where they are not plain lines
 
 ---@class mcp-tools.ScratchKey
@@ -72,7 +73,6 @@ local function buffer_of(name)
   vim.api.nvim_buf_set_name(buffer, full)
   vim.bo[buffer].bufhidden = 'wipe'
   vim.b[buffer][MINE] = true
-  vim.keymap.set('n', 'q', close, { buffer = buffer, nowait = true, desc = 'close' })
   help.attach(buffer)
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = buffer,
@@ -141,7 +141,8 @@ local function window_of(buffer, title, opts)
       :map(function(key)
         return key.word and { key.lhs, key.word } or nil
       end)
-      :totable()
+      :totable(),
+    opts.back and 'back'
   )
   fit(window)
   return window
@@ -169,6 +170,13 @@ local function set_keys(buffer, opts)
   for _, key in ipairs(opts.keys or {}) do
     vim.keymap.set('n', key.lhs, key.run, { buffer = buffer, nowait = true, desc = key.description })
   end
+  local function back()
+    if not help.close() then
+      opts.back()
+    end
+  end
+  local q = opts.back and { back, 'back' } or { close, 'close' }
+  vim.keymap.set('n', 'q', q[1], { buffer = buffer, nowait = true, desc = q[2] })
   if opts.again then
     vim.keymap.set('n', 'r', opts.again, { buffer = buffer, nowait = true, desc = 'draw anew' })
   end

@@ -62,7 +62,7 @@ function M.with_more(chunks, below)
   return chunks
 end
 
---- A footer that names keys; of these as many as there is room for.
+--- A footer that names keys; of these as many as there is room for, and of the first always something.
 ---@param list { [1]: string, [2]: string }[] keys, and what they do
 ---@param width integer
 ---@param name string? of the group of what they do
@@ -76,6 +76,11 @@ function M.keys(list, width, name)
       table.insert(chunks, M.chunk((' %s '):format(part[1]), 'Key'))
       table.insert(chunks, M.chunk(part[2] .. ' ', name))
     end
+  end
+  local first = list[1]
+  if #chunks == 0 and first then
+    -- A frame takes no empty one.
+    chunks[1] = M.chunk((' %s '):format(vim.fn.strcharpart(first[1], 0, math.max(1, width - 2))), 'Key')
   end
   return chunks
 end

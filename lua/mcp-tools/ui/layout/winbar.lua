@@ -18,10 +18,11 @@ end
 --- The line. Where there is no room for all, the title is cut.
 ---@param title string
 ---@param keys? { [1]: string, [2]: string }[] keys, and what they do; `q` and `?` come after them
+---@param q? string what `q` does; it closes when left out
 ---@return string
-function M.text(title, keys)
+function M.text(title, keys, q)
   local list = {}
-  for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', 'close' }, { '?', 'keys' } })) do
+  for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', q or 'close' }, { '?', 'keys' } })) do
     table.insert(list, part(key[1], 'Key') .. ' ' .. part(key[2], 'Dim'))
   end
   return ('%%< %s%%= %s '):format(part(title, 'Title'), table.concat(list, '  '))

@@ -31,6 +31,21 @@ describe('a window of ours', function()
     vim.cmd('%bwipeout!')
   end)
 
+  it('says in its frame how its keys are left again', function()
+    local shown = open('float')
+    local function press(keys)
+      api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+      local footer = vim.iter(api.nvim_win_get_config(shown.window).footer):map(function(chunk)
+        return chunk[1]
+      end)
+      return { shown.helping, footer:join('') }
+    end
+    t.eq({ true, ' q back ' }, press('?'))
+    t.eq({ false, ' q close  ? keys ' }, press('<Esc>'))
+    t.eq({ false, ' q close  ? keys ' }, press('<Esc>'))
+    shown:close()
+  end)
+
   it('as a split is left to who opens a text in it', function()
     for _, alone in ipairs({ false, true }) do
       local before, path = ended, vim.fn.tempname()

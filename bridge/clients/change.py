@@ -210,13 +210,19 @@ def resolve(name: str, root: Path) -> Path:
     """Where a file is, behind all links: as `places.py` reads it; what is relative is so to `root`.
 
     Raises:
-        ChangeError: the links lead nowhere.
+        ChangeError: the links lead nowhere; or those of a project, which others may have put there, out of it.
     """
     path = root / place(name)
     try:
-        return path.resolve()
+        found, folder = path.resolve(), root.resolve()
     except (OSError, RuntimeError) as error:
         raise ChangeError(f"{path}: {error}") from error
+    if not place(name).is_absolute() and not found.is_relative_to(folder):
+        raise ChangeError(
+            f"{path} leads out of the project by a link, to {found}; nothing was changed."
+            " Add the entry there by hand, or leave --project out"
+        )
+    return found
 
 
 def read_text(path: Path) -> str | None:

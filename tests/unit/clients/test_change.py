@@ -270,6 +270,26 @@ def test_links_stay(home: Path) -> None:
     assert NAME in real.read_text()
 
 
+@pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
+def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
+    """Whoever has made a project does not choose which file of the person is written, or gets the token."""
+    root, outside, inside = tmp_path / "project", tmp_path / "outside", tmp_path / "project" / "inside"
+    for folder in (root, outside, inside):
+        folder.mkdir()
+        (folder / "mcp.json").write_text("{}")
+    path = root / link
+    path.parent.mkdir(exist_ok=True)
+    name = "mcp.json" if path.suffix else ""
+    path.symlink_to(outside / name)
+    for verb in (write, undo):
+        with pytest.raises(ChangeError, match="leads out of the project by a link"):
+            verb(CURSOR, scope="project", root=root)
+    assert (outside / "mcp.json").read_text() == "{}"
+    path.unlink()
+    path.symlink_to(inside / name)
+    assert write(CURSOR, scope="project", root=root) == inside / "mcp.json"
+
+
 @pytest.mark.parametrize(
     ("text", "mode", "said"),
     [

@@ -33,6 +33,19 @@ describe('treesitter_scope', function()
     t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call('scope', { path = 'a.lua', line = 3, limit = 1 })))
   end)
 
+  it('counts characters of long lines, in and out', function()
+    local depth, width = 20, 5000
+    local line = ('return %s"%s"%s'):format(('{ä,'):rep(depth), ('ö'):rep(width), ('}'):rep(depth))
+    project.write('wide.lua', line .. '\n')
+    local column = 7 + 3 * depth + 2
+    local text = call('scope', { path = 'wide.lua', line = 1, column = column, limit = 200 })
+    t.matches(('\nstring_content 1:%d%%-1:%d ö'):format(column, column + width - 1), text)
+    for i = 1, depth do
+      local first, last = column - 1 - 3 * i, column + width + i
+      t.matches(('\ntable_constructor 1:%d%%-1:%d {ä'):format(first, last), text)
+    end
+  end)
+
   it('takes a NUL for a character as any other', function()
     project.write('nul.lua', "local s = 'ä\0b'\n")
     t.matches('identifier 1:14%-1:14 b', (call('scope', { path = 'nul.lua', line = 1, column = 14 })))

@@ -36,7 +36,7 @@ local MAX_COMPARED = 2000
 ---@return mcp-tools.Error? err
 function M.parse(text, argument)
   local parts = {}
-  for part in vim.gsplit(text:gsub('^/', ''), '/', { plain = true }) do
+  for part in vim.gsplit(#text > MAX and '' or text:gsub('^/', ''), '/', { plain = true }) do
     local name, nth = part:match('^(.-)%[(%d+)%]$')
     if part == '' or name == '' or tonumber(nth) == 0 then
       parts = {}
@@ -44,7 +44,7 @@ function M.parse(text, argument)
     end
     table.insert(parts, { name = name or part, nth = tonumber(nth) })
   end
-  if #parts == 0 or #text > MAX then
+  if #parts == 0 then
     local fault = '%s: %q is no name; write `name`, `Class/method`, `/Class` (top level) or `name[2]` (the second)'
     return nil, errors.new('validation_error', fault:format(argument, text:sub(1, 100)))
   end

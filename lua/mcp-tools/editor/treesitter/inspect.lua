@@ -60,26 +60,49 @@ local function tree_of(ctx, args)
   return file, root, lang
 end
 
+--- Counts characters of lines up to a byte. Of one after the other only what lies between is read: lines may have
+--- megabytes, and nodes around each other begin and end close together.
 ---@param bufnr integer
----@param node TSNode
----@return string
-local function shown(bufnr, node)
-  local row, col, end_row, end_col = node:range()
-  local count = api.nvim_buf_line_count(bufnr)
-  local function line_of(number)
-    return api.nvim_buf_get_lines(bufnr, number, number + 1, false)[1] or ''
+---@return fun(row: integer, byte: integer): integer
+local function counter(bufnr)
+  local known = {} ---@type table<integer, { byte: integer, characters: integer }>
+  return function(row, byte)
+    local last = known[row] or { byte = 0, characters = 0 }
+    local from, to = math.min(last.byte, byte), math.max(last.byte, byte)
+    local between = position.characters(api.nvim_buf_get_text(bufnr, row, from, row, to, {})[1])
+    local characters = last.characters + (byte < last.byte and -between or between)
+    known[row] = { byte = byte, characters = characters }
+    return characters
   end
-  if end_row >= count or end_col == 0 and end_row > row then
-    end_row = math.min(end_row, count) - 1
-    end_col = #line_of(end_row)
+end
+
+--- Makes what shows the nodes of a buffer, as long as its text stays.
+---@param bufnr integer
+---@return fun(node: TSNode): string
+local function shower(bufnr)
+  local before, up_to, count = counter(bufnr), counter(bufnr), api.nvim_buf_line_count(bufnr)
+  local function length(row)
+    return #(api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or '')
   end
-  local line = line_of(row)
-  local text = row == end_row and line:sub(col + 1, end_col) or line:sub(col + 1) .. ' …'
-  text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
-  local column = position.column(bufnr, row, col)
-  -- The end is the last character of it.
-  local last = math.max(position.characters(line_of(end_row):sub(1, end_col)), row == end_row and column or 1)
-  return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
+  return function(node)
+    local row, col, end_row, end_col = node:range()
+    if row >= count then -- nothing, behind the last line
+      row, col = count - 1, length(count - 1)
+    end
+    if end_row >= count or end_col == 0 and end_row > row then
+      end_row = math.min(end_row, count) - 1
+      end_col = length(end_row)
+    end
+    local stop = row == end_row and end_col or length(row)
+    -- More than is shown: that there is more is told by `…`.
+    local text = api.nvim_buf_get_text(bufnr, row, col, row, math.min(stop, col + 2 * MAX_TEXT), {})[1]
+    text = row == end_row and text or text .. ' …'
+    text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
+    local column = before(row, col) + 1
+    -- The end is the last character of it.
+    local last = math.max(up_to(end_row, end_col), row == end_row and column or 1)
+    return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
+  end
 end
 
 --- The nodes around a place.
@@ -104,12 +127,17 @@ function M.scope(ctx, args)
     return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))
   end
   local node = root:named_descendant_for_range(args.line - 1, byte, args.line - 1, math.min(byte + 1, #line))
-  redact.refresh(time_slice.of(ctx))
-  local rows = {}
+  local tick, pause = api.nvim_buf_get_changedtick(file.bufnr), time_slice.of(ctx)
+  redact.refresh(pause)
+  local rows, shown = {}, shower(file.bufnr)
   while node and #rows < args.limit do
+    pause()
+    if changed(file.bufnr, tick) then
+      return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
+    end
     local name = node:field('name')[1]
     local label = name and (' %s'):format(utf8.cut(vim.treesitter.get_node_text(name, file.bufnr), 80)) or ''
-    table.insert(rows, ('%s%s %s'):format(node:type(), label, shown(file.bufnr, node)))
+    table.insert(rows, ('%s%s %s'):format(node:type(), label, shown(node)))
     node = node:parent()
   end
   if #rows == 0 then
@@ -199,7 +227,7 @@ function M.query(ctx, args)
   elseif is_old() then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
   end
-  local rows, count = {}, 0
+  local rows, count, shown = {}, 0, shower(file.bufnr)
   local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
   local fine, thrown = ctx:await(function(done)
     treesitter.walk(function()
@@ -217,7 +245,7 @@ function M.query(ctx, args)
       if name:sub(1, 1) ~= '_' then
         count = count + 1
         if count > args.offset and #rows < args.limit then
-          table.insert(rows, ('@%s %s'):format(name, shown(file.bufnr, node)))
+          table.insert(rows, ('@%s %s'):format(name, shown(node)))
         end
       end
       return true

@@ -28,7 +28,12 @@ return {
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
-    query = { type = 'string', description = 'Path of the value; indices count from 0', default = '' },
+    query = {
+      type = 'string',
+      description = 'Path of the value; indices count from 0',
+      default = '',
+      maxLength = 10000,
+    },
     max_bytes = {
       type = 'integer',
       description = 'Size of a value that is given as a whole',

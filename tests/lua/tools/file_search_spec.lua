@@ -171,6 +171,20 @@ describe('file_replace', function()
     t.eq(0, vim.fn.undotree().seq_cur)
   end)
 
+  it('makes no more text than anybody means', function()
+    project.write('many.txt', ('x\n'):rep(9000))
+    local args = { query = 'x', replacement = ('y'):rep(1000), path = 'many.txt' }
+    t.matches('would make more than 4 MiB of all places', select(2, replace(args)).message)
+    project.write('many.txt', ('x'):rep(9000) .. '\n')
+    args = { query = '(x+)', replacement = ('$1'):rep(1000), path = 'many.txt', regex = true }
+    t.matches('would make more than 4 MiB of all places', select(2, replace(args)).message)
+    args.replacement = '$0$$$2a'
+    t.matches('^1 occurrences in 1 files, nothing replaced yet', (replace(args)))
+    args.dry_run, args.expected_count = false, 1
+    t.matches('^1 occurrences replaced', (replace(args)))
+    t.eq(('x'):rep(9000) .. '$a\n', disk('many.txt'))
+  end)
+
   it('takes some of them by their ids', function()
     local ids = {}
     for id in replace({ query = 'post', replacement = 'send' }):gmatch('\n  (%x+) ') do

@@ -197,23 +197,33 @@ function Matcher:each(text, found, pause)
   end
 end
 
---- What a place becomes: `$1` and `$0` of a regular expression are what its groups matched, `$$` is a dollar.
----@param line string the line that the match is in
----@param match mcp-tools.search.Match
+--- Makes what tells what a place becomes: `$1` and `$0` of a regular expression are what its groups matched, `$$` is a
+--- dollar.
 ---@param replacement string
----@return string
-function Matcher:replaced(line, match, replacement)
-  if not (self.query.regex and replacement:find('%$')) then
-    return replacement
+---@return fun(line: string, match: mcp-tools.search.Match, room: integer): string? replaced the line is that of the
+---  match; nil: there would be more than `room` bytes, which are not made
+function Matcher:replacer(replacement)
+  local counts, literal = {}, #replacement
+  if self.query.regex then
+    for which in replacement:gmatch('%$([%d$])') do
+      counts[which] = (counts[which] or 0) + 1
+      literal = literal - 2
+    end
   end
-  local plain, nuls = line:gsub('%z', NUL)
-  local groups = vim.fn.matchlist(plain, self.compiled.text, match.col)
-  return (
-    replacement:gsub('%$([%d$])', function(which)
+  return function(line, match, room)
+    if not next(counts) then
+      return #replacement <= room and replacement or nil
+    end
+    local plain, nuls = line:gsub('%z', NUL)
+    local groups = vim.fn.matchlist(plain, self.compiled.text, match.col)
+    local texts, size = {}, literal
+    for which, count in pairs(counts) do
       local text = which == '$' and '$' or groups[tonumber(which) + 1] or ''
-      return nuls > 0 and text:gsub(NUL, '\0') or text
-    end)
-  )
+      texts[which] = nuls > 0 and text:gsub(NUL, '\0') or text
+      size = size + count * #text
+    end
+    return size <= room and (replacement:gsub('%$([%d$])', texts)) or nil
+  end
 end
 
 return M

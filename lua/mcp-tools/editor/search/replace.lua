@@ -23,6 +23,8 @@ local M = {}
 
 --- Files and places of one call: more than a person looks through.
 M.MAX_FILES, M.MAX_PLACES = 500, 10000
+--- Bytes that places of one call become.
+local MAX_NEW = 4 * 1024 * 1024
 --- Bytes of the texts that a dry run keeps for the person's look at it.
 local MAX_KEPT = 16 * 1024 * 1024
 
@@ -71,21 +73,27 @@ function M.plan(ctx, args)
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end
   local plan, pause = { files = {}, total = found.total, passed = found.passed }, time_slice.of(ctx)
+  local replaced, room = found.matcher:replacer(args.replacement), MAX_NEW
   for _, file in ipairs(found.files) do
     local row_of, list = matches_text.rows(file.text), {}
     for i, match in ipairs(file.matches) do
       local line = row_of(match.row) or ''
+      local new = replaced(line, match, room)
+      if not new then
+        local text =
+          'replacement: it would make more than %d MiB of all places; make it shorter, or narrow it with path'
+        return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
+      end
+      room = room - #new
       list[i] = {
         id = id_of(file, match, line),
         row = match.row,
         col = match.col,
         line = line,
         match = match,
-        new = found.matcher:replaced(line, match, args.replacement),
+        new = new,
       }
-      if i % 100 == 0 then
-        pause()
-      end
+      pause()
     end
     table.insert(plan.files, { file = file, occurrences = list })
     pause()

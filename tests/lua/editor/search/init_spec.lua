@@ -131,13 +131,14 @@ describe('a regular expression', function()
 
   it('gives its groups to a replacement', function()
     local made = assert(matcher.new({ query = '(\\w+)\\.(\\w*)', regex = true }))
-    local line, new = 'x = a.b + c.', {}
+    local line, new, replaced = 'x = a.b + c.', {}, made:replacer('$2-$1 $0 $$1 $9')
     made:each(line, function(match)
-      table.insert(new, made:replaced(line, match, '$2-$1 $0 $$1 $9'))
+      table.insert(new, replaced(line, match, 11))
+      table.insert(new, replaced(line, match, #new == 1 and 10 or 8) or 'nothing')
     end)
-    t.eq({ 'b-a a.b $1 ', '-c c. $1 ' }, new)
+    t.eq({ 'b-a a.b $1 ', 'nothing', '-c c. $1 ', 'nothing' }, new)
     local plain = assert(matcher.new({ query = 'a' }))
-    t.eq('$1', plain:replaced('a', { row = 0, col = 0, end_row = 0, end_col = 1 }, '$1'))
+    t.eq('$1', plain:replacer('$1')('a', { row = 0, col = 0, end_row = 0, end_col = 1 }, 2))
   end)
 end)
 

@@ -380,6 +380,7 @@ async def test_one_proposal_too_many_is_told_so(start_bridge: Start, home: Home,
         assert "no more are taken; propose it again" in result["content"][0]["text"]
         await bridge.nvim.request("nvim_command", "McpTools review none")
         number, result = await answer()
-        assert (number, result["content"][0]["text"]) == (2, "DIFF_REJECTED")
+        assert number in range(2, 10), "files are read side by side: any may have come first"
+        assert result["content"][0]["text"] == "DIFF_REJECTED"
         await ws.send_json(proposal(10))
         await bridge.nvim.wait_for(waiting, 8)

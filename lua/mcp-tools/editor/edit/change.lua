@@ -8,6 +8,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')
 local changes = require('mcp-tools.editor.edit.changes')
 local errors = require('mcp-tools.errors')
+local line_diff = require('mcp-tools.editor.edit.line_diff')
 local log = require('mcp-tools.log')
 local save = require('mcp-tools.editor.buffer.save')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
@@ -120,7 +121,7 @@ local function hunks_of(done, parts)
   local old = table.concat(before, '\n', first + 1, last + 1) .. '\n'
   local new = table.concat(api.nvim_buf_get_lines(done.bufnr, first, last + 1 + grown, false), '\n') .. '\n'
   local hunks = {}
-  for i, hunk in ipairs(text_edits.diff(old, new, { result_type = 'indices' })) do
+  for i, hunk in ipairs(line_diff.of(old, new, { result_type = 'indices' })) do
     hunks[i] = { line = first + hunk[3], removed = hunk[2], added = hunk[4] }
   end
   return hunks

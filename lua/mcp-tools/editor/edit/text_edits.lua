@@ -5,6 +5,7 @@
 --- Does not know about: buffers, undo, who asked.
 
 local errors = require('mcp-tools.errors')
+local line_diff = require('mcp-tools.editor.edit.line_diff')
 
 local M = {}
 
@@ -24,9 +25,6 @@ local M = {}
 
 --- More lines of equal number on both sides are replaced in one go, not line by line.
 local MAX_SINGLE = 2000
-
---- `vim.diff` has moved in Neovim 0.12.
-M.diff = vim.text and vim.text.diff or vim.diff
 
 ---@param place string
 ---@param text string
@@ -231,7 +229,7 @@ function M.parts(at, old)
     out[#out + 1] = { row = row, col = col, end_row = end_row, end_col = end_col, lines = lines }
   end
   local texts = { table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n' }
-  for _, hunk in ipairs(M.diff(texts[1], texts[2], { result_type = 'indices' })) do
+  for _, hunk in ipairs(line_diff.of(texts[1], texts[2], { result_type = 'indices' })) do
     local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
     local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
     if count == 0 and first < #old then

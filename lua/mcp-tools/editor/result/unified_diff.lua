@@ -4,7 +4,7 @@
 --- Sends: a unified diff; nothing where they are the same.
 --- Does not know about: buffers, files, who reads it.
 
-local text_edits = require('mcp-tools.editor.edit.text_edits')
+local line_diff = require('mcp-tools.editor.edit.line_diff')
 
 local M = {}
 
@@ -33,7 +33,7 @@ function M.of(old, new, opts)
   if before == after then
     return '', count
   end
-  local body = text_edits.diff(before, after, { ctxlen = opts.context or 3 })
+  local body = line_diff.of(before, after, { ctxlen = opts.context or 3 })
   if type(body) ~= 'string' or body == '' then
     return '', count
   end

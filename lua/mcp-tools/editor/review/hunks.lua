@@ -4,6 +4,7 @@
 --- Sends: hunks; which of them still fit a text that has changed.
 --- Does not know about: buffers, files, what somebody says of a hunk.
 
+local line_diff = require('mcp-tools.editor.edit.line_diff')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 
 local M = {}
@@ -58,7 +59,7 @@ end
 ---@return integer[][]
 local function spans(old, new)
   local one, two, first = middles(old, new)
-  return one and placed(text_edits.diff(one, two, { result_type = 'indices' }), first) or {}
+  return one and placed(line_diff.of(one, two, { result_type = 'indices' }), first) or {}
 end
 
 ---@param old string[]
@@ -99,6 +100,8 @@ function M.compare(old, new, cb)
   local one, two, first = middles(old, new)
   if not one then
     return cb({})
+  elseif line_diff.is_far(one, two) then
+    return cb(made_of(old, new, spans(old, new)))
   end
   local thread = vim.uv.new_work(
     compare,

@@ -210,7 +210,7 @@ def resolve(name: str, root: Path) -> Path:
     """Where a file is, behind all links: as `places.py` reads it; what is relative is so to `root`.
 
     Raises:
-        ChangeError: the links lead nowhere; or those of a project, which others may have put there, out of it.
+        ChangeError: the links lead nowhere; or those of a project, which others may have made, out of it.
     """
     path = root / place(name)
     try:

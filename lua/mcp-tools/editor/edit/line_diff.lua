@@ -92,9 +92,8 @@ function M.is_far(one, two)
     elseif next_i - i == next_j - j and one:sub(i, next_i - 1) == two:sub(j, next_j - 1) then
       i, j, run = next_i, next_j, run < RUN and run + 1 or 0
     else
-      local at, other, lines = starts(one, i), starts(two, j), nil
-      local new_i, new_j
-      new_i, new_j, lines = near(one, two, at, other)
+      local at, other = starts(one, i), starts(two, j)
+      local new_i, new_j, lines = near(one, two, at, other)
       if not new_i and looked < MAX_LOOKED then
         local added_j, added = far(one, at[1], two, j)
         local removed_i, removed = far(two, other[1], one, i)

@@ -237,6 +237,35 @@ def test_what_is_left_to_cut_is_there(tree: Tree) -> None:
     assert {arrow.name for arrow in [*tree.cycles(), *silent]} == TO_CUT
 
 
+FOREIGN = re.compile(
+    r"(?<!['\"])\brequire\b\s*(?:,\s*|\(\s*)?(?:debug\.traceback\s*,\s*)?(?P<module>['\"][^'\"]*['\"]|[\w.]+)"
+)
+BY_VARIABLE = {
+    "discovery/bundled_files",
+    "init",
+    "registry/listing",
+    "registry/store",
+    "util/optional",
+}
+"""Files that `require` a module of ours by a variable, and the one that loads those that are not ours."""
+
+
+def foreign(source: str, text: str) -> list[str]:
+    """The modules that a file requires and that are not ours, or may not be."""
+    code = re.sub(r"--[^\n]*", "", text)
+    return [
+        f"{source}: {name}"
+        for name in (match["module"] for match in FOREIGN.finditer(code))
+        if not (name[1:].startswith("mcp-tools") if name[0] in "'\"" else source in BY_VARIABLE)
+    ]
+
+
+def test_modules_that_are_not_ours_are_loaded_by_one_file(tree: Tree) -> None:
+    """A plain `require` of a module that is not installed runs a file of the working directory."""
+    found = [each for path, name in tree.modules.items() for each in foreign(name, path.read_text())]
+    assert found == []
+
+
 # The checker itself -----------------------------------------------------------------------------------------
 
 
@@ -313,6 +342,21 @@ def test_a_cycle_is_told(tmp_path: Path) -> None:
         f"{tmp_path}/call/b.lua:2: call/b → call/c",
         f"{tmp_path}/call/c.lua:1: call/c → call/a",
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "local dap = require('dap')",
+        'local ok, dap = pcall(require, "dap.utils")',
+        "local dap = require 'dap'",
+        "return require(module)",
+        "xpcall(require, debug.traceback, name)",
+    ],
+)
+def test_a_module_that_is_not_ours_is_told(line: str) -> None:
+    """However it is required; ours are not."""
+    assert len(foreign("util/json", f"require('mcp-tools.util.json')\n{line}")) == 1
 
 
 def test_a_lazy_arrow_without_a_reason_is_told(tmp_path: Path) -> None:

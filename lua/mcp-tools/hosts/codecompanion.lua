@@ -9,6 +9,7 @@
 local assistant = require('mcp-tools.hosts.assistant')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
@@ -203,7 +204,8 @@ local function look()
     return vim.defer_fn(look, LOADING_MS)
   end
   due = false
-  renew(require('codecompanion.config').interactions.chat.tools, options, ours)
+  local config = assert(optional.load('codecompanion.config'))
+  renew(config.interactions.chat.tools, options, ours)
 end
 
 local function soon()

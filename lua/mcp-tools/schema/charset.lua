@@ -8,7 +8,9 @@
 --- character, ends a text at NUL and treats a line break as an end of line. JSON Schema counts code points. So both
 --- pattern and text are moved, one character to one character, to where none of this happens: the private planes.
 
-local bit = require('bit')
+local optional = require('mcp-tools.util.optional')
+
+local bit = optional.load('bit')
 
 local M = {}
 

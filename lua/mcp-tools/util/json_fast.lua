@@ -7,7 +7,7 @@
 --- One pass writes and checks. vim.json alone looks at each table twice and takes 100 ns for a number; compiled Lua
 --- does not. What is rare goes to vim.json piece by piece, so that escapes and digits are its own.
 
-local has_buffer, buffer = pcall(require, 'string.buffer')
+local buffer = require('mcp-tools.util.optional').load('string.buffer') -- not in every LuaJIT 2.1
 
 local M = {}
 
@@ -98,7 +98,7 @@ local function checked(value)
   return is_plain(value, 1) and json_encode(value) or nil
 end
 
-if not (has_buffer and jit and jit.status()) then
+if not (buffer and jit.status()) then
   M.encode = checked
   return M
 end

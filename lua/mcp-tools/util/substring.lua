@@ -6,7 +6,7 @@
 ---
 --- `string.find` begins anew at every byte: some 400 kB of one letter in 3 MB of it hold the editor for minutes.
 
-local ffi = require('ffi')
+local ffi = require('mcp-tools.util.optional').load('ffi')
 
 local M = {}
 

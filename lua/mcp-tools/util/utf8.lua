@@ -41,8 +41,8 @@ local function sequence(s, i)
 end
 
 --- Where LuaJIT compiles, four bytes at a time are ten times faster than a pattern; most long texts are ASCII.
-local has_ffi, ffi = pcall(require, 'ffi')
-local compiles = has_ffi and jit ~= nil and jit.status()
+local ffi = require('mcp-tools.util.optional').load('ffi')
+local compiles = jit.status()
 local LONG = 4096
 
 --- Position of the first byte beyond ASCII, or one up to three bytes before it.

@@ -12,6 +12,7 @@
 
 local errors = require('mcp-tools.errors')
 local notify = require('mcp-tools.notify')
+local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
@@ -25,18 +26,11 @@ function M.loaded()
   return type(dap) == 'table' and dap or nil
 end
 
---- Would `require` take a file of the working folder for it? What lies in a project is not run.
----@return boolean
-local function is_of_the_folder()
-  local found = package.searchpath('dap', package.path) or package.searchpath('dap', package.cpath)
-  return found ~= nil and found:sub(1, 1) == '.' and #vim.api.nvim_get_runtime_file('lua/dap.lua', false) == 0
-end
-
 --- Has its messages wait for no key: a long one, such as that of a launch that failed, would hold up the editor, and
 --- with it every call, until the person comes back.
 local function keep_from_waiting()
-  local ok, utils = pcall(require, 'dap.utils')
-  if ok and type(utils) == 'table' then
+  local utils = optional.load('dap.utils')
+  if type(utils) == 'table' then
     utils.notify = M.tell
   end
 end
@@ -52,12 +46,8 @@ end
 ---@return table? dap
 ---@return mcp-tools.Error? err
 function M.get()
-  local dap = M.loaded()
-  if not dap and not is_of_the_folder() then
-    local ok, found = pcall(require, 'dap')
-    dap = ok and type(found) == 'table' and found or nil
-  end
-  if dap then
+  local dap = optional.load('dap')
+  if type(dap) == 'table' then
     keep_from_waiting()
     return dap
   end
@@ -67,7 +57,7 @@ end
 
 ---@return table
 local function breakpoints()
-  return require('dap.breakpoints')
+  return assert(optional.load('dap.breakpoints'))
 end
 
 --- Every session, those that a session has started included.

@@ -5,6 +5,7 @@
 --- Does not know about: who may call them.
 
 local errors = require('mcp-tools.errors')
+local optional = require('mcp-tools.util.optional')
 
 local M = {}
 
@@ -183,9 +184,9 @@ function M.find(module, name)
   if err then
     return nil, err
   end
-  local ok, value = pcall(require, module)
-  if not ok then
-    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, value))
+  local value, fault = optional.load(module)
+  if fault then
+    return nil, errors.new('tool_error', ('module: %s cannot be loaded: %s'):format(module, fault))
   end
   return within(module, value, name)
 end

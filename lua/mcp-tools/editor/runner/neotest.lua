@@ -10,6 +10,7 @@
 --- `get_adapters`, `get_position`, `get_nearest`, `run_tree`, `get_results`, `stop`; of a tree `iter` and `data`; and
 --- `nio.run`.
 
+local optional = require('mcp-tools.util.optional')
 local paths = require('mcp-tools.files.paths')
 
 local M = {}
@@ -20,28 +21,11 @@ M.UNKNOWN = 'neotest knows no test there; give runner=pytest, npm:<script> or ma
 --- No closure has more.
 local MAX_UPVALUES = 60
 
---- Would `require` take a file of the working folder for it? What lies in a project is not run.
----@return boolean
-local function is_of_the_folder()
-  local found = package.searchpath('neotest', package.path)
-  return found ~= nil and found:sub(1, 1) == '.'
-end
-
----@return table? neotest
-local function module()
-  local loaded = package.loaded.neotest
-  if type(loaded) ~= 'table' and not is_of_the_folder() then
-    local ok, found = pcall(require, 'neotest')
-    loaded = ok and found
-  end
-  return type(loaded) == 'table' and loaded or nil
-end
-
 --- The client of neotest; nil when it is not installed, or not set up.
 ---@return table?
 function M.client()
-  local neotest = module()
-  local run = neotest and neotest.run
+  local neotest = optional.load('neotest')
+  local run = type(neotest) == 'table' and neotest.run
   local fn = type(run) == 'table' and run.get_tree_from_args
   for i = 1, type(fn) == 'function' and MAX_UPVALUES or 0 do
     local name, value = debug.getupvalue(fn, i)
@@ -130,7 +114,7 @@ end
 ---@param cb fun(results: mcp-tools.runner.Results?, fault: string?)
 ---@return fun() stop
 function M.run(client, target, cb)
-  local nio = require('nio')
+  local nio = assert(optional.load('nio'))
   local results = { passed = 0, failed = 0, errors = 0, skipped = 0, total = 0, failures = {} }
   local current, stopped, fault
   local function stop()

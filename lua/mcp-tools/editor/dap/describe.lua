@@ -68,7 +68,7 @@ function M.describe(ctx)
   if not session then
     return nil, missing
   end
-  local entry = { session = session, withheld = {} } --[[@as mcp-tools.dap.Entry]]
+  local entry = { session = session, references = {} } --[[@as mcp-tools.dap.Entry]]
   local frames, err = stop.stack(ctx, entry, session.stopped_thread_id, FRAMES, TIMEOUT_MS)
   local frame = session.current_frame or frames and frames[1]
   if not frames or not frame then

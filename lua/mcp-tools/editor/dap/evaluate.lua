@@ -43,15 +43,10 @@ local function given(ctx, entry, expression, body, text, max)
   values.refresh(pause)
   local name = not text:find(NUMBER) and secret_in(expression) or 'result'
   local value, withheld = values.value(name, text, max, pause)
-  local reference = (body.variablesReference or 0) > 0 and body.variablesReference or nil
-  if reference and withheld then
-    entry.withheld[reference] = true
-    reference = nil
-  end
   return {
     result = value,
     type = body.type ~= '' and body.type or nil,
-    variables_reference = reference,
+    variables_reference = variables.note_reference(entry, body.variablesReference, withheld),
     total_chars = #text > max and #text or nil,
   }
 end
@@ -104,7 +99,10 @@ function M.set(ctx, entry, args)
     return nil, err
   end
   local reference, known = args.variables_reference, true
-  if not reference then
+  local refused = reference and variables.refusal(entry, reference)
+  if refused then
+    return nil, refused
+  elseif not reference then
     local locals, fault, scope = variables.locals(ctx, entry, frame_id)
     if not locals then
       return nil, fault
@@ -129,7 +127,9 @@ function M.set(ctx, entry, args)
   if not body then
     return nil, fault
   end
-  local answer = given(ctx, entry, args.name, body, tostring(body.value or ''), MAX_CHARS)
+  -- The new value is an expression as well: `x = api_key` must not show the key.
+  local expression = args.name .. ' ' .. args.value
+  local answer = given(ctx, entry, expression, body, tostring(body.value or ''), MAX_CHARS)
   answer.name, answer.value, answer.result = args.name, answer.result, nil
   return answer
 end

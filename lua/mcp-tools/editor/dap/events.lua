@@ -27,7 +27,7 @@ end
 --- Its program runs.
 ---@param entry mcp-tools.dap.Entry
 function M.running(entry)
-  entry.stop, entry.withheld, entry.started = nil, {}, true
+  entry.stop, entry.references, entry.started = nil, {}, true
 end
 
 --- By the name of the event.

@@ -96,9 +96,9 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 function M.variables(ctx, entry, args)
-  if args.variables_reference and entry.withheld[args.variables_reference] then
-    local text = 'variables_reference: what it holds is named like a secret, and is not given'
-    return nil, errors.new('access_denied', text)
+  local refused = args.variables_reference and variables.refusal(entry, args.variables_reference)
+  if refused then
+    return nil, refused
   end
   local all, err = found(ctx, entry, args)
   if not all then

@@ -42,7 +42,7 @@ local MAX_ENDED = 5
 ---@field fault string? why it could not be started
 ---@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → line that was asked for
 ---@field seen { place: string, values: table<string, string> }? locals that were told last
----@field withheld table<integer, true> references of variables that are not given
+---@field references table<integer, boolean> of variables at this stop; false: withheld
 ---@field filters string[]? of exceptions, that a tool has set
 ---@field filters_sent boolean?
 ---@field started boolean? its program runs
@@ -67,7 +67,7 @@ local function finish(entry)
   if entry.ended then
     return
   end
-  entry.ended, entry.stop, entry.withheld = true, nil, {}
+  entry.ended, entry.stop, entry.references = true, nil, {}
   local ended = vim.tbl_filter(function(id)
     return entries[id].ended
   end, order)
@@ -124,7 +124,7 @@ local function track(session)
     resumed_by = above and above.resumed_by or 'person',
     ended = session.closed == true,
     bound = {},
-    withheld = {},
+    references = {},
     filters = above and above.filters,
   }
   entries[session.id] = entry
@@ -150,7 +150,7 @@ end
 ---@param arguments table of its request
 ---@return fun() undo
 function M.resuming(entry, arguments)
-  local stop, withheld = entry.stop, entry.withheld
+  local stop, references = entry.stop, entry.references
   events.mark(arguments)
   entry.resumed_by = 'tool'
   if entries[entry.root] then
@@ -158,7 +158,7 @@ function M.resuming(entry, arguments)
   end
   events.running(entry)
   return function()
-    entry.stop, entry.withheld = stop, withheld
+    entry.stop, entry.references = stop, references
   end
 end
 

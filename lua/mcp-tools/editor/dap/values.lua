@@ -63,6 +63,14 @@ function M.text(text, max, pause)
   return cut(table.concat(lines, '\n'), max)
 end
 
+--- Whether a value is withheld because of its name.
+---@param name string
+---@param value any
+---@return boolean
+function M.is_withheld(name, value)
+  return redact.is_secret_name(name) and not NOTHING[value]
+end
+
 --- The value of what has a name. Call `refresh` before the first of an answer.
 ---@param name string
 ---@param value any
@@ -73,7 +81,8 @@ end
 function M.value(name, value, max, pause)
   local text = type(value) == 'string' and value or vim.inspect(value)
   if redact.is_secret_name(name) then
-    return NOTHING[text] and text or M.SECRET, not NOTHING[text]
+    local withheld = M.is_withheld(name, text)
+    return withheld and M.SECRET or text, withheld
   end
   return M.text(text, max, pause), false
 end

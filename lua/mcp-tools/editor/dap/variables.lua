@@ -4,6 +4,7 @@
 --- Sends: lists; what is named like a secret is withheld, with all that is in it.
 --- Does not know about: stops, tools.
 
+local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
 local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
@@ -23,7 +24,40 @@ local MAX_COMPARED, MAX_COMPARED_BYTES = 300, 2000
 ---@return mcp-tools.Error? err
 function M.scopes(ctx, entry, frame_id, ms)
   local body, err = request.send(ctx, entry, 'scopes', { frameId = frame_id }, ms)
-  return body and (body.scopes or {}), err
+  local scopes = body and (body.scopes or {})
+  for _, scope in ipairs(scopes or {}) do
+    M.note_reference(entry, scope.variablesReference, false)
+  end
+  return scopes, err
+end
+
+--- Records whether a client may read the variables of a reference. Adapters number references one after the other, so
+--- that a client can guess those that it never received: only recorded ones are read (`M.refusal`).
+---@param entry mcp-tools.dap.Entry
+---@param reference integer?
+---@param withheld boolean it belongs to a secret
+---@return integer? reference nil when it is withheld or there is nothing below it
+function M.note_reference(entry, reference, withheld)
+  if (reference or 0) <= 0 then
+    return nil
+  end
+  entry.references[reference] = not withheld and entry.references[reference] ~= false
+  return entry.references[reference] and reference or nil
+end
+
+--- Why the variables of a reference that a client gives are not read.
+---@param entry mcp-tools.dap.Entry
+---@param reference integer
+---@return mcp-tools.Error?
+function M.refusal(entry, reference)
+  local readable = entry.references[reference]
+  if readable then
+    return nil
+  elseif readable == false then
+    return errors.new('access_denied', 'variables_reference: its variable is named like a secret; it is withheld')
+  end
+  local text = 'variables_reference: unknown at this stop; take one from dap_scopes or dap_variables'
+  return errors.new('not_found', text)
 end
 
 --- The scopes that hold what is local to a function.
@@ -56,8 +90,12 @@ function M.of(ctx, entry, arguments, ms)
   if not body then
     return nil, err
   end
-  local list, groups = {}, {}
+  local list, groups, pause = {}, {}, time_slice.of(ctx)
   for _, variable in ipairs(body.variables or {}) do
+    if (variable.variablesReference or 0) > 0 then -- before any filter: what is not shown has a reference, too
+      M.note_reference(entry, variable.variablesReference, values.is_withheld(tostring(variable.name), variable.value))
+      pause()
+    end
     table.insert(is_group(variable) and groups or list, variable)
   end
   return vim.list_extend(list, groups)
@@ -103,16 +141,11 @@ end
 function M.shown(entry, variable, max, pause)
   local name = values.text(tostring(variable.name), 200, pause)
   local value, withheld = values.value(tostring(variable.name), variable.value, math.max(max, 1), pause)
-  local reference = (variable.variablesReference or 0) > 0 and variable.variablesReference or nil
-  if withheld and reference then
-    entry.withheld[reference] = true
-    reference = nil
-  end
   return {
     name = name,
     value = max > 0 and value or nil,
     type = variable.type ~= '' and variable.type or nil,
-    variables_reference = reference,
+    variables_reference = M.note_reference(entry, variable.variablesReference, withheld),
   }
 end
 

@@ -97,6 +97,25 @@ describe('a stopped program', function()
     without_secrets(dap.ok('dap_evaluate', { expression = 'print("password:", api_key)' }))
   end)
 
+  it('gives nothing below a secret, not even by a reference that no answer has shown', function()
+    dap.ok('dap_set_breakpoint', { filename = path, line = 16 })
+    dap.run(path)
+    -- debugpy numbers the variables of a scope in one go, whichever of them are shown.
+    local shown = dap.ok('dap_variables', { names = { 'box' } }).variables[1].variables_reference
+    local refused = 0
+    for reference = math.max(1, shown - 20), shown + 20 do
+      local answer, err = dap.call('dap_variables', { variables_reference = reference })
+      without_secrets(answer or { err.message })
+      refused = refused + (answer and 0 or 1)
+    end
+    t.ok(refused > 0)
+    local _, err = dap.call('dap_variables', { variables_reference = 123456 })
+    t.eq({ 'not_found', 'variables_reference' }, { err.code, err.message:match('^[%w_]+') })
+    _, err = dap.call('dap_set_variable', { variables_reference = 123456, name = 'first', value = '1' })
+    t.eq('not_found', err.code)
+    without_secrets(dap.ok('dap_set_variable', { name = 'count', value = 'api_key' }))
+  end)
+
   it('is shown whole, by frames and scopes', function()
     dap.ok('dap_set_breakpoint', { filename = path, line = 7 })
     dap.run(path)

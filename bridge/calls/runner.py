@@ -269,9 +269,6 @@ class Calls:
             answer = await reply
         except NoAnswerError:
             answer = None
-            note = editor.last_started()
-            if note is not None and note[0] == call.id:
-                self.started(*note)  # its tool holds up the editor
         if answer is not None:
             call.take(answer)
         elif call.silent:

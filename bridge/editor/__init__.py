@@ -88,10 +88,6 @@ class Editor(Protocol):
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """The editor's mode, answered even at a prompt; None when it was silent for `timeout` seconds."""
 
-    def last_started(self) -> tuple[str, float | None] | None:
-        """Id and deadline (by the loop's clock) of the call that the editor began last; None when it has no
-        way to say so but the event `started`. Read at once, also while the editor is silent."""
-
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
         """Hands a tool what its client answered to the question `seq`; to another than the open one: nothing.
 

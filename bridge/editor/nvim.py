@@ -35,8 +35,6 @@ from .clock import EditorClock
 from .events import Events
 from .peers import Peers
 from .rpc import Channel, connect
-from .start_note import Marker
-from .start_note import make as make_marker
 
 T = TypeVar("T")
 
@@ -74,7 +72,6 @@ class NvimEditor:
         self._peers = Peers()
         self._channel: Channel
         self._channel_id = 0
-        self._marker: Marker | None = None
         self._knows_scopes = False
         self._knows_peers = False
         self.closed: asyncio.Future[None]
@@ -95,7 +92,6 @@ class NvimEditor:
                 f"no Neovim at {address} ({why}); NVIM_LISTEN_ADDRESS must be its v:servername"
             ) from error
         editor.closed = editor._channel.closed
-        editor.closed.add_done_callback(editor._end)
         return editor
 
     @property
@@ -133,24 +129,16 @@ class NvimEditor:
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
             self._channel_id = int(about["id"])
-        marker = make_marker()
         values = {"protocol": PROTOCOL, **asdict(info)}
-        if marker is not None:
-            values["marker"] = marker.path
         sent = self._channel.time()
 
         def answer(raw: Any) -> Hello:
             self._sample(raw, sent)
-            self._marker = marker if raw.get("marker") else None
             self._knows_scopes = raw.get("scopes") is True
             self._knows_peers = raw.get("peers") is True
             return decode.hello(raw)
 
-        try:
-            return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
-        finally:
-            if marker is not None:
-                marker.hide()
+        return await self._lua(_HELLO, (self._channel_id, values), give_up, answer)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         args: list[Any] = [kind, revision]
@@ -237,10 +225,6 @@ class NvimEditor:
             clock.add_done_callback(settle)
         return answer
 
-    def last_started(self) -> tuple[str, float | None] | None:
-        note = None if self._marker is None else self._marker.read()
-        return None if note is None else (note[0], decode.deadline(note[1], self._clock))
-
     def cancel(self, task_id: str, reason: str) -> None:
         self._tell(_CANCEL, (task_id, reason))
 
@@ -300,9 +284,6 @@ class NvimEditor:
         refused: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         refused.set_exception(EditorError("the plugin in Neovim knows no scopes yet; restart Neovim"))
         return refused
-
-    def _end(self, _: asyncio.Future[None]) -> None:
-        self._marker = None  # its file goes with it
 
     def _lua(
         self, code: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]

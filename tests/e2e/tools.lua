@@ -213,6 +213,15 @@ tool({
 })
 
 tool({
+  name = 'wait',
+  args = { seconds = { type = 'number', default = 1 } },
+  execute = function(ctx, args)
+    vim.wait(args.seconds * 1000)
+    ctx('waited')
+  end,
+})
+
+tool({
   name = 'mark',
   execute = function(ctx)
     Seen.late = Seen.late + 1

@@ -178,6 +178,19 @@ async def test_a_tool_that_blocks_the_editor(held: Bridge, held_client: Raw) -> 
     assert text_of(result) == "awake"
 
 
+@shares
+@pytest.mark.slow
+async def test_a_call_inside_the_wait_of_another_tool(held: Bridge, held_client: Raw) -> None:
+    """A tool that waits in `vim.wait` is not reported as "did not run" because another call ran meanwhile."""
+    waiting = asyncio.create_task(held_client.call("wait", {"seconds": 3.5}))
+    await asyncio.sleep(0.5)
+    inner = await within(2, held_client.call("mark"))
+
+    assert text_of(inner) == "ran"
+    assert text_of(await within(6, waiting)) == "waited"
+    await held.nvim.lua("Seen.late = 0")
+
+
 @pytest.mark.slow
 async def test_quit_while_a_call_runs(bridge: Bridge, raw: Raw) -> None:
     """`:qall!` with a call in flight: the client hears it, the bridge is gone, no instance file is left."""

@@ -131,7 +131,6 @@ class MemoryEditor:
         silent: answers nothing at all, as a busy main thread.
         blocking_mode: a mode such as `"r"`: only `mode()` is answered, as at a prompt.
         lose_wakes: no `wake` is sent; `lose_started`: no `started`.
-        marks: notes the start of a call instead of telling it, where its reply follows.
         requests: every request as `(verb, monotonic seconds)`.
         cancels, acknowledged, reports: every notification.
     """
@@ -141,8 +140,6 @@ class MemoryEditor:
     blocking_mode: str | None = None
     lose_wakes: bool = False
     lose_started: bool = False
-    marks: bool = False
-    noted: tuple[str, float | None] | None = None
     congested: bool = False
     new_token: str | None = None
 
@@ -302,9 +299,6 @@ class MemoryEditor:
             asyncio.get_running_loop().call_soon(self._answer, future, mode)
         return future
 
-    def last_started(self) -> tuple[str, float | None] | None:
-        return self.noted
-
     def cancel(self, task_id: str, reason: str) -> None:
         self.cancels.append((task_id, reason))
         self._enqueue(lambda: self._cancel(task_id, reason))
@@ -434,9 +428,7 @@ class MemoryEditor:
         context.state = "running"
         if limit:
             self.limit(context, limit / 1000)
-        if self.marks and not context.answered:
-            self.noted = (context.id, context.deadline)
-        elif self.listener is not None and not self.lose_started:
+        if self.listener is not None and not self.lose_started:
             self.listener.started(context.id, context.deadline)
         if inspect.iscoroutinefunction(context.tool.function):
             context.task = loop.create_task(self._run(context))

@@ -1,13 +1,12 @@
 --- One attached bridge, or program that calls tools: the listener of every call that it makes.
 ---
 --- Receives: what happens to a call; other events from wire/channels.lua.
---- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel; a note where that is enough.
+--- Sends: `started`, `wake`, `log` and the others by `rpcnotify` to its channel.
 --- Does not know about: verbs, other channels, whether the bridge still lives.
 
 local config = require('mcp-tools.config')
 local json = require('mcp-tools.util.json')
 local log = require('mcp-tools.log')
-local started_file = require('mcp-tools.wire.started_file')
 local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
@@ -22,8 +21,7 @@ local CUT = '… (cut: %d of %d bytes)'
 
 ---@class mcp-tools.Channel: mcp-tools.Listener
 ---@field id integer
----@field answering table<string, 'execute'|'answer'> calls that are inside a verb which replies what comes of it
----@field started_file mcp-tools.StartedFile?
+---@field answering table<string, true> calls inside a verb whose reply reports their outcome
 ---@field role 'bridge'|'client'|nil
 ---@field peers table<integer, table> clients that it has introduced, by their numbers
 ---@field buckets table<string, { tokens: number, at: integer, waiting: boolean? }> how much progress a call may show
@@ -32,27 +30,15 @@ Channel.__index = Channel
 
 --- Makes the listener of a bridge.
 ---@param id integer its channel
----@param started_path any the file that it made for notes, if any
 ---@return mcp-tools.Channel
-function M.new(id, started_path)
-  return setmetatable(
-    { id = id, answering = {}, buckets = {}, peers = {}, started_file = started_file.open(started_path) },
-    Channel
-  )
+function M.new(id)
+  return setmetatable({ id = id, answering = {}, buckets = {}, peers = {} }, Channel)
 end
 
 --- Goes on for another one on the same channel, whose calls it is given.
 ---@param before mcp-tools.Channel
 function Channel:take_over(before)
   self.answering, self.buckets, self.peers = before.answering, before.buckets, before.peers
-  before:close()
-end
-
---- Lets go of what belongs to it.
-function Channel:close()
-  if self.started_file then
-    self.started_file:close()
-  end
 end
 
 --- Sends an event. Of a closed channel it goes unheard; wire/channels.lua finds those.
@@ -65,14 +51,9 @@ function Channel:emit(event, ...)
   return ok
 end
 
---- Inside `execute` a note is enough: the reply follows; when the tool holds up the editor, the bridge looks for it.
+--- Sent before the tool runs: Neovim writes it at once, so it arrives even if the tool then blocks the main thread.
 function Channel:started(call)
-  local noted = self.started_file
-    and self.answering[call.id] == 'execute'
-    and self.started_file:note(call.id, call.deadline)
-  if not noted then
-    self:emit('started', call.id, call.deadline)
-  end
+  self:emit('started', call.id, call.deadline)
 end
 
 --- The beginning of a text, and how much that is.

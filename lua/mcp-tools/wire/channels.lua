@@ -6,7 +6,6 @@
 
 local attachment = require('mcp-tools.bridge.attachment')
 local core = require('mcp-tools.core')
-local kinds = require('mcp-tools.registry.kinds')
 local new_subscriptions = require('mcp-tools.wire.subscriptions').new
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
@@ -33,7 +32,7 @@ function M.subscriptions()
   subscriptions = subscriptions
     or new_subscriptions({
       find = function(uri)
-        return resolver.find(core.get().registry, uri, project.root)
+        return resolver.find(core.for_call('resource', uri).registry, uri, project.root)
       end,
       send = function(id, uri)
         if attached[id] then
@@ -83,7 +82,7 @@ end
 
 function look()
   drop_lost()
-  local watched = core.get().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
+  local watched = core.begin().executor.active > 0 or (subscriptions and subscriptions:any()) or provided.any()
   set_pace(next(attached) and (watched and M.WATCH_MS or M.IDLE_MS) or nil)
 end
 
@@ -100,7 +99,7 @@ function M.attach(channel)
   attached[channel.id] = channel
   if before then
     channel:take_over(before)
-    for _, call in pairs(core.get().executor.calls) do
+    for _, call in pairs(core.begin().executor.calls) do
       if call.listener == before then
         call.listener = channel
       end
@@ -117,14 +116,13 @@ function M.lost(id)
     return
   end
   attached[id] = nil
-  channel:close()
   if subscriptions then
     subscriptions:release(id)
   end
   local function is_its(call)
     return call.listener == channel
   end
-  local executor = core.get().executor
+  local executor = core.begin().executor
   executor:cancel_where(is_its, channel.role == 'client' and 'disconnected' or 'bridge_gone')
   executor:forget_where(is_its)
   provided.lost(id)
@@ -135,14 +133,12 @@ function M.lost(id)
   attachment.detached(id)
 end
 
----@type table<mcp-tools.Kind, true>? of which nobody has been told yet
+---@type table<mcp-tools.Kind, true>? changed kinds that no channel has been notified of yet
 local pending
 
--- Everyone who is attached is told of a change, once per turn of the event loop.
+-- Every attached channel is notified of changes once per turn of the event loop. Nothing here may load definitions:
+-- loading them is what changes the registry.
 core.registry():on_change(function(kind)
-  if subscriptions and kinds.row(kind).option == 'resources' then
-    subscriptions:refresh()
-  end
   if pending then
     pending[kind] = true
     return
@@ -154,9 +150,12 @@ core.registry():on_change(function(kind)
   vim.schedule(function()
     local due = pending or {}
     pending = nil
+    if subscriptions and (due.resources or due.templates) then
+      subscriptions:refresh()
+    end
     for changed in pairs(due) do
       for id, channel in pairs(attached) do
-        if not channel:emit('changed', changed, core.get().registry.revisions[changed]) then
+        if not channel:emit('changed', changed, core.begin().registry.revisions[changed]) then
           M.lost(id)
         end
       end

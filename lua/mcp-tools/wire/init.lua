@@ -29,11 +29,6 @@ local uv = vim.uv
 
 local M = {}
 
---- After so many calls garbage is collected a little further: else it is in bursts of milliseconds, which other calls
---- wait for.
-local COLLECT = 2
-local executed = 0
-
 --- The version of these verbs. Raised when an old bridge could not work with them.
 M.PROTOCOL = 1
 
@@ -61,7 +56,7 @@ function M.hello(id, info)
       )
     )
   end
-  local channel = Channel.new(id, info.marker)
+  local channel = Channel.new(id)
   channel.role = info.role
   channels.attach(channel)
   local token, endpoints ---@type string?, mcp-tools.ide.Endpoint[]?
@@ -82,7 +77,6 @@ function M.hello(id, info)
     revision = core.begin().registry.revisions,
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
-    marker = channel.started_file ~= nil,
     scopes = true, -- one that is asked for is kept to: a bridge refuses to go without
     peers = true, -- what stays the same from call to call may be left out after the first
     endpoints = endpoints,
@@ -180,21 +174,19 @@ function M.execute(name, args, opts)
   if opts.ack then
     executor:acknowledge(opts.ack)
   end
-  channel.answering[opts.call_id] = 'execute'
+  channel.answering[opts.call_id] = true
   -- Into the message's own table, which has room: a second one would be a tenth of a call's garbage.
   opts.id, opts.host, opts.capabilities = opts.call_id, opts.host or 'mcp', unpacked(opts.capabilities)
   opts.view, opts.listener, opts.exact_args, opts.keep = view, channel, true, true
-  local call = executor:execute(name, args, opts --[[@as mcp-tools.ExecuteOptions]])
+  local ok, call = pcall(executor.execute, executor, name, args, opts --[[@as mcp-tools.ExecuteOptions]])
   channel.answering[opts.call_id] = nil
+  if not ok then
+    error(call, 0)
+  end
   if not call:ended() then
     channels.keep_watch()
   end
-  local reply = Channel.reply_of(call, opts.most)
-  executed = executed + 1
-  if executed % COLLECT == 0 then
-    collectgarbage('step', 1)
-  end
-  return reply
+  return Channel.reply_of(call, opts.most)
 end
 
 --- What a call has come to. Repeated until acknowledged.
@@ -227,7 +219,7 @@ function M.answer(id, seq, text, most)
   if not answering or call:ended() then
     return M.get_result(id, nil, most)
   end
-  answering[id] = 'answer'
+  answering[id] = true
   local taken = inputs.answer(call, seq, text)
   answering[id] = nil
   local reply = Channel.reply_of(call, most)

@@ -340,27 +340,6 @@ async def test_a_started_call_survives_a_silent_editor() -> None:
 
 
 @virtual
-async def test_a_noted_start_is_as_good_as_a_told_one() -> None:
-    """A call whose tool holds up the editor is known to run by its note; another one in doubt is refused."""
-    bench = Bench()
-    bench.editor.marks = bench.editor.lose_started = True
-    bench.editor.add_tool("late", after(1.0), timeout=20_000)
-    bench.editor.noted = ("another-call", None)
-    bench.editor.silent = True
-    assert code(await bench.start("late")) == Code.EDITOR_BLOCKED
-
-    bench = Bench()
-    bench.editor.add_tool("late", after(1.0), timeout=20_000)
-    call = bench.start("late")
-    bench.editor.silent = True
-    bench.editor.noted = ("boot-1", bench.loop.time() + 20)
-    await asyncio.sleep(5)
-    assert not call.done()
-    bench.editor.silent = False
-    assert (await call).state in ("done", "timed_out")
-
-
-@virtual
 async def test_the_editors_own_timeout_arrives() -> None:
     """A tool that runs too long is ended by the editor, at its time, and the bridge's net stays out of it."""
     bench = Bench(tool_timeout=3000)

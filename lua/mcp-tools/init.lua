@@ -26,7 +26,7 @@ function M.setup(opts)
   local core = package.loaded['mcp-tools.core']
   if core and core.in_use() then
     vim.schedule(function()
-      core.get() -- loads what `tools` names; before the first use nobody has to see it
+      core.begin() -- loads what `tools` names; before the first use nothing needs it
       if opts and (opts.mounts or opts.tools) then
         require('mcp-tools.groups').refresh('mounts')
       end
@@ -255,7 +255,7 @@ function M.status()
   local core, status = require('mcp-tools.core'), require('mcp-tools.bridge').status()
   status.version = require('mcp-tools.files.project').VERSION
   if core.in_use() then
-    local parts = core.get()
+    local parts = core.begin()
     status.offered = vim.tbl_map(vim.tbl_count, parts.registry.entries)
     status.calls = #parts.executor:pending()
     local mounts = package.loaded['mcp-tools.mounts']

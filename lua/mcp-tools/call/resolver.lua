@@ -59,18 +59,19 @@ local function is_served(registry, scheme)
   return false
 end
 
---- The template that says most about the URI.
+--- The template with the longest literal text that matches the URI; among equals the first by name.
 ---@param registry mcp-tools.Registry
 ---@param uri string
 ---@return mcp-tools.ResourceDefinition?
 ---@return table<string, string>? params
 local function by_template(registry, uri)
-  local best, params
-  for _, entry in vim.spairs(registry.entries.templates) do
-    if not best or entry.template.literal > best.template.literal then
+  local best, best_key, params
+  for key, entry in pairs(registry.entries.templates) do
+    local more = best and entry.template.literal - best.template.literal or 1
+    if more > 0 or (more == 0 and key < best_key) then
       local values = entry.template:match(uri)
       if values then
-        best, params = entry, values
+        best, best_key, params = entry, key, values
       end
     end
   end

@@ -19,6 +19,8 @@ local M = {}
 M.INTERVAL_MS = 200
 --- URIs that one channel may watch: a bound on what a bridge may cost. A session has a share of it, says the bridge.
 M.MAX_URIS = 4096
+--- ns that a refresh may take before it yields to the event loop.
+M.SLICE_NS = 4e6
 
 ---@class mcp-tools.Subscription
 ---@field uri string
@@ -32,6 +34,7 @@ M.MAX_URIS = 4096
 
 ---@class mcp-tools.Subscriptions
 ---@field entries table<string, mcp-tools.Subscription>
+---@field due mcp-tools.Subscription[]? still to be refreshed, while a refresh is running
 local Subscriptions = {}
 Subscriptions.__index = Subscriptions
 
@@ -179,17 +182,41 @@ function Subscriptions:notify(uri)
   end
 end
 
---- Definitions were added, replaced or taken out: watches follow.
-function Subscriptions:refresh()
-  for uri, entry in pairs(self.entries) do
-    local located = self.find(uri)
-    local old, new = entry.located and entry.located.resource, located and located.resource
-    if old ~= new then
-      stop_watch(entry)
-      start_watch(entry, located)
-      entry.changed()
-    end
+--- Restarts the watch of a subscription whose resource has been added, replaced or removed.
+---@param self mcp-tools.Subscriptions
+---@param entry mcp-tools.Subscription
+local function refresh_one(self, entry)
+  local located = self.find(entry.uri)
+  local old, new = entry.located and entry.located.resource, located and located.resource
+  if old ~= new then
+    stop_watch(entry)
+    start_watch(entry, located)
+    entry.changed()
   end
+end
+
+--- Adapts all watches after definitions were added, replaced or removed. Works in slices, so that many subscriptions
+--- do not block the main thread; a later refresh starts over.
+function Subscriptions:refresh()
+  local running = self.due ~= nil
+  self.due = vim.tbl_values(self.entries)
+  if running then
+    return
+  end
+  local function slice()
+    local stop = uv.hrtime() + M.SLICE_NS
+    repeat
+      local entry = table.remove(self.due)
+      if not entry then
+        self.due = nil
+        return
+      elseif not entry.closed then
+        refresh_one(self, entry)
+      end
+    until uv.hrtime() > stop
+    vim.defer_fn(slice, 1)
+  end
+  slice()
 end
 
 --- Is anybody subscribed to anything?

@@ -458,6 +458,15 @@ return {
     description = 'Files or folders that mark the root of a project; the nearest one above the current file counts.',
   },
   {
+    path = 'git.alternates',
+    type = 'list',
+    default = {},
+    items = 'string',
+    description = 'Directories from which repositories may borrow objects, as `git clone --shared` and `--reference`'
+      .. ' make them do, such as { "~/src/linux" }. The tools refuse other repositories that borrow, because a stranger'
+      .. ' could show the history of any of yours so.',
+  },
+  {
     path = 'python.modules',
     type = 'list',
     default = {},

@@ -6,15 +6,13 @@
 ---
 --- No program that the project names is run, whatever its configuration and attributes say: hooks, monitors, pagers,
 --- signature checkers and aliases are off; what attributes choose (external diffs, text conversion) is off by the
---- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. The
---- repository is `.git` of the folder or of one above, never a bare one that lies there as files, and its work tree is
---- the folder that has `.git` in it, never another. What `.git` only points to says itself that it belongs there, and
---- what lies in the folder borrows no objects: a stranger's folder does not show the history of another project. Nor
---- does a fault quote the file that git was led to and could not make sense of.
+--- options of each command, and filters by an override for each that the configuration has. Nothing is fetched. git
+--- is told which repository and work tree to use (editor/git/repository.lua) and looks for none itself. No fault quotes
+--- a file that git was led to and could not read.
 
 local fault_in = require('mcp-tools.editor.git.fault')
 local process = require('mcp-tools.editor.process')
-local read_now = require('mcp-tools.files.read_now')
+local repository = require('mcp-tools.editor.git.repository')
 
 local M = {}
 
@@ -86,125 +84,6 @@ local function environment()
   return env
 end
 
---- Would git take this folder for a repository? Rather too often than too seldom.
----@param folder string
----@return boolean
-local function is_repository(folder)
-  local function has(name)
-    return vim.uv.fs_lstat(folder .. '/' .. name) ~= nil
-  end
-  return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
-end
-
----@param path string
----@param base string that a relative one counts from
-local function absolute(path, base)
-  return path:sub(1, 1) == '/' and path or base .. '/' .. path
-end
-
---- The path that a file of git's consists of.
----@param file string
----@param base string that a relative one counts from
----@param prefix? string before it
----@return string? resolved
-local function path_in(file, base, prefix)
-  local line = (read_now(file, 4096) or ''):match('^[^\n]*')
-  if not vim.startswith(line, prefix or '') then
-    return nil
-  end
-  local path = line:sub(#(prefix or '') + 1)
-  if path == '' or path:find('%z') then
-    return nil
-  end
-  return vim.uv.fs_realpath(absolute(path, base))
-end
-
----@param path string
----@param folder string
-local function is_below(path, folder)
-  return vim.startswith(path, folder == '/' and '/' or folder .. '/')
-end
-
---- Does what `.git` points to name this folder? That of a linked work tree has the path of the `.git` in it, that of a
---- submodule its work tree among its settings.
----@param gitdir string resolved
----@param folder string resolved
----@return boolean
-local function points_back(gitdir, folder)
-  if path_in(gitdir .. '/gitdir', gitdir) == folder .. '/.git' then
-    return true
-  end
-  local settings = read_now(gitdir .. '/config', 64 * 1024) or ''
-  local worktree = settings:match('%f[%w]worktree%s*=%s*"?([^\n"]+)')
-  return worktree ~= nil and vim.uv.fs_realpath(absolute(worktree, gitdir)) == folder
-end
-
---- The repository that has the history: this one, or that which it is a linked work tree of.
----@param gitdir string resolved
----@return string?
-local function common_of(gitdir)
-  if not vim.uv.fs_lstat(gitdir .. '/commondir') then
-    return gitdir
-  end
-  local common = path_in(gitdir .. '/commondir', gitdir)
-  return common and is_below(gitdir, common .. '/worktrees') and common or nil
-end
-
---- Has it what it names? No link among its objects leads away, and no other repository lends it some. Then a name of
---- a revision that leads elsewhere names nothing.
----@param common string resolved
----@return boolean
-local function has_its_objects(common)
-  local objects = common .. '/objects'
-  if vim.uv.fs_realpath(objects) ~= objects then
-    return vim.uv.fs_lstat(objects) == nil
-  end
-  for name, kind in vim.fs.dir(objects) do
-    kind = kind ~= 'unknown' and kind or (vim.uv.fs_lstat(objects .. '/' .. name) or {}).type
-    if kind == 'link' then
-      return false
-    end
-  end
-  return vim.uv.fs_lstat(objects .. '/info/alternates') == nil
-end
-
---- Why its repository is not looked at.
----@param folder string resolved
----@return string? fault
-local function fault_of(folder)
-  local dot_git = folder .. '/.git'
-  local stat = vim.uv.fs_stat(dot_git)
-  local gitdir = stat and stat.type == 'file' and path_in(dot_git, folder, 'gitdir: ') or vim.uv.fs_realpath(dot_git)
-  local common = gitdir and common_of(gitdir)
-  if not common or not (is_below(gitdir, folder) or points_back(gitdir, folder)) then
-    return ('%s points to a repository that does not point back'):format(dot_git)
-  elseif not has_its_objects(common) then
-    return ('%s borrows its objects from another repository'):format(dot_git)
-  end
-end
-
---- The folder that has `.git` in it: this one, or the nearest above.
----@param folder string
----@return string? worktree
----@return string? fault
-local function worktree_of(folder)
-  folder = vim.uv.fs_realpath(folder) or folder
-  while true do
-    local dot_git = (folder == '/' and '' or folder) .. '/.git'
-    local stat = vim.uv.fs_stat(dot_git)
-    if stat and (stat.type == 'file' or is_repository(dot_git)) then
-      local fault = fault_of(folder)
-      return not fault and folder or nil, fault
-    elseif is_repository(folder) then
-      return nil, ('%s is a bare repository'):format(folder)
-    elseif folder == '/' then
-      return nil, 'not a git repository'
-    end
-    folder = folder:match('^(.*)/[^/]*$')
-    folder = folder == '' and '/' or folder
-  end
-end
-
 --- What keeps the filters and hooks that the configuration names from being run.
 ---@param listed mcp-tools.process.Result its keys, each with a NUL after it
 ---@return string[]? settings
@@ -241,35 +120,57 @@ end
 --- others among the arguments stands behind `--end-of-options` or `--`; paths are taken as they are, not as patterns.
 ---@param args string[] a command of `COMMANDS` and its arguments
 ---@param opts mcp-tools.process.Opts `cwd` is in the project
----@param cb fun(result: mcp-tools.process.Result)
+---@param cb fun(result: mcp-tools.process.Result) never called before this returns
 function M.run(args, opts, cb)
   local options = COMMANDS[args[1]]
   assert(options, ('git %s is not among the commands that run nothing'):format(args[1]))
+  local found, missing = repository.find(opts.cwd)
+  if not found then
+    return vim.schedule(function()
+      cb(process.not_run(missing))
+    end)
+  end
   local env = environment()
-  local worktree, missing = worktree_of(opts.cwd)
+  local decided = vim.tbl_extend('error', env, { GIT_COMMON_DIR = found.common })
   local function run(settings, more, how)
-    local command = vim.list_extend(command_with(settings), { worktree and '--work-tree=' .. worktree })
+    local command = command_with(settings)
+    vim.list_extend(command, { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree })
     process.run(
       vim.list_extend(command, more),
-      vim.tbl_extend('force', how, { env = env, cwd = opts.cwd }),
+      vim.tbl_extend('force', how, { env = decided, cwd = opts.cwd }),
       function(done)
         done.fault = fault_in(done)
         how.cb(done)
       end
     )
   end
+  local brief = { ctx = opts.ctx, timeout = opts.timeout }
   local function go_on(listed)
     if not listed.ok then
       return cb(listed)
     end
     local settings, fault = overrides(listed)
-    if not (worktree and settings) then
-      return cb(process.not_run(missing or fault))
+    if not settings then
+      return cb(process.not_run(fault))
     end
     local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
     run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
   end
-  run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, { ctx = opts.ctx, timeout = opts.timeout, cb = go_on })
+  local function list()
+    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = go_on }))
+  end
+  if found.is_ours then
+    return list()
+  end
+  -- git skips its check of the owner (`safe.directory`) for a repository that it is told.
+  local check = vim.list_extend(command_with(SETTINGS), { 'rev-parse', '--git-dir' })
+  process.run(check, vim.tbl_extend('force', brief, { env = env, cwd = found.worktree }), function(done)
+    done.fault = fault_in(done)
+    if not done.ok then
+      return cb(done)
+    end
+    list()
+  end)
 end
 
 --- The same for coroutines of `run` handlers.

@@ -186,7 +186,7 @@ describe('git', function()
       t.matches('second', system({ 'git', 'log', '-n1' }, stranger))
       local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
       t.eq('', answer.stdout)
-      t.matches('borrows', answer.fault)
+      t.matches('borrows objects from', answer.fault)
     end
     borrows(function(dot_git)
       project.write(dot_git .. '/objects/info/alternates', project.root .. '/.git/objects\n')
@@ -205,6 +205,91 @@ describe('git', function()
     here(function(dot_git)
       project.write(dot_git, ('gitdir: %s/.git/worktrees/linked\n'):format(project.root))
     end)
+  end)
+
+  it('reads the repository that was decided on, where git would find another one', function()
+    local stranger = project.base .. '/stranger'
+    local function fault(make)
+      vim.fn.delete(stranger, 'rf')
+      vim.fn.mkdir(stranger, 'p')
+      make(stranger)
+      t.matches('second', system({ 'git', 'log', '-n1' }, stranger))
+      local answer = ask({ 'log', '-n1', '--format=%s' }, { cwd = stranger })
+      t.eq({ false, '' }, { answer.ok, answer.stdout })
+      return answer.fault
+    end
+    -- git passes over this `.git` and takes the repository above.
+    local above = stranger
+    stranger = project.root .. '/stranger'
+    t.matches(
+      'not a git repository',
+      fault(function(folder)
+        project.write(folder .. '/.git/HEAD', 'nothing\n')
+        vim.fn.mkdir(folder .. '/.git/objects')
+        vim.fn.mkdir(folder .. '/.git/refs')
+      end)
+    )
+    stranger = above
+    t.matches(
+      'does not point back',
+      fault(function(folder)
+        system({ 'git', 'init', '-q', '--bare', folder .. '/gd' })
+        vim.uv.fs_symlink(project.root .. '/.git', folder .. '/gd\nx')
+        project.write(folder .. '/.git', 'gitdir: gd\nx')
+      end)
+    )
+    t.matches(
+      'does not point back',
+      fault(function(folder)
+        local gitdir = folder .. '/common/worktrees/w'
+        system({ 'git', 'init', '-q', '--bare', folder .. '/common' })
+        project.write(gitdir .. '/HEAD', 'ref: refs/heads/main\n')
+        vim.uv.fs_symlink(project.root .. '/.git', folder .. '/common\nx')
+        project.write(gitdir .. '/commondir', folder .. '/common\nx')
+        project.write(folder .. '/.git', 'gitdir: ' .. gitdir .. '\n')
+      end)
+    )
+  end)
+
+  it('reads a repository that borrows objects once its lender is allowed', function()
+    local clone, reference = project.base .. '/shared', project.base .. '/chain'
+    own('clone', '-q', '--shared', project.root, clone)
+    system({ 'git', 'clone', '-q', '--shared', clone, reference })
+    local function log(cwd)
+      return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd })
+    end
+    local options = require('mcp-tools.config')
+    t.matches('git%.alternates', log(clone).fault)
+    options.setup({ git = { alternates = { project.root } } })
+    t.eq('second\n', log(clone).stdout)
+    t.matches(vim.pesc(clone), log(reference).fault)
+    options.setup({ git = { alternates = { clone } } })
+    t.matches(vim.pesc(project.root), log(reference).fault)
+    options.setup({ git = { alternates = { clone, project.root } } })
+    t.eq('second\n', log(reference).stdout)
+    vim.fn.delete(clone .. '/.git/objects', 'rf')
+    vim.uv.fs_symlink(project.root .. '/.git/objects', clone .. '/.git/objects')
+    t.eq('second\n', log(clone).stdout)
+    options.setup({ git = { alternates = {} } })
+    t.matches('git%.alternates', log(clone).fault)
+  end)
+
+  it('refuses a repository of another owner as git does', function()
+    if vim.uv.getuid() ~= 0 then
+      return -- only root can give files away
+    end
+    system({ 'chown', '-R', '12345', project.root })
+    t.matches('dubious ownership', ask({ 'status' }).fault)
+    system({ 'chown', '-R', '0', project.root })
+    t.ok(ask({ 'status' }).ok)
+  end)
+
+  it('refuses objects of more entries than git makes, without reading them all', function()
+    local objects = project.root .. '/.git/objects/'
+    for i = 1, 3000 do
+      vim.uv.fs_mkdir(objects .. 'x' .. i, 493)
+    end
+    t.matches('more entries', ask({ 'status' }).fault)
   end)
 
   it('quotes no file that it is led to', function()

@@ -1,0 +1,254 @@
+--- Decides which repository a directory belongs to, without asking git.
+---
+--- A directory of a stranger must not show the history of another repository: what a `.git` only points to has to name
+--- that directory itself, and objects are borrowed only from where the user allows it (`git.alternates`). git is then
+--- told the result, so that there is no second decision.
+
+local config = require('mcp-tools.config')
+local read_now = require('mcp-tools.files.read_now')
+
+local uv = vim.uv
+
+local M = {}
+
+---@class mcp-tools.git.Repository
+---@field worktree string directory that has `.git` in it, resolved
+---@field gitdir string what `.git` is or points to, resolved
+---@field common string repository that has the history: `gitdir`, or the one that it is a linked work tree of
+---@field is_ours boolean all of them belong to the user of this process
+
+--- Maximum size of `.git`, `gitdir` and `commondir` files, in bytes.
+local MAX_POINTER = 4096
+--- Maximum size of other files that are read here, in bytes.
+local MAX_FILE = 64 * 1024
+--- Maximum number of entries of `objects/`; git makes 258.
+local MAX_ENTRIES = 1024
+--- Maximum length of a chain of repositories that borrow from each other; git's own limit is 5.
+local MAX_CHAIN = 5
+
+--- Would git regard this directory as a repository? Rather too often than too seldom.
+---@param directory string
+---@return boolean
+local function is_repository(directory)
+  local function has(name)
+    return uv.fs_lstat(directory .. '/' .. name) ~= nil
+  end
+  return has('HEAD') and (has('commondir') or (has('objects') and has('refs')))
+end
+
+---@param path string
+---@param base string directory of a relative path
+local function absolute(path, base)
+  return path:sub(1, 1) == '/' and path or base .. '/' .. path
+end
+
+--- Reads a file that holds one path. git reads all of the file, so more than one line is an error.
+---@param file string
+---@param base string directory of a relative path
+---@param prefix? string expected before the path
+---@return string? resolved
+local function read_pointer(file, base, prefix)
+  local text = read_now(file, MAX_POINTER + 1) or ''
+  local line = text:gsub('[\r\n]+$', '')
+  if #text > MAX_POINTER or line:find('[%z\r\n]') or not vim.startswith(line, prefix or '') then
+    return nil
+  end
+  local path = line:sub(#(prefix or '') + 1)
+  return path ~= '' and uv.fs_realpath(absolute(path, base)) or nil
+end
+
+---@param path string
+---@param directory string
+local function is_below(path, directory)
+  return vim.startswith(path, directory == '/' and '/' or directory .. '/')
+end
+
+--- Does the target of a `.git` name this directory? A linked work tree has a file with the path of its `.git`, a
+--- submodule its work tree among its settings.
+---@param gitdir string resolved
+---@param directory string resolved
+---@return boolean
+local function points_back(gitdir, directory)
+  if read_pointer(gitdir .. '/gitdir', gitdir) == directory .. '/.git' then
+    return true
+  end
+  local settings = read_now(gitdir .. '/config', MAX_FILE) or ''
+  local worktree = settings:match('%f[%w]worktree%s*=%s*"?([^\n"]+)')
+  return worktree ~= nil and uv.fs_realpath(absolute(worktree, gitdir)) == directory
+end
+
+---@param gitdir string resolved
+---@return string?
+local function common_of(gitdir)
+  if not uv.fs_lstat(gitdir .. '/commondir') then
+    return gitdir
+  end
+  local common = read_pointer(gitdir .. '/commondir', gitdir)
+  return common and is_below(gitdir, common .. '/worktrees') and common or nil
+end
+
+---@param path string
+---@return boolean
+local function is_own(path)
+  local stat = uv.fs_stat(path)
+  return stat ~= nil and stat.uid == uv.getuid()
+end
+
+--- The repository of a directory that has `.git` in it.
+---@param directory string
+---@return mcp-tools.git.Repository?
+---@return string? fault nil when the directory has no usable `.git`
+function M.at(directory)
+  directory = uv.fs_realpath(directory) or directory
+  local dot_git = (directory == '/' and '' or directory) .. '/.git'
+  local stat = uv.fs_stat(dot_git)
+  if not stat or not (stat.type == 'file' or is_repository(dot_git)) then
+    return nil
+  end
+  local gitdir = uv.fs_realpath(dot_git)
+  if stat.type == 'file' then
+    gitdir = read_pointer(dot_git, directory, 'gitdir: ')
+  end
+  local common = gitdir and common_of(gitdir)
+  if not common or not (is_below(gitdir, directory) or points_back(gitdir, directory)) then
+    return nil, ('%s points to a repository that does not point back'):format(dot_git)
+  end
+  return {
+    worktree = directory,
+    gitdir = gitdir,
+    common = common,
+    is_ours = is_own(directory) and is_own(dot_git) and is_own(gitdir) and is_own(common),
+  }
+end
+
+--- Does the user allow that objects are borrowed from here?
+---@param path string resolved
+local function is_allowed(path)
+  return vim.iter(config.get().git.alternates):any(function(allowed)
+    local directory = uv.fs_realpath(vim.fs.normalize(allowed))
+    return directory ~= nil and (path == directory or is_below(path, directory))
+  end)
+end
+
+---@param objects string
+---@param lender string
+local function not_allowed(objects, lender)
+  return ('%s borrows objects from %s; to allow it, add its directory to the option git.alternates'):format(
+    objects,
+    lender
+  )
+end
+
+--- Reads which other directories of objects this one borrows from.
+---@param objects string resolved
+---@return string[]? lenders as they are written, or resolved
+---@return string? fault
+local function read_alternates(objects)
+  local file = objects .. '/info/alternates'
+  if not uv.fs_lstat(file) then
+    return {}
+  end
+  local text = read_now(file, MAX_FILE + 1)
+  if not text or #text > MAX_FILE then
+    return nil, ('%s cannot be read'):format(file)
+  end
+  local lenders = {}
+  for line in vim.gsplit(text, '\n', { plain = true }) do
+    if line ~= '' and line:sub(1, 1) ~= '#' then
+      local path = absolute(line, objects)
+      table.insert(lenders, uv.fs_realpath(path) or path)
+    end
+  end
+  return lenders
+end
+
+--- Links in a directory of objects lead to other ones.
+---@param objects string resolved
+---@return string[]? targets resolved
+---@return string? fault
+local function read_links(objects)
+  local handle = uv.fs_opendir(objects, nil, MAX_ENTRIES)
+  local entries = handle and uv.fs_readdir(handle) or {}
+  local is_long = handle and uv.fs_readdir(handle) ~= nil
+  if handle then
+    uv.fs_closedir(handle)
+  end
+  if is_long then
+    return nil, ('%s has more entries than git makes'):format(objects)
+  end
+  local targets = {}
+  for _, entry in ipairs(entries) do
+    local path = objects .. '/' .. entry.name
+    local kind = entry.type ~= 'unknown' and entry.type or (uv.fs_lstat(path) or {}).type
+    if kind == 'link' then
+      table.insert(targets, uv.fs_realpath(path) or path)
+    end
+  end
+  return targets
+end
+
+--- Follows the chain of directories that objects come from.
+---@param objects string
+---@param depth integer
+---@return string? fault
+local function fault_of_objects(objects, depth)
+  if depth > MAX_CHAIN then
+    return ('%s borrows objects over too many repositories'):format(objects)
+  end
+  local links, fault = read_links(objects)
+  local lenders
+  if links then
+    lenders, fault = read_alternates(objects)
+  end
+  if not (links and lenders) then
+    return fault
+  end
+  for _, lender in ipairs(vim.list_extend(links, lenders)) do
+    if not is_allowed(lender) then
+      return not_allowed(objects, lender)
+    end
+  end
+  return vim.iter(lenders):fold(nil, function(found, lender)
+    return found or fault_of_objects(lender, depth + 1)
+  end)
+end
+
+--- Checks that a repository has its own objects, or borrows them from where the user allows it. A revision whose name
+--- leads elsewhere then names nothing.
+---@param common string resolved
+---@return string? fault
+function M.objects_fault(common)
+  local objects = common .. '/objects'
+  local resolved = uv.fs_realpath(objects)
+  if resolved and resolved ~= objects and not is_allowed(resolved) then
+    return not_allowed(objects, resolved)
+  elseif not resolved then
+    return uv.fs_lstat(objects) and ('%s cannot be read'):format(objects) or nil
+  end
+  return fault_of_objects(resolved, 1)
+end
+
+--- The repository of a directory: `.git` in it, or in the nearest directory above.
+---@param directory string
+---@return mcp-tools.git.Repository?
+---@return string? fault
+function M.find(directory)
+  directory = uv.fs_realpath(directory) or directory
+  while true do
+    local found, fault = M.at(directory)
+    if found then
+      fault = M.objects_fault(found.common)
+      return not fault and found or nil, fault
+    elseif fault then
+      return nil, fault
+    elseif is_repository(directory) then
+      return nil, ('%s is a bare repository'):format(directory)
+    elseif directory == '/' then
+      return nil, 'not a git repository'
+    end
+    directory = directory:match('^(.*)/[^/]*$')
+    directory = directory == '' and '/' or directory
+  end
+end
+
+return M

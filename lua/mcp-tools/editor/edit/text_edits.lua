@@ -32,36 +32,39 @@ local function misfit(place, text)
   return errors.new('validation_error', ('%s: %s'):format(place, text))
 end
 
---- A position at the very end may stand on the line behind the last one.
----@param edit mcp-tools.Edit
+--- Merges the edits that reach the line behind the last one into one that ends within the text. What is left must not
+--- end with a line break, so where all of the end is deleted, the line break before it goes as well.
+---@param list mcp-tools.Edit[] ordered, without overlaps; the merged ones are removed
 ---@param count integer
 ---@param line_of fun(row: integer): string
----@return mcp-tools.Replacement
-local function within_text(edit, count, line_of)
-  local lines = vim.split(edit.text, '\n', { plain = true })
-  local made = {
-    row = edit.start_line,
-    col = edit.start_col,
-    end_row = edit.end_line,
-    end_col = edit.end_col,
-    lines = lines,
-  }
-  if edit.end_line < count then
-    return made
+---@return mcp-tools.Replacement? tail
+local function take_tail(list, count, line_of)
+  local row, col, text = count, 0, ''
+  local function take()
+    local edit = table.remove(list)
+    row, col, text = edit.start_line, edit.start_col, edit.text .. text
+  end
+  while #list > 0 and list[#list].end_line >= count do
+    take()
+  end
+  while text == '' and col == 0 and #list > 0 and list[#list].end_line == row and list[#list].end_col == 0 do
+    take()
   end
   local last = count - 1
-  made.end_row, made.end_col = last, #line_of(last)
-  if edit.start_line >= count then
-    made.row, made.col = made.end_row, made.end_col
-    table.insert(lines, 1, '')
-  elseif edit.text == '' and edit.start_col == 0 and edit.start_line > 0 then
-    made.row, made.col = edit.start_line - 1, #line_of(edit.start_line - 1)
-    return made
+  local end_col = #line_of(last)
+  if row >= count then
+    if text == '' then
+      return nil
+    end
+    row, col, text = last, end_col, '\n' .. text
+  elseif text == '' and col == 0 and row > 0 then
+    row, col = row - 1, #line_of(row - 1)
   end
+  local lines = vim.split(text, '\n', { plain = true })
   if #lines > 1 and lines[#lines] == '' then
     table.remove(lines)
   end
-  return made
+  return { row = row, col = col, end_row = last, end_col = end_col, lines = lines }
 end
 
 ---@param edit mcp-tools.Edit
@@ -83,38 +86,57 @@ local function fault_of(edit, count, line_of)
   end
 end
 
---- Checks edits and puts them in the order of the text. Insertions at one place keep their order.
+--- Checks edits and puts them in the order of the text. Insertions at one place keep their order, and come before what
+--- is replaced from there on.
 ---@param edits mcp-tools.Edit[]
 ---@param count integer lines of the text, at least one
 ---@param line_of fun(row: integer): string
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
 function M.ordered(edits, count, line_of)
-  local list = {}
+  local order = {}
   for i, edit in ipairs(edits) do
     local fault = fault_of(edit, count, line_of)
     if fault then
       return nil, misfit(('edits[%d]'):format(i - 1), fault)
     end
-    list[i] = { i = i, at = within_text(edit, count, line_of) }
+    local is_insertion = edit.start_line == edit.end_line and edit.start_col == edit.end_col
+    order[i] = { i = i, edit = edit, rank = is_insertion and 0 or 1 }
   end
-  table.sort(list, function(a, b)
-    local one, two = a.at, b.at
-    if one.row ~= two.row then
-      return one.row < two.row
-    elseif one.col ~= two.col then
-      return one.col < two.col
+  table.sort(order, function(a, b)
+    local one, two = a.edit, b.edit
+    if one.start_line ~= two.start_line then
+      return one.start_line < two.start_line
+    elseif one.start_col ~= two.start_col then
+      return one.start_col < two.start_col
+    elseif a.rank ~= b.rank then
+      return a.rank < b.rank
     end
     return a.i < b.i
   end)
-  local out, before = {}, nil
-  for i, item in ipairs(list) do
-    local at = item.at
-    if before and (before.end_row > at.row or (before.end_row == at.row and before.end_col > at.col)) then
+  local list, before = {}, nil
+  for i, item in ipairs(order) do
+    local edit = item.edit
+    if
+      before
+      and (before.end_line > edit.start_line or before.end_line == edit.start_line and before.end_col > edit.start_col)
+    then
       return nil, misfit(('edits[%d]'):format(item.i - 1), 'it overlaps another edit')
     end
-    out[i], before = at, at
+    list[i], before = edit, edit
   end
+  local tail = take_tail(list, count, line_of)
+  local out = {}
+  for i, edit in ipairs(list) do
+    out[i] = {
+      row = edit.start_line,
+      col = edit.start_col,
+      end_row = edit.end_line,
+      end_col = edit.end_col,
+      lines = vim.split(edit.text, '\n', { plain = true }),
+    }
+  end
+  table.insert(out, tail)
   return out
 end
 

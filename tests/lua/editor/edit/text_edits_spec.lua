@@ -37,6 +37,27 @@ describe('edits of text', function()
     t.eq({ 'x', 'y' }, applied({ edit(0, 0, 2, 0, 'x\ny\n') }, lines))
   end)
 
+  it('beside each other at the end of the text do not overlap', function()
+    local lines = { 'a', 'b', 'c' }
+    local delete_last = edit(2, 0, 3, 0, '')
+    t.eq({ 'a', 'B' }, applied({ edit(1, 0, 2, 0, 'B\n'), delete_last }, lines))
+    t.eq({ 'a', 'B' }, applied({ delete_last, edit(1, 0, 1, 1, 'B') }, lines))
+    t.eq({ 'a' }, applied({ edit(1, 0, 2, 0, ''), delete_last }, lines))
+    t.eq({ 'a', 'b', 'new' }, applied({ edit(2, 0, 2, 0, 'new\n'), delete_last }, lines))
+    t.eq({ 'a', 'b', 'new' }, applied({ delete_last, edit(2, 0, 2, 0, 'new\n') }, lines))
+    t.eq({ 'a', 'b', 'end' }, applied({ delete_last, edit(3, 0, 3, 0, 'end\n') }, lines))
+    t.eq(
+      { 'a', 'b', 'C', 'd', 'e' },
+      applied({
+        edit(3, 0, 3, 0, 'd\n'),
+        edit(2, 0, 3, 0, 'C\n'),
+        edit(3, 0, 3, 0, 'e\n'),
+      }, lines)
+    )
+    t.eq({ '' }, applied({ edit(0, 0, 1, 0, ''), edit(1, 0, 2, 0, ''), delete_last }, lines))
+    t.eq({ 'a', 'b', 'c' }, applied({ edit(3, 0, 3, 0, '') }, lines))
+  end)
+
   it('are refused where they overlap, end before they start, or are outside', function()
     for _, case in ipairs({
       { { edit(0, 0, 0, 2, 'x'), edit(0, 1, 0, 3, 'y') }, 'edits%[1%]: it overlaps' },

@@ -131,6 +131,25 @@ local function look(bufnr, path, stat)
   return 'same'
 end
 
+--- The path of the file that a buffer shows.
+---@param bufnr integer
+---@return string? path nil: it is not loaded, or shows something else
+local function file_of(bufnr)
+  if not api.nvim_buf_is_valid(bufnr) or not api.nvim_buf_is_loaded(bufnr) then
+    return nil
+  end
+  local kind, path = buffer_kind.kind(bufnr)
+  return kind == 'file' and path or nil
+end
+
+--- Compares a buffer with its file at once, for a write that follows in the same turn of the main loop.
+---@param bufnr integer
+---@return mcp-tools.DiskState
+function M.check(bufnr)
+  local path = file_of(bufnr)
+  return path and look(bufnr, path, uv.fs_stat(path)) or 'same'
+end
+
 --- Looks at the file of a buffer. The callback runs on the main loop, never before this returns.
 ---@param bufnr integer
 ---@param cb fun(state: mcp-tools.DiskState)
@@ -143,11 +162,8 @@ function M.refresh(bufnr, cb)
       cb((same or not api.nvim_buf_is_loaded(bufnr)) and 'same' or look(bufnr, path, stat))
     end)
   end
-  local kind, path = 'other', nil
-  if api.nvim_buf_is_valid(bufnr) and api.nvim_buf_is_loaded(bufnr) then
-    kind, path = buffer_kind.kind(bufnr)
-  end
-  if kind ~= 'file' then
+  local path = file_of(bufnr)
+  if not path then
     return answer(nil, nil)
   end
   -- Beside the main loop: a file system that does not answer holds up nobody but the call.

@@ -4,16 +4,19 @@
 --- Sends: that it is written, or why not.
 --- Does not know about: edits, tools, who may write.
 ---
---- Autocommands run as with `:write`. What `:write` would ask about is looked at before: a file that others changed is
---- not overwritten.
+--- Autocommands run as with `:write`. What `:write` would ask about is checked before: a file that others changed or
+--- made read-only since it was read is not overwritten.
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 
-local api = vim.api
+local api, uv = vim.api, vim.uv
 
 local M = {}
+
+--- Write permission of the owner, the group and others.
+local WRITABLE = tonumber('222', 8)
 
 --- An error of an Ex command in one line, without the place in our code.
 ---@param thrown any
@@ -63,11 +66,26 @@ local function unwritable(bufnr)
   end
 end
 
---- Writes a buffer whose file has been looked at in this very turn.
+--- Why the file of a buffer must not be replaced as it is on the disk now.
+---@param bufnr integer
+---@param overwrite boolean?
+---@return mcp-tools.Error?
+local function kept(bufnr, overwrite)
+  if disk.check(bufnr) == 'conflict' and not overwrite then
+    return M.conflict(bufnr)
+  end
+  local stat = vim.bo[bufnr].buftype == '' and uv.fs_stat(api.nvim_buf_get_name(bufnr))
+  if stat and bit.band(stat.mode, WRITABLE) == 0 then
+    return errors.new('tool_error', ('%s is not written: the file is read-only'):format(buffers.shown(bufnr)))
+  end
+end
+
+--- Writes a buffer at once. A file that others changed since it was read is `stale`.
 ---@param bufnr integer loaded
+---@param overwrite? boolean also what others wrote since
 ---@return mcp-tools.Error? err
-function M.now(bufnr)
-  local err = M.refusal(bufnr) or unwritable(bufnr)
+function M.now(bufnr, overwrite)
+  local err = M.refusal(bufnr) or kept(bufnr, overwrite) or unwritable(bufnr)
   if err then
     return err
   end
@@ -76,7 +94,7 @@ function M.now(bufnr)
   if not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
     options.fixendofline = false -- nobody has opened the file: it keeps the end that it had
   end
-  -- With `!`: the question whether to overwrite what others wrote has been answered.
+  -- With `!`: what `:write` would ask about has been checked.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
@@ -94,15 +112,13 @@ end
 ---@param opts? { overwrite: boolean?, ctx: mcp-tools.Ctx? } `overwrite`: also what others wrote since; a call that has
 ---  ended writes nothing
 function M.write(bufnr, cb, opts)
-  disk.refresh(bufnr, function(state)
+  disk.refresh(bufnr, function()
     if not api.nvim_buf_is_loaded(bufnr) then
       return cb(buffers.gone(bufnr))
-    elseif state == 'conflict' and not (opts and opts.overwrite) then
-      return cb(M.conflict(bufnr))
     elseif opts and opts.ctx and opts.ctx:cancelled() then
       return cb(errors.new('cancelled', 'cancelled before anything was written'))
     end
-    cb(M.now(bufnr))
+    cb(M.now(bufnr, opts and opts.overwrite))
   end)
 end
 

@@ -124,6 +124,9 @@ local function gather(items, ctx, cb)
     table.insert(targets, target)
     disk.refresh(bufnr, function(state)
       target.state = state
+      if api.nvim_buf_is_loaded(bufnr) then
+        target.changedtick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
+      end
       go_on()
     end)
   end
@@ -156,7 +159,7 @@ local function undo_all(targets)
     if target.done and #target.done.hunks > 0 then
       buffer_change.take_back(target.done)
       if target.written then
-        local err = save.now(target.bufnr)
+        local err = save.now(target.bufnr, true)
         if err then
           log.error('an edit of several files was taken back, but %s', err.message)
         end

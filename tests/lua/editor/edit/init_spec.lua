@@ -317,6 +317,30 @@ describe('edits of several files', function()
     t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), disk_of(path_a), disk_of(path_b) })
   end)
 
+  it('are undone when another program writes one of the files meanwhile', function()
+    local last = project.write('z.txt', 'one\n')
+    api.nvim_create_autocmd('BufReadPost', {
+      pattern = '*/z.txt',
+      once = true,
+      callback = function()
+        project.write('b.txt', 'written by another program\n')
+      end,
+    })
+    local items = both('X')
+    table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+    local files, err = apply_all(items, { write = true })
+    t.eq({ nil, 'stale' }, { files, err and err.code })
+    t.eq({ 'one\ntwo\n', 'written by another program\n', 'one\n' }, { disk_of(path_a), disk_of(path_b), disk_of(last) })
+    t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
+  end)
+
+  it('are undone when one of the files was made read-only after it was read', function()
+    vim.uv.fs_chmod(path_a, tonumber('444', 8))
+    local files, err = apply_all(both('X'), { write = true })
+    t.eq({ nil, 'tool_error' }, { files, err and err.code })
+    t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\ntwo' }, { disk_of(path_a), disk_of(path_b), text_of(a) })
+  end)
+
   it('are refused when a file is named twice, or is not there, or the call is over', function()
     local items = both('X')
     items[3] = { path = path_a, edits = {} }

@@ -248,6 +248,22 @@ function M.tell_new(path, lines, ctx)
   M.announce(path, nil, hunks, ctx, id)
 end
 
+--- Where a text that was changed differs from what it was before.
+---@param done mcp-tools.EditDone
+---@return mcp-tools.EditHunk[]
+local function differences(done)
+  local row, end_row = span_of(done.before, api.nvim_buf_get_lines(done.bufnr, 0, -1, false))
+  return row and hunks_of(done, { { row = row, col = 0, end_row = end_row, end_col = 0, lines = {} } }) or {}
+end
+
+--- Takes in what autocommands of the write have changed, such as a formatter: it is part of the edit.
+---@param done mcp-tools.EditDone whose buffer was written
+function M.include_write(done)
+  if api.nvim_buf_is_loaded(done.bufnr) then
+    done.hunks = differences(done)
+  end
+end
+
 --- Remembers and tells a change that was made in another way.
 ---@param bufnr integer loaded
 ---@param before string[] its lines before
@@ -255,10 +271,7 @@ end
 ---@return mcp-tools.EditHunk[]
 function M.record(bufnr, before, ctx)
   local done = { bufnr = bufnr, before = before, seq = 0, modified = true, hunks = {} }
-  local row, end_row = span_of(before, api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  if row then
-    done.hunks = hunks_of(done, { { row = row, col = 0, end_row = end_row, end_col = 0, lines = {} } })
-  end
+  done.hunks = differences(done)
   M.tell(done, ctx)
   return done.hunks
 end

@@ -209,6 +209,7 @@ local function change_all(targets, write)
         return err
       end
       target.written = true
+      buffer_change.include_write(target.done)
     end
   end
 end

@@ -94,6 +94,33 @@ describe('what agents change', function()
     t.eq({ 'a', 'b' }, vim.fn.readfile(path))
   end)
 
+  it('includes what a formatter changes when the file is written, and is taken back with it', function()
+    local path, told = project.write('fmt.txt', 'a\nb\nc\n'), nil
+    api.nvim_create_autocmd('BufWritePre', {
+      pattern = '*/fmt.txt',
+      once = true,
+      callback = function()
+        api.nvim_buf_set_lines(0, 1, 2, false, { 'b = 1' })
+        api.nvim_buf_set_lines(0, 0, 0, false, { '-- header' })
+      end,
+    })
+    api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsEdit',
+      once = true,
+      callback = function(args)
+        told = args.data.hunks
+      end,
+    })
+    local outcome = project.run('tool', 'buffer_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
+    t.eq('-- header\na\nb = 1\nc\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
+    local hunks = { { line = 1, removed = 0, added = 1 }, { line = 3, removed = 1, added = 1 } }
+    t.eq({ hunks, hunks }, { told, outcome.value.applied })
+    local change = changes.list()[1]
+    t.eq({ '-- header', 'a', 'b = 1', 'c' }, changes.after(change))
+    t.eq({ hunks = 2, left = 0 }, (back(change)))
+    t.eq({ 'a', 'b', 'c' }, vim.fn.readfile(path))
+  end)
+
   it('is deleted where it made the file, unless somebody has changed that since', function()
     local path = project.root .. '/new.txt'
     local function made()

@@ -1,15 +1,12 @@
-"""When the SDK is imported: with the first request that needs it, in a thread, since it takes about a second.
-
-Receives: how the kernel is built. Sends: the kernel. Does not know about: HTTP.
-"""
+"""Builds the kernel with the first request that needs it, after the SDK has been loaded."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from .. import sdk
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -45,16 +42,6 @@ class Loader:
             self.kernel.stop()
 
     async def _load(self) -> Kernel:
-        await asyncio.to_thread(_import)
+        await sdk.load(f"{__package__}.server")
         self.kernel = self._build()
         return self.kernel
-
-
-def _import() -> None:
-    if f"{__package__}.server" in sys.modules:
-        return
-    from . import server  # noqa: F401 - it is the import that takes long
-
-    # The SDK is 10^5 objects that never go away; walking them in every full collection costs 50 ms at p99.
-    gc.collect()
-    gc.freeze()

@@ -7,17 +7,21 @@ Sends: them to the manager. Does not know about: the SDK.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .. import sdk
 from . import spec
+from .outcomes import failed
 
 if TYPE_CHECKING:
     from .manager import Manager
 
 logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = 5.0
+"""Seconds after which a load that failed is tried again."""
 
 
 class MountEditor(Protocol):
@@ -59,13 +63,18 @@ class Mounts:
         self._wanted: tuple[spec.Mount, ...] = ()
         self._manager: Manager | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
         self._closed = False
+        self._error = ""
+        self._early: list[tuple[str, Sequence[Any]]] = []
         editor.on_remote(self._hear)
 
     def end(self, within: float) -> None:
         """Begins to end what is mounted; it has `within` seconds."""
         self._closed = True
+        if self._retry is not None:
+            self._retry.cancel()
         if self._manager is not None and self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._manager.close(within))
 
@@ -79,6 +88,10 @@ class Mounts:
             self._want(spec.read(args[0]))
         elif self._manager is not None:
             self._manager.hear(event, args)
+        elif self._retry is not None and event == "remote_call":
+            self._refuse(args[0])
+        else:
+            self._early.append((event, args))
 
     def _want(self, mounts: tuple[spec.Mount, ...]) -> None:
         for mount in mounts:
@@ -88,29 +101,40 @@ class Mounts:
         self._wanted = mounts
         if self._manager is not None:
             self._manager.want(mounts)
-        elif mounts and self._loading is None:
-            self._loading = asyncio.get_running_loop().create_task(self._load())
+        elif mounts:
+            self._load()
 
-    async def _load(self) -> None:
+    def _load(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        if self._manager is None and self._loading is None and not self._closed:
+            self._loading = asyncio.get_running_loop().create_task(self._import())
+
+    async def _import(self) -> None:
         try:
-            await asyncio.to_thread(_import)
+            await sdk.load(f"{__package__}.manager")
+            from .manager import Manager
+
+            if not self._closed:
+                self._manager = Manager(self._editor)
+                self._manager.want(self._wanted)
+                for event, args in self._early:
+                    self._manager.hear(event, args)
         except Exception as fault:
-            logger.exception("mounts cannot be loaded")
+            logger.exception("mounts cannot be loaded; tried again in %g s", RETRY_SECONDS)
+            self._error = str(fault)
+            self._retry = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._load)
+            waiting = {"state": "waiting", "error": self._error, "next_ms": round(RETRY_SECONDS * 1000)}
             for mount in self._wanted:
-                self._editor.report("mount", {"name": mount.name, "state": "waiting", "error": str(fault)})
-            return
+                self._editor.report("mount", {"name": mount.name, **waiting})
+            for event, args in self._early:
+                if event == "remote_call":
+                    self._refuse(args[0])
         finally:
+            self._early.clear()
             self._loading = None
-        from .manager import Manager
 
-        if not self._closed:
-            self._manager = Manager(self._editor)
-            self._manager.want(self._wanted)
-
-
-def _import() -> None:
-    from . import manager  # noqa: F401 - it is the import that takes long
-
-    # As in protocol/loader: what the SDK is made of is never garbage.
-    gc.collect()
-    gc.freeze()
+    def _refuse(self, call_id: str) -> None:
+        text = f"mounts cannot be loaded ({self._error}); they are tried again in {RETRY_SECONDS:.0f} s"
+        self._editor.remote("remote_result", call_id, failed("busy", text))

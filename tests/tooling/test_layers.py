@@ -35,7 +35,7 @@ LAYERS = {
 }
 """Package → packages it may import, from the top down: none names one that stands above it."""
 
-VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "start")
+VOCABULARY = ("__init__", "errors", "jsonrpc", "model", "sdk", "start")
 """Modules that every package may import; they import the standard library, msgspec and each other."""
 
 THIRD_PARTY = {

@@ -81,6 +81,13 @@ function M.detached(channel)
   end
 end
 
+--- A client has connected: the bridge of this project loads the MCP SDK when it starts next time.
+function M.client_seen()
+  if current.prepared then
+    identity.connected(current.prepared.identity)
+  end
+end
+
 ---@type table<string, fun(data: table)>
 local reports = {
   listening = function(data)
@@ -96,6 +103,9 @@ local reports = {
   end,
   sessions = function(data)
     current.said.sessions = data
+    if data.count > 0 then
+      M.client_seen()
+    end
     current.changed('clients')
   end,
   blocked = function(data)

@@ -23,6 +23,7 @@ local TOKEN_BYTES = 32
 ---@field port integer the wanted one
 ---@field token string 64 hex digits
 ---@field path string where port and token are kept
+---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK when it starts
 ---@field kept_from? integer port of a stranger because of whom the token was made; nobody has sent it there since
 
 ---@alias mcp-tools.bridge.Random fun(count: integer): string?, string? bytes or nil and why
@@ -64,10 +65,13 @@ end
 ---@param port integer
 ---@return boolean? ok, string? err
 local function keep(identity, write, port)
-  return write(
-    identity.path,
-    { root = identity.root, port = port, token = identity.token, kept_from = identity.kept_from }
-  )
+  return write(identity.path, {
+    root = identity.root,
+    port = port,
+    token = identity.token,
+    kept_from = identity.kept_from,
+    had_client = identity.had_client,
+  })
 end
 
 --- The port that is kept, whatever `bridge.port` says.
@@ -100,6 +104,7 @@ function M.load(root, random)
   local stored = read.value or {}
   local identity = { root = root, path = path }
   identity.port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
+  identity.had_client = stored.had_client == true or nil
   if is_token(stored.token) and not read.exposed then
     identity.token = stored.token
     identity.kept_from = is_port(stored.kept_from) and stored.kept_from or nil
@@ -163,6 +168,19 @@ function M.served(identity, port)
   local ok, err = keep(identity, private_files.write, kept_port(identity))
   if not ok then
     log.warn('it cannot be kept that port %d is ours: %s', port, err)
+  end
+end
+
+--- A client has connected.
+---@param identity mcp-tools.bridge.Identity changed in place
+function M.connected(identity)
+  if identity.had_client then
+    return
+  end
+  identity.had_client = true
+  local ok, err = keep(identity, private_files.write, kept_port(identity))
+  if not ok then
+    log.info('%s cannot be written: %s', identity.path, err)
   end
 end
 

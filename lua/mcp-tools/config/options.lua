@@ -137,7 +137,8 @@ return {
     path = 'bridge.preload',
     type = 'boolean',
     default = false,
-    description = 'Load the protocol library with the bridge (about a second, 45 MB), not at the first request.',
+    description = 'Load the MCP SDK when the bridge starts (about a second, 45 MB), not with the first request. '
+      .. 'The bridge does so anyway in a project where a client has connected before.',
   },
   {
     path = 'bridge.allowed_hosts',

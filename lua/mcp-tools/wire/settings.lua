@@ -6,6 +6,7 @@
 
 local announce = require('mcp-tools.bridge.announce')
 local config = require('mcp-tools.config')
+local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.files.project')
 local selection = require('mcp-tools.discovery.selection')
@@ -51,7 +52,7 @@ end
 --- Everything that the bridge reads of the options.
 ---@return table
 function M.get()
-  local options = config.get()
+  local options, prepared = config.get(), current.prepared
   return {
     tool_prefix = options.tool_prefix,
     tool_timeout = options.bridge.tool_timeout,
@@ -60,7 +61,7 @@ function M.get()
     cwd = vim.uv.cwd(),
     state_dir = project.state_dir(),
     log_level = options.debug and 'debug' or options.bridge.log_level,
-    preload = options.bridge.preload,
+    preload = options.bridge.preload or (prepared ~= nil and prepared.identity.had_client == true),
     allowed_hosts = options.bridge.allowed_hosts,
     allowed_origins = options.bridge.allowed_origins,
     limits = options.limits,

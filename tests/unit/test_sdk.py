@@ -1,0 +1,112 @@
+"""The SDK is loaded once, whoever needs it first, and again after a load that failed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge import sdk
+from bridge.upstream import door
+from tests.support import processes
+from tests.support.served import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BOTH = """if True:
+    import asyncio, json, sys
+    sys.setswitchinterval(1e-5)
+    from bridge.protocol.loader import Loader
+    from bridge.upstream.door import Mounts
+
+    class Editor:
+        def on_remote(self, callback):
+            self.tell = callback
+
+        def report(self, kind, data):
+            self.reported = data
+
+        def __getattr__(self, name):
+            return lambda *_: None
+
+    async def main():
+        editor = Editor()
+        mounts = Mounts(editor, lambda _: None)
+        mount = {"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}
+        editor.tell("mounts", [json.dumps([mount])])
+        await asyncio.sleep(float(sys.argv[1]))
+        await Loader(lambda: "kernel").load()
+        async with asyncio.timeout(20):
+            while mounts._manager is None:
+                await asyncio.sleep(0.01)
+                assert "import" not in str(getattr(editor, "reported", "")), editor.reported
+        mounts.end(1)
+        await mounts.ended()
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 0.02, 0.05, 0.1, 0.15, 0.2])
+def test_a_client_and_a_mount_load_it_at_the_same_moment(delay: float) -> None:
+    processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT, check=True, timeout=60)
+
+
+MOUNT = json.dumps([{"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}])
+
+
+class Editor:
+    """Keeps what the mounts report."""
+
+    def __init__(self) -> None:
+        self.reports: list[dict[str, Any]] = []
+        self.results: list[tuple[Any, ...]] = []
+
+    def on_remote(self, callback: Any) -> None:
+        self.tell = callback
+
+    def report(self, kind: str, data: dict[str, Any]) -> None:
+        self.reports.append(data)
+
+    def remote(self, verb: str, *args: Any) -> None:
+        self.results.append((verb, *args))
+
+    def withdraw(self, provider: str) -> None:
+        pass
+
+
+async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[str] = []
+
+    async def load(module: str) -> None:
+        loads.append(module)
+        if len(loads) == 1:
+            raise ImportError("half a module")
+
+    monkeypatch.setattr(sdk, "load", load)
+    monkeypatch.setattr(door, "RETRY_SECONDS", 0.05)
+    editor = Editor()
+    mounts = door.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
+    editor.tell("mounts", [MOUNT])
+    editor.tell("remote_call", ["1", {"provider": "m", "kind": "tool", "name": "m__x"}, {}, {}])
+    await eventually(lambda: editor.results)
+    assert editor.results[0][:2] == ("remote_result", "1")
+    assert editor.reports[0]["state"] == "waiting"
+    await eventually(lambda: len(loads) == 2)
+    await eventually(lambda: "connecting" in [report["state"] for report in editor.reports])
+    mounts.end(1)
+    await mounts.ended()
+
+
+async def test_a_load_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "half_a_module.py").write_text("raise RuntimeError('the first load fails')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    with pytest.raises(RuntimeError):
+        await sdk.load("half_a_module")
+    (tmp_path / "half_a_module.py").write_text("")
+    await asyncio.gather(sdk.load("half_a_module"), sdk.load("half_a_module"))

@@ -106,4 +106,4 @@ def _frame(outbox: Outbox, event: Event) -> bytes:
 
 
 def _id_line(outbox: Outbox, number: int) -> bytes:
-    return f"id: {outbox.ids.write(number)}\n".encode() if outbox.ids else b""
+    return f"id: {outbox.ids.write(number, outbox.asked)}\n".encode() if outbox.ids else b""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 
 from aiohttp import web
 from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
+from .. import jsonrpc
 from ..sessions.outbox import EventIds, Outbox
 from .connection import is_connected, note_answer
 from .events import PING_SECONDS, attach, serve
@@ -60,9 +61,16 @@ class DeferredResponse:
     """
 
     def __init__(
-        self, request: web.Request, among: Responses, ids: EventIds | None = None, *, prime: bool = False
+        self,
+        request: web.Request,
+        among: Responses,
+        ids: EventIds | None = None,
+        *,
+        asked: Sequence[jsonrpc.RequestId] = (),
+        prime: bool = False,
     ) -> None:
         self._request = request
+        self._asked = asked
         self._among = among
         self._ids = ids
         self._prime = prime
@@ -118,7 +126,7 @@ class DeferredResponse:
     def _commit(self) -> Outbox | None:
         """The stream, begun now at the latest; None when the answer has gone without one."""
         if self.outbox is None and not self._finished:
-            self.outbox = Outbox(self._ids)
+            self.outbox = Outbox(self._ids, self._asked)
             turn = attach(self.outbox, self._request)
             writing = serve(self.outbox, self._request, turn, prime=self._prime, answers=True)
             self._writer = asyncio.get_running_loop().create_task(writing)

@@ -18,7 +18,7 @@ from ..sessions.outbox import EventIds
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from .connection import is_connected
-from .events import attach, serve
+from .events import SSE_HEADERS, attach, serve
 from .guards import refusal
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope, refuse_scope
@@ -82,10 +82,13 @@ class StreamableHttp:
             return full()
         if isinstance(session, web.Response):
             return session
-        last = self._events.read(http.headers.get(LAST_EVENT_HEADER, ""))
+        last_id = http.headers.get(LAST_EVENT_HEADER, "")
+        last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
         if stream is not None:
             return await serve(stream, http, attach(stream, http), after=last)
+        if lost := self._events.asked(last_id):
+            return _lost_response(lost)
         stream = session.standalone
         if stream.alive:
             return refusal(409, "The session has a stream already")
@@ -137,9 +140,16 @@ class StreamableHttp:
         self, http: web.Request, session: Session, asked: jsonrpc.Request | list[jsonrpc.Request]
     ) -> web.StreamResponse:
         """Answers a request, or those of a batch."""
-        response = DeferredResponse(http, self._responses, self._events, prime=session.peer.expects_priming)
+        requests = asked if isinstance(asked, list) else [asked]
+        response = DeferredResponse(
+            http,
+            self._responses,
+            self._events,
+            asked=[request.id for request in requests],
+            prime=session.peer.expects_priming,
+        )
         session.streams.responding(response)
-        response.when_gone = partial(session.lose, response, asked if isinstance(asked, list) else [asked])
+        response.when_gone = partial(session.lose, response, requests)
         try:
             if isinstance(asked, list):
                 return await response.finish(await session.answer_batch(asked, response))
@@ -181,6 +191,14 @@ def check_batch(session: Session, batch: jsonrpc.Batch) -> jsonrpc.Fault | None:
 def fault_response(fault: jsonrpc.Fault) -> web.Response:
     """The answer to a body that is not what may be sent here."""
     return json_response(jsonrpc.dumps(jsonrpc.error(fault.id, fault.code, fault.message)), 400)
+
+
+def _lost_response(asked: list[jsonrpc.RequestId]) -> web.Response:
+    """The rest of a stream that cannot be resumed: an error for each request that it was to answer."""
+    text = "The answer was lost in a restart or kept no longer; the request may have been carried out"
+    errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in asked]
+    body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
+    return web.Response(body=body, headers=SSE_HEADERS)
 
 
 def full() -> web.Response:

@@ -8,10 +8,14 @@ Does not know about: what reads it, sessions, MCP. No I/O.
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
+import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from .. import jsonrpc
 
 UNSENT_SOFT, UNSENT_HARD = 64, 256
 """Waiting events: beyond the first number, progress and logs make room; beyond the second, a reader that has
@@ -28,8 +32,16 @@ MAX_DIGITS = 19
 """Of a number in an event id: more than can be counted to."""
 
 
+MAX_ASKED = 512
+"""Characters of an event id that name the requests of its stream; longer names are left out."""
+
+
 class EventIds:
-    """Makes and reads event ids, `<boot>-<n>`; one counter for the whole process, so none comes twice."""
+    """Makes and reads event ids, `<boot>-<n>`; one counter for the whole process, so none comes twice.
+
+    On a stream that answers requests the id also names these, `<boot>-<n>.<requests>`: a client that resumes
+    a stream which no longer exists, because the bridge was restarted, can then be answered with an error.
+    """
 
     def __init__(self, boot: str) -> None:
         self._boot = boot
@@ -39,13 +51,31 @@ class EventIds:
         """A number that was never used in this process."""
         return next(self._numbers)
 
-    def write(self, number: int) -> str:
-        """The id of a number."""
-        return f"{self._boot}-{number}"
+    def write(self, number: int, asked: Sequence[jsonrpc.RequestId] = ()) -> str:
+        """Returns the id of a number, on a stream that answers the requests `asked`."""
+        id_ = f"{self._boot}-{number}"
+        if asked:
+            named = base64.urlsafe_b64encode(jsonrpc.dumps(list(asked))).decode()
+            if len(named) <= MAX_ASKED:
+                id_ += f".{named}"
+        return id_
+
+    @staticmethod
+    def asked(text: str) -> list[jsonrpc.RequestId]:
+        """Returns the requests that an event id names, of any process; none for any other text."""
+        _, _, named = text.partition(".")
+        if not named or len(named) > MAX_ASKED:
+            return []
+        try:
+            ids = json.loads(base64.b64decode(named, b"-_", validate=True))
+        except (ValueError, RecursionError):
+            return []
+        valid = isinstance(ids, list) and all(isinstance(id_, str | int) for id_ in ids)
+        return ids if valid and not any(isinstance(id_, bool) for id_ in ids) else []
 
     def read(self, text: str) -> int | None:
         """The number in an id of this process; None for any other text."""
-        boot, _, number = text.rpartition("-")
+        boot, _, number = text.partition(".")[0].rpartition("-")
         mine = boot == self._boot and number.isascii() and number.isdecimal() and len(number) <= MAX_DIGITS
         return int(number) if mine else None
 
@@ -61,10 +91,16 @@ class Event:
 
 
 class Outbox:
-    """See the head of this file. With `ids` it is resumable."""
+    """Messages of one stream.
 
-    def __init__(self, ids: EventIds | None = None) -> None:
+    Args:
+        ids: makes event ids; with them the stream is resumable.
+        asked: the requests that the stream answers.
+    """
+
+    def __init__(self, ids: EventIds | None = None, asked: Sequence[jsonrpc.RequestId] = ()) -> None:
         self.ids = ids
+        self.asked = asked
         self.ended = False
         self._unsent: deque[Event] = deque()
         self._unsent_bytes = 0

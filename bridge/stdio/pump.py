@@ -212,13 +212,14 @@ class Pump:
         """Hands on what an answer holds; takes a stream up again that ends before the answer."""
         open_, status = set(map(_key, asked)), reply.status
         self._hand_on(reply, open_, status)
-        while open_ and reply.is_stream and reply.last_event is not None and not self.ended:
-            resumed = self._resume(session, reply.last_event)
+        last = reply.last_event
+        while open_ and last is not None and not self.ended:
+            resumed = self._resume(session, last)
             if resumed is None:
                 break
             with resumed:
                 self._hand_on(resumed, open_, status)
-            reply = resumed
+            last = resumed.last_event or last
         if not open_:
             return
         left = [id_ for id_ in asked if _key(id_) in open_]

@@ -224,3 +224,49 @@ def last_event(text: str) -> dict[str, Any]:
         [line for line in text.splitlines() if line.startswith("data: {")][-1][6:]
     )
     return event
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25"])
+async def test_a_call_over_stdio_is_answered_when_the_bridge_is_killed_during_progress(
+    bridge: Bridge, version: str
+) -> None:
+    """The bridge that follows knows nothing of the call, whose client must not wait for ever."""
+    await bridge.nvim.lua(
+        "mcp_tools.register({ name = 'reports', description = 'd', needs_approval = false,"
+        " execute = function(ctx) ctx:progress(1) end })"
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+    process = await processes.start(
+        *(sys.executable, str(ROOT / "bridge" / "start.py"), "cli.main", "stdio"),
+        cwd=bridge.nvim.home.make("cwd"),
+        env=kept | bridge.nvim.home.environment(),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    client = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "nvim_reports", "arguments": {}, "_meta": {"progressToken": "t"}}
+    for message in (
+        {"id": 0, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/call", "params": call},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def message_with(**fields: Any) -> Any:
+        assert process.stdout is not None
+        async with asyncio.timeout(20):
+            while True:
+                message = json.loads(await process.stdout.readline())
+                if message.items() >= fields.items():
+                    return message
+
+    await message_with(method="notifications/progress")
+    os.kill(await bridge.pid(), signal.SIGKILL)
+    answer = await message_with(id=1)
+    assert "carried out" in answer["error"]["message"]
+    process.stdin.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -422,6 +423,29 @@ async def test_resuming_a_call_in_progress(bridge: Served) -> None:
     assert again == seen, "an ended stream can be read again"
 
 
+async def test_a_response_that_a_restart_lost_ends_with_an_error(bridge: Served) -> None:
+    """A client that resumes it must not wait on a stream that never has the answer."""
+
+    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        ctx.progress(1)
+        await asyncio.Event().wait()
+        return "never"
+
+    bridge.editor.add_tool("work", work)
+    message = bridge.call_message("work", progressToken="t") | {"id": "é/1"}
+    async with await bridge.post(message, await bridge.initialize()) as response:
+        stream = events(response)
+        await next_event(stream)
+        last, _, _ = await next_event(stream)
+    async with (
+        served(boot="restarted") as again,
+        await again.get(await again.initialize(), Last_Event_ID=last) as response,
+    ):
+        async with asyncio.timeout(5):
+            (lost,) = [data async for _, _, data in events(response)]
+    assert (lost["id"], "may have been carried out" in lost["error"]["message"]) == ("é/1", True)
+
+
 @pytest.mark.parametrize("last", ["other-1", "boot-999999", "boot-x", "nonsense", "boot-"])
 async def test_an_unknown_event_id_opens_a_fresh_stream(bridge: Served, last: str) -> None:
     """Ids of another life of the bridge, and anything else, are no error."""
@@ -538,6 +562,8 @@ async def test_a_refused_request_is_named() -> None:
 async def test_event_ids_that_nobody_made(bridge: Served) -> None:
     """A Last-Event-ID of any length opens a fresh stream."""
     session = await bridge.initialize()
-    for id_ in ("boot-" + "9" * 5000, "boot--1", "boot-", "x", "boot-" + "9" * 19):
+    foreign = [base64.b64encode(text).decode() for text in (b"{}", b"[[1]]", b"[true]", b"[", b"[" * 300)]
+    made_up = ["boot-" + "9" * 5000, "boot--1", "boot-", "x", "boot-" + "9" * 19, "x-1.*", "x-1." + "W" * 999]
+    for id_ in [*made_up, *(f"x-1.{each}" for each in foreign)]:
         async with await bridge.get(session, Last_Event_ID=id_) as response:
             assert response.status == 200, id_

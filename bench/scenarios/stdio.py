@@ -43,8 +43,8 @@ class Process:
     """The command, as a client has it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
-        env = os.environ | {"MCP_TOOLS_URL": endpoint.url, "MCP_TOOLS_TOKEN": endpoint.token or ""}
-        command = [sys.executable, "-m", "bridge.stdio"]
+        env = os.environ | {"NVIM_MCP_TOKEN": endpoint.token or ""}
+        command = [sys.executable, "-m", "bridge.cli", "stdio", "--url", endpoint.url]
         self.begun = time.perf_counter()
         self.process = processes.begin(
             command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE

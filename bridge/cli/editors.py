@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..instances.choose import VARIABLES, names, nearest, read_own
+from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
 from ..instances.files import Instance
 from ..stdio.endpoint import Endpoint
 from ..stdio.pump import Missing
@@ -148,7 +148,10 @@ def _named(which: str, found: list[Instance]) -> Instance | Missing:
     if fitting:
         return max(fitting, key=lambda one: one.focused_at)
     there = f"there are {names(found)}" if found else "there is none with a running bridge"
-    return Missing(f"--instance: no Neovim is called {which}; {there}")
+    # An editor that lives has no instance file while its bridge is restarted.
+    return Missing(
+        f"--instance: no Neovim is called {which}; {there}", which.isdecimal() and is_alive(int(which))
+    )
 
 
 def _same(one: str, other: str) -> bool:

@@ -1,7 +1,5 @@
---- The bridge as agents of the Agent Client Protocol are told of it (`session/new`, `mcpServers`).
----
---- Receives: the transport that is wanted. Sends: an entry, or why there is none.
---- Does not know about: agents, who starts them.
+--- Ways for an agent to reach this editor's bridge: the relay over stdio, and entries for the Agent Client Protocol
+--- (`session/new`, `mcpServers`).
 
 local current = require('mcp-tools.bridge.current')
 local errors = require('mcp-tools.errors')
@@ -10,6 +8,34 @@ local project = require('mcp-tools.files.project')
 local M = {}
 
 local NAME = 'nvim-tools'
+
+--- Variables by which the relay finds the instance file, which has the token; agents do not hand down all of theirs.
+local PLACES = { 'XDG_RUNTIME_DIR', 'XDG_STATE_HOME', 'NVIM_APPNAME' }
+
+---@class mcp-tools.bridge.Relay
+---@field command string
+---@field args string[]
+---@field env table<string, string>
+
+--- A program that relays MCP on its stdin and stdout to this editor's bridge. It runs isolated (`-I`), since agents
+--- start it in the project's directory, and takes the token from the instance file of this editor.
+---@return mcp-tools.bridge.Relay? relay nil with `bridge.command`, where no Python is known
+function M.relay()
+  local prepared = current.prepared
+  if not prepared or prepared.source == 'command' then
+    return nil
+  end
+  local env = vim.empty_dict() --[[@as table<string, string>]]
+  for _, name in ipairs(PLACES) do
+    env[name] = vim.env[name]
+  end
+  local start = vim.fs.joinpath(project.plugin_dir(), 'bridge', 'start.py')
+  return {
+    command = vim.fn.exepath(prepared.spec.command[1]),
+    args = { '-I', start, 'cli.main', 'stdio', '--instance', tostring(vim.uv.os_getpid()) },
+    env = env,
+  }
+end
 
 ---@param endpoint { url: string, token: string }
 ---@return table
@@ -22,21 +48,17 @@ local function http(endpoint)
   }
 end
 
---- A process that relays to the bridge, by the same Python.
----@param endpoint { url: string, token: string }
----@return table
-local function stdio(endpoint)
-  local spec = current.prepared.spec
-  return {
-    name = NAME,
-    command = vim.fn.exepath(spec.command[1]),
-    args = { '-m', 'bridge.stdio' },
-    env = {
-      { name = 'MCP_TOOLS_URL', value = endpoint.url },
-      { name = 'MCP_TOOLS_TOKEN', value = endpoint.token },
-      { name = 'PYTHONPATH', value = project.plugin_dir() },
-    },
-  }
+---@return table?
+local function stdio()
+  local relay = M.relay()
+  if not relay then
+    return nil
+  end
+  local env = {}
+  for _, name in ipairs(PLACES) do
+    table.insert(env, relay.env[name] and { name = name, value = relay.env[name] })
+  end
+  return { name = NAME, command = relay.command, args = relay.args, env = env }
 end
 
 local ENTRIES = { http = http, stdio = stdio }
@@ -52,11 +74,13 @@ function M.entry(transport)
     return nil, errors.new('validation_error', text:format(tostring(transport)))
   elseif not endpoint then
     return nil, errors.new('busy', 'the bridge is not ready; start() or :McpTools start starts it')
-  elseif transport == 'stdio' and current.prepared.source == 'command' then
+  end
+  local entry = make(endpoint)
+  if not entry then
     local text = 'transport: with the option bridge.command only "http" is known'
     return nil, errors.new('validation_error', text)
   end
-  return make(endpoint)
+  return entry
 end
 
 return M

@@ -11,6 +11,7 @@ local global_state = require('mcp-tools.util.global_state')
 ---@field get_port fun(): integer?
 ---@field get_auth_token fun(): string?
 ---@field endpoint fun(): { url: string, token: string, port: integer }?
+---@field relay fun(): mcp-tools.bridge.Relay?
 ---@field status fun(): mcp-tools.bridge.Status
 local M = {}
 
@@ -24,6 +25,7 @@ local FILES = {
   get_port = 'current',
   get_auth_token = 'current',
   endpoint = 'current',
+  relay = 'acp',
   status = 'status',
 }
 

@@ -1,6 +1,24 @@
 -- Codex. Its own channel to editors is private and changes; left out on purpose. Here is what its terminal needs.
 
+local json = require('mcp-tools.util.json')
+
 local TOKEN = 'MCP_TOOLS_NVIM_TOKEN'
+
+--- Text, a list or a table as a value of TOML, which takes the strings of JSON.
+---@param value string|string[]|table<string, string>
+---@return string
+local function toml(value)
+  if type(value) ~= 'table' then
+    return (assert(json.encode(value)))
+  elseif vim.islist(value) then
+    return ('[%s]'):format(table.concat(vim.tbl_map(toml, value), ','))
+  end
+  local pairs_ = {}
+  for name, item in vim.spairs(value) do
+    table.insert(pairs_, ('%s=%s'):format(toml(name), toml(item)))
+  end
+  return ('{%s}'):format(table.concat(pairs_, ','))
+end
 
 ---@type mcp-tools.Companion
 return {
@@ -8,17 +26,16 @@ return {
   label = 'Codex',
 
   environment = function(endpoint)
-    local server = endpoint.server
-    local key = 'mcp_servers.' .. server.name
-    return {
-      command = { 'codex' },
-      env = { [TOKEN] = server.token },
-      args = {
-        '-c',
-        ('%s.url="%s"'):format(key, server.url),
-        '-c',
-        ('%s.bearer_token_env_var="%s"'):format(key, TOKEN),
-      },
-    }
+    local server, env = endpoint.server, nil
+    local options = server.relay
+    if not options then
+      env = { [TOKEN] = server.token } -- codex takes a token from nowhere else but its command line
+      options = { url = server.url, bearer_token_env_var = TOKEN }
+    end
+    local args = {}
+    for name, value in vim.spairs(options) do
+      vim.list_extend(args, { '-c', ('mcp_servers.%s.%s=%s'):format(server.name, name, toml(value)) })
+    end
+    return { command = { 'codex' }, env = env, args = args }
   end,
 }

@@ -64,7 +64,8 @@ local M = {}
 
 --- The same for a terminal; all of the former is nil while the endpoint is not open.
 ---@class mcp-tools.companion.TerminalEndpoint: mcp-tools.companion.Endpoint
----@field server { name: string, url: string, token: string } our own tools, for the model
+---@field server { name: string, url: string, token: string, relay: mcp-tools.bridge.Relay? } our own tools, for the
+--- model; `relay` starts a process that needs no token, and is nil with the option bridge.command
 ---@field file fun(body: table): string writes JSON for this user alone, and returns the path
 
 ---@class mcp-tools.companion.Environment

@@ -87,7 +87,10 @@ local function launch(name, args, cb)
     return cb('the bridge has stopped; see :McpTools log')
   end
   log.hide(endpoint.token)
-  local more = { server = { name = SERVER, url = endpoint.url, token = endpoint.token }, file = file }
+  local more = {
+    server = { name = SERVER, url = endpoint.url, token = endpoint.token, relay = bridge.relay() },
+    file = file,
+  }
   ide.environment(name, function(environment)
     if not environment or not environment.command then
       return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))

@@ -641,4 +641,25 @@ describe('in a terminal', function()
     t.eq('main', codex.env.MCP_TOOLS_NVIM_TOKEN)
     t.ok(not table.concat(codex.args):find('main'))
   end)
+
+  it('Codex and opencode start a relay, so that the token is in no environment', function()
+    local relay = { command = '/bin/python', args = { '-I', 'start.py' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
+    local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }
+    local opencode = companion('opencode').environment(more)
+    t.ok(not vim.inspect(opencode):find('main'))
+    t.eq(
+      { '/bin/python', '-I', 'start.py' },
+      vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools'].command
+    )
+    local codex = companion('codex').environment(more)
+    t.ok(not vim.inspect(codex):find('main'))
+    t.eq({
+      '-c',
+      'mcp_servers.nvim-tools.args=["-I","start.py"]',
+      '-c',
+      'mcp_servers.nvim-tools.command="/bin/python"',
+      '-c',
+      'mcp_servers.nvim-tools.env={"XDG_RUNTIME_DIR"="/run/7"}',
+    }, codex.args)
+  end)
 end)

@@ -318,9 +318,9 @@ def test_signals_at_the_end() -> None:
 
     bridge = FakeBridge(TOKEN, answered)
     bridge.goodbye = goodbye
-    env = {**os.environ, "MCP_TOOLS_URL": bridge.url, "MCP_TOOLS_TOKEN": TOKEN}
+    env = {**os.environ, "NVIM_MCP_TOKEN": TOKEN}
     pipe = subprocess.PIPE
-    command = [sys.executable, "-m", "bridge.stdio"]
+    command = [sys.executable, "-m", "bridge.cli", "stdio", "--url", bridge.url]
     with processes.begin(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -334,12 +334,3 @@ def test_signals_at_the_end() -> None:
         leave.set()
         assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
     bridge.end()
-
-
-@pytest.mark.parametrize("url", ["", "https://127.0.0.1/mcp", "http://127.0.0.1:port/mcp"])
-def test_an_address_that_is_none(url: str) -> None:
-    """The variable is named, without a trace."""
-    env = {**os.environ, "MCP_TOOLS_URL": url}
-    done = processes.run([sys.executable, "-m", "bridge.stdio"], cwd=ROOT, env=env)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "MCP_TOOLS_URL" in done.stderr

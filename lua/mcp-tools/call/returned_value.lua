@@ -1,4 +1,4 @@
---- Returned values of handlers that should have answered by their ctx: the commonest mistake, found at once.
+--- Returned values of handlers that should have answered by their ctx: the commonest mistake, found soon.
 ---
 --- Receives: a call whose handler has returned something and has not ended it; the handler's ctx.
 --- Sends: the call its end, and its author a warning, when nobody can answer it any more; else a text for its timeout.
@@ -13,7 +13,43 @@ local notify = require('mcp-tools.notify')
 
 local M = {}
 
---- Definitions whose calls have been answered later although something was returned: the look costs some ms.
+--- KiB of work for one step of the garbage collector: less than a millisecond.
+local STEP = 1024
+--- Full cycles after which an unreachable value is gone: the first may have begun while it was reachable.
+local CYCLES = 2
+
+---@class mcp-tools.CollectorWaiter
+---@field cycles integer full cycles since it began to wait
+---@field done fun()
+
+---@type mcp-tools.CollectorWaiter[]
+local waiters = {}
+
+--- Calls `done` once everything that is unreachable now has been collected. A full collection would block the main
+--- thread for as long as the heap is large, so it is done in steps, with a turn of the event loop between them.
+---@param done fun()
+local function after_collection(done)
+  table.insert(waiters, { cycles = 0, done = done })
+  if #waiters > 1 then
+    return
+  end
+  local function step()
+    if collectgarbage('step', STEP) then
+      for _, waiter in ipairs(waiters) do
+        waiter.cycles = waiter.cycles + 1
+      end
+      while waiters[1] and waiters[1].cycles >= CYCLES do
+        table.remove(waiters, 1).done()
+      end
+    end
+    if waiters[1] then
+      vim.defer_fn(step, 1)
+    end
+  end
+  vim.defer_fn(step, 1)
+end
+
+--- Definitions whose calls have been answered later although something was returned.
 ---@type table<table, true>
 local fine = setmetatable({}, { __mode = 'k' })
 
@@ -60,12 +96,10 @@ function M.look(call, ctx, value, message)
     return
   end
   local held = setmetatable({ ctx }, { __mode = 'v' })
-  vim.schedule(function()
+  after_collection(function()
     if call:ended() then
       return
-    end
-    collectgarbage()
-    if held[1] then
+    elseif held[1] then
       fine[call.definition] = true
       log.debug('call %s (%s): %s', call.id, call.name, call.hint)
     else

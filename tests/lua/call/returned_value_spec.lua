@@ -32,7 +32,7 @@ describe('a handler that returns its result', function()
     notifications.restore()
   end)
 
-  it('fails at once, and its author is told once what to write', function()
+  it('fails soon, and its author is told once what to write', function()
     tool('returns', function()
       return { some = 'result' }
     end)
@@ -92,6 +92,25 @@ describe('a handler that returns its result', function()
     t.eq('timeout', err.code)
     t.matches('returned a string, which is ignored: write `ctx%(result%)`', err.message)
     t.eq({}, notifications.list)
+  end)
+
+  it('does not block the editor while the garbage collector looks for its ctx', function()
+    local heap = {}
+    for i = 1, 1500000 do
+      heap[i] = { i }
+    end
+    collectgarbage()
+    tool('returns_with_a_large_heap', function()
+      return 'result'
+    end)
+    local turns = 0
+    local ticker = require('mcp-tools.util.timer').every(1, function()
+      turns = turns + 1
+    end)
+    t.eq('execution_error', called('returns_with_a_large_heap', 5000).err.code)
+    ticker:stop()
+    t.ok(turns > 5, turns)
+    t.eq(1500000, #heap)
   end)
 
   it('may be one of a resource', function()

@@ -75,16 +75,17 @@ function M.registry()
   return registry
 end
 
-local clients, catalogue
+local clients, catalogue, published_prefix
 
---- Who sees less than there is may see something else when the options do.
+--- Tells clients to list tools again when options change which tools they see, or under which names.
 local function follow_scopes()
   local options = config.get()
-  if clients == options.clients and catalogue == options.catalogue then
+  local same = catalogue == options.catalogue and published_prefix == options.tool_prefix
+  if clients == options.clients and same then
     return
   end
-  local differ = clients and not (vim.deep_equal(clients, options.clients) and catalogue == options.catalogue)
-  clients, catalogue = options.clients, options.catalogue
+  local differ = clients and not (same and vim.deep_equal(clients, options.clients))
+  clients, catalogue, published_prefix = options.clients, options.catalogue, options.tool_prefix
   if differ then
     registry:changed('tools')
   end

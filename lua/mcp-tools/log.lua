@@ -12,8 +12,8 @@ local M = {}
 
 -- One full file and the one before it are kept; larger ones open slowly in an editor.
 local MAX_BYTES = 10 * 1024 * 1024
--- Lines of this editor that stay in memory for health and for `:McpTools log` when the file cannot be read.
-local KEEP = 500
+-- Lines and bytes of this editor that stay in memory for health and for `:McpTools log` when the file cannot be read.
+local KEEP, KEEP_BYTES = 500, 1024 * 1024
 
 -- Bytes of one line: a traceback has a few thousand, and what a tool throws may be as long as it likes.
 local MAX_LINE = 64 * 1024
@@ -27,6 +27,7 @@ M.levels = { debug = 1, info = 2, warn = 3, error = 4 }
 M.level = M.levels.info ---@type integer
 
 local recent = {} ---@type string[] newest last
+local recent_bytes = 0
 local hidden = {} ---@type table<string, true>
 local path ---@type string?
 
@@ -120,8 +121,9 @@ local function write(level, format, ...)
     text
   )
   table.insert(recent, line)
-  if #recent > KEEP then
-    table.remove(recent, 1)
+  recent_bytes = recent_bytes + #line
+  while #recent > KEEP or (recent_bytes > KEEP_BYTES and #recent > 1) do
+    recent_bytes = recent_bytes - #table.remove(recent, 1)
   end
   opened():add(line)
 end

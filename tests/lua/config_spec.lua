@@ -162,3 +162,23 @@ describe('nearest', function()
     t.eq(nil, nearest('x', {}))
   end)
 end)
+
+describe('options that mix a list and a map', function()
+  after_each(config.reset)
+
+  it('do not grow when the same options are set again', function()
+    for _ = 1, 3 do
+      config.setup({ tools = { 'lsp', dap = false }, mounts = { '.mcp.json' } })
+    end
+    t.eq({ 'lsp', dap = false }, config.get('tools'))
+    t.eq({ '.mcp.json' }, config.get('mounts'))
+  end)
+
+  it('replace list items by list items, and keep the rest', function()
+    config.setup({ tools = { 'lsp', dap = false } })
+    config.setup({ tools = { 'git', file = true } })
+    t.eq({ 'git', dap = false, file = true }, config.get('tools'))
+    config.setup({ tools = { lsp = true } })
+    t.eq({ 'git', dap = false, file = true, lsp = true }, config.get('tools'))
+  end)
+end)

@@ -200,7 +200,7 @@ function Call:finish(event, outcome)
     end
   end
   for _, fn in ipairs(enders or {}) do
-    fn()
+    log.guard(('call %s (%s): work at its end'):format(self.id, self.name), fn)
   end
   if self.leave then
     self.leave(self)

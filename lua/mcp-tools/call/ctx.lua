@@ -161,6 +161,11 @@ function Ctx:progress(done, total, message)
       return
     end
   end
+  if vim.in_fast_event() then -- the listener may use the API
+    return vim.schedule(function()
+      self.call:progress(done, total, message)
+    end)
+  end
   self.call:progress(done, total, message)
 end
 
@@ -173,7 +178,11 @@ function Ctx:log(level, data)
     misused(self, text:format(tostring(level)))
     return
   end
-  if not self.call:ended() then
+  if vim.in_fast_event() then -- the listener may use the API
+    return vim.schedule(function()
+      self:log(level, data)
+    end)
+  elseif not self.call:ended() then
     self.call:tell('log', level, data)
   end
 end

@@ -202,7 +202,7 @@ end
 ---@param call mcp-tools.Call
 function Executor:tell_watchers(call)
   for i = 1, #self.watchers do
-    self.watchers[i](call)
+    log.guard('a watcher of calls', self.watchers[i], call)
   end
 end
 

@@ -61,6 +61,7 @@ local function defaults()
 end
 
 --- Lists and single values are replaced; maps are merged key by key, so a later `setup{tools = {dap = true}}` adds.
+--- Of a table with both, list items replace list items; in an option that is a map they are added once.
 ---@param option mcp-tools.Option
 ---@param old any
 ---@param new any
@@ -72,14 +73,23 @@ local function merged_value(option, old, new)
     return vim.list_extend({}, new)
   end
   local out = {}
+  local replaces = option.type ~= 'map' and new[1] ~= nil
   for key, value in pairs(type(old) == 'table' and old or { old }) do
-    out[key] = value
+    if not (replaces and type(key) == 'number') then
+      out[key] = value
+    end
   end
   for key, value in pairs(new) do
-    if type(key) == 'number' then
-      table.insert(out, value)
-    else
+    if type(key) ~= 'number' then
       out[key] = value
+    end
+  end
+  for _, value in ipairs(new) do
+    local is_there = vim.iter(ipairs(out)):any(function(_, other)
+      return vim.deep_equal(other, value)
+    end)
+    if not is_there then
+      table.insert(out, value)
     end
   end
   return out

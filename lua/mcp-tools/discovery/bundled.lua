@@ -106,10 +106,15 @@ end
 local function take(registry, kind, each)
   local folder = folders[kind]
   local pass = folder.pass --[[@as mcp-tools.Pass]]
-  local def, fault = definition_of(kind, each)
-  local key
-  if def and not folder.ours:taken_by(registry, def) then
-    key, fault = folder.ours:add(registry, def, each.source)
+  local ok, key, fault = log.guard(each.where, function() -- a definition may throw when it is read
+    local def, fault = definition_of(kind, each)
+    if def and not folder.ours:taken_by(registry, def) then
+      return folder.ours:add(registry, def, each.source)
+    end
+    return nil, fault
+  end)
+  if not ok then
+    key, fault = nil, tostring(key):match('^[^\n]*')
   end
   key = key or fault and pass.keys[each.name]
   if key then

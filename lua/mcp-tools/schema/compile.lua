@@ -283,10 +283,11 @@ function Compiler:resolved(schema)
   return schema
 end
 
---- Sets how many steps each of the following runs may take.
----@param steps? integer
-function Compiler:allow(steps)
-  self.most = steps or MAX_STEPS
+--- Prepares a pass over a value. Each public function of a validator begins with it.
+---@param opts? { strict?: boolean, steps?: integer } as for `Validator:check`
+function Compiler:begin(opts)
+  self.most = opts and opts.steps or MAX_STEPS
+  value.strict = opts ~= nil and opts.strict == true
 end
 
 ---@param refs mcp-tools.schema.Refs

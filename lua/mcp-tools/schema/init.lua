@@ -77,7 +77,6 @@ end
 ---@return boolean ok
 ---@return mcp-tools.Fault[]? errors all of them, when not ok
 function Validator:check(v, opts)
-  value.strict = opts ~= nil and opts.strict == true
   local made = self.made or self:machine()
   local check = made.check
   if not check then
@@ -85,7 +84,7 @@ function Validator:check(v, opts)
     made.check = check
   end
   local compiler = made.compiler
-  compiler:allow(opts and opts.steps)
+  compiler:begin(opts)
   local finished, result = compiler:run(nil, check, v)
   local found = not (finished and result) and faults_of(compiler, check, v, not finished and result or nil) or nil
   if next(compiler.tried) then
@@ -103,9 +102,8 @@ function Validator:fill(v, opts)
   if type(v) ~= 'table' then
     return v
   end
-  value.strict = opts ~= nil and opts.strict == true
   local made = self.made or self:machine()
-  made.compiler:allow(opts and opts.steps)
+  made.compiler:begin(opts)
   local finished, fault = made.compiler:run(nil, made.filler.run, made.filler, self.schema, v)
   if finished then
     return v
@@ -122,9 +120,8 @@ function Validator:shape(v, part)
   if not value.is_ambiguous(v) then
     return v
   end
-  value.strict = false
   local made, copy = self.made or self:machine(), value.copy(v)
-  made.compiler:allow()
+  made.compiler:begin()
   made.compiler:run(nil, made.shaper.run, made.shaper, part or self.schema, copy)
   return copy
 end
@@ -173,7 +170,7 @@ function Validator:misfit(schema)
   local function fits()
     return check(made.shaper:run(schema, value.copy(schema.default)))
   end
-  value.strict = false
+  compiler:begin()
   local finished, result = compiler:run(nil, fits)
   if not (finished and result) then
     return faults_of(compiler, check, schema.default, not finished and result or nil)[1].message

@@ -13,8 +13,8 @@ local NIL = vim.NIL
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 local floor, huge = math.floor, math.huge
 
---- Whether a plain empty table is an array only, as it is off the wire. A field, not an argument: every check of a
---- value sets it first and nothing yields in between.
+--- Whether a plain empty table is an array only, as it is off the wire. A field, not an argument: `Compiler:begin`
+--- sets it for each pass, and nothing yields in between.
 M.strict = false
 
 --- Longest text of one value inside a message; more would hide the message.

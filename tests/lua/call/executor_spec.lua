@@ -671,3 +671,68 @@ describe('an id that is used again', function()
     t.matches('^the call same was answered or cancelled before', error_of(b.run('long', {}, { id = 'same' })).message)
   end)
 end)
+
+describe('code of others that throws around a call', function()
+  it('changes neither the outcome nor the count of active calls', function()
+    local b = bench()
+    b.tool({
+      name = 'later',
+      execute = function(ctx)
+        vim.schedule(function()
+          ctx('answered')
+        end)
+      end,
+    })
+    b.executor:watch(function()
+      error('a watcher failed')
+    end)
+    local done
+    local call = b.run('later', {}, {
+      listener = {
+        done = function(_, finished)
+          done = finished.outcome.value
+        end,
+      },
+    })
+    call:on_end(function()
+      error('work at the end failed')
+    end)
+    t.wait(function()
+      return done
+    end)
+    t.eq({ 'answered', 0 }, { done, b.executor.active })
+  end)
+end)
+
+describe('progress and log from a libuv callback', function()
+  it('reach listeners that use the API', function()
+    local b, seen = bench(), {}
+    b.tool({
+      name = 'fast',
+      execute = function(ctx)
+        local timer = assert(vim.uv.new_timer())
+        timer:start(1, 0, function()
+          timer:close()
+          ctx:progress(1, 2)
+          ctx:log('info', 'x')
+          ctx('done')
+        end)
+      end,
+    })
+    local call = b.run('fast', {}, {
+      listener = {
+        progress = function()
+          table.insert(seen, vim.api.nvim_buf_is_valid(0))
+        end,
+        log = function()
+          table.insert(seen, vim.api.nvim_buf_is_valid(0))
+        end,
+      },
+    })
+    t.wait(function()
+      return call:ended()
+    end)
+    t.eq({ true, true }, seen)
+    t.eq('done', call.outcome.value)
+  end)
+end)

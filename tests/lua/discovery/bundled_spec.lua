@@ -206,3 +206,19 @@ describe('an explicit tool', function()
     package.loaded[module] = nil
   end)
 end)
+
+describe('a definition in the options that throws when it is read', function()
+  it('is reported, and the others are loaded', function()
+    local unreadable = setmetatable({}, {
+      __index = function(_, key)
+        error('no ' .. tostring(key))
+      end,
+    })
+    local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
+    local fine = { name = 'fine', description = 'x', execute = function() end }
+    tools.setup({ tools = { broken, fine } })
+    t.ok(core.get().registry:get('fine'))
+    t.matches('setup{tools}%[%d%]', vim.inspect(tools.report().failures))
+    t.ok(not require('mcp-tools.discovery.bundled').is_pending())
+  end)
+end)

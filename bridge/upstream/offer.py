@@ -22,6 +22,9 @@ from .spec import Mount
 
 logger = logging.getLogger(__name__)
 
+Found = dict[str, list[definitions.Definition]]
+"""Kind (`tools`, `resources`, …) → definitions."""
+
 Make = Callable[[Mount, dict[str, Any], Session], definitions.Definition]
 _KINDS: dict[str, tuple[str, Make]] = {
     "tools/list": ("tools", definitions.tool),
@@ -66,12 +69,20 @@ class Offer:
         left = sum(len(faults) for faults in both) - len(all_)
         return [*all_, f"and {left} more"] if left else all_
 
-    async def look(self, session: Session, lists: Collection[str] = tuple(LISTS)) -> None:
-        """Takes in these lists as they are now.
+    async def read(self, session: Session, lists: Collection[str] = tuple(LISTS)) -> Found:
+        """Asks the server for these lists.
+
+        Args:
+            session: With the server.
+            lists: Methods of the lists.
+
+        Returns:
+            The definitions of each kind, for `give`.
 
         Raises:
-            MCPError: the server refuses one.
+            MCPError: The server refuses one.
         """
+        found: Found = {}
         for method, (kind, make) in _KINDS.items():
             if method not in lists:
                 continue
@@ -90,7 +101,17 @@ class Offer:
                 if made.setdefault(key, definition) is not definition:
                     faults.append(f"{method}: {key[:80]}: is there twice; the first counts")
             self._faults[method] = faults
-            await self._give(kind, list(made.values()))
+            found[kind] = list(made.values())
+        return found
+
+    async def give(self, found: Found) -> None:
+        """Registers definitions with the editor, unless they are the registered ones.
+
+        Raises:
+            EditorError: The editor did not take them; what it has not taken is given again next time.
+        """
+        for kind, made in found.items():
+            await self._give(kind, made)
 
     async def _give(self, kind: str, made: list[definitions.Definition]) -> None:
         texts = [json.dumps(definition, ensure_ascii=False) for definition in made]

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 
 import mcp_types as types
 from mcp import MCPError
-from mcp.client.subscriptions import SubscriptionLost, listen
-from pydantic import ValidationError
+from mcp.client.subscriptions import listen
 
+from ..errors import LuaError, NoAnswerError
 from .calls import Calls
 from .dispatcher import LISTS
 from .door import MountEditor
 from .http import Remote
-from .offer import Offer
+from .offer import Found, Offer
 from .session import Session, is_closed
 from .spec import Mount
 from .stdio import Child
@@ -45,6 +45,9 @@ SOON = 1.5
 """Seconds until the next try that a call waits for."""
 MAX_WHY = 300
 """Characters of a cause that are told."""
+EDITOR_RETRY = 2.0
+"""Seconds until definitions are given again to an editor that did not answer."""
+EDITOR_SILENT = "Neovim does not answer; its definitions are registered once it does"
 AGAIN = 2.0
 """Seconds until a stream of changes that was lost is opened again."""
 
@@ -164,9 +167,11 @@ class Upstream:
                 transport.run() as streams,
                 Session(streams, patience, self.mount.allow, self.calls.ask, self._told) as session,
             ):
-                await self._offer.look(session)
+                found = await self._offer.read(session)
                 start.reschedule(None)
-                self._session, self._error = session, ""
+                while not await self._give(found):  # noqa: ASYNC110 - there is no event to wait for
+                    await asyncio.sleep(EDITOR_RETRY)
+                self._session = session
                 self._become("ready")
                 self._changed(())  # what has changed while it was looked at
                 for uri in self._watched:
@@ -224,8 +229,8 @@ class Upstream:
     async def _subscribe(self, session: Session, uri: str, wanted: bool) -> None:
         try:
             await session.subscribe(self.mount.own_uri(uri), wanted)
-        except MCPError as fault:
-            logger.info("mount %s: %s: %s", self.mount.name, uri, fault.error.message)
+        except Exception as fault:  # noqa: BLE001 - boundary: nobody waits for it
+            logger.warning("mount %s: %s: %s", self.mount.name, uri, _why(fault))
 
     # Changes of what it offers
 
@@ -260,12 +265,36 @@ class Upstream:
             lists, self._dirty = self._dirty, set()
             began = self._loop.time()
             try:
-                await self._offer.look(session, lists)
-            except (MCPError, ValidationError) as fault:
+                if not await self._give(await self._offer.read(session, lists)):
+                    self._dirty |= lists
+                    self._look_at = self._loop.time() + EDITOR_RETRY
+                    continue
+            except Exception as fault:  # noqa: BLE001 - boundary: changes after this one are still looked at
                 logger.warning("mount %s: %s: %s", self.mount.name, ", ".join(sorted(lists)), _why(fault))
             took = self._loop.time() - began
             self._look_at = began + took + min(MAX_REST, REST * took)
             self._report()
+
+    async def _give(self, found: Found) -> bool:
+        """Registers what the server offers with the editor.
+
+        Returns:
+            False when the editor does not answer: it is to be given again.
+        """
+        try:
+            await self._offer.give(found)
+        except NoAnswerError:
+            if self._error != EDITOR_SILENT:
+                logger.warning("mount %s: %s", self.mount.name, EDITOR_SILENT)
+            self._error = EDITOR_SILENT
+            self._report()
+            return False
+        except LuaError as fault:
+            self._error = f"Neovim could not register its definitions: {fault}"[:MAX_WHY]
+            logger.warning("mount %s: %s", self.mount.name, self._error)
+        else:
+            self._error = ""
+        return True
 
     async def _watch(self, session: Session) -> None:
         """Hears of changes where servers tell only those who listen."""
@@ -278,8 +307,9 @@ class Upstream:
             except MCPError as refusal:
                 if refusal.error.code == types.METHOD_NOT_FOUND:
                     return
-            except (SubscriptionLost, TimeoutError, RuntimeError):
-                pass  # it is opened again
+                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _why(refusal))
+            except Exception as fault:  # noqa: BLE001 - boundary: whatever ends the stream, it is opened again
+                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _why(fault))
             await asyncio.sleep(AGAIN)
             self._changed(tuple(LISTS))
 

@@ -54,7 +54,7 @@ def tool(number: int, length: int = 100) -> dict[str, Any]:
 async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
     editor, session = Editor(), Session(*map(tool, range(1000)), tool(1000, 3 * MAX_PIECE), tool(1001))
     offer = Offer(Mount("m"), editor)  # type: ignore[arg-type]
-    await offer.look(session, ["tools/list"])  # type: ignore[arg-type]
+    await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [[f"m__{number}" for number in range(1002)]]
     large = [size for size in editor.sizes if size > MAX_PIECE + 500]
     assert len(large) == 1, "but for the one definition that is larger"
@@ -66,5 +66,5 @@ async def test_the_same_list_is_not_given_twice_and_an_empty_one_is_given() -> N
     offer = Offer(Mount("m"), editor)  # type: ignore[arg-type]
     for items in ([tool(1)], [tool(1)], [], [tool(1)]):
         session.items = items
-        await offer.look(session, ["tools/list"])  # type: ignore[arg-type]
+        await offer.give(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [["m__1"], [], ["m__1"]]

@@ -150,7 +150,7 @@ function Executor:execute(name, args, opts)
     call:finish('fail', { error = unknown })
     return call
   end
-  call.definition, call.name = definition, definition.name
+  call.definition, call.name = definition, definition.label or definition.name
   local ms, limit = definition.timeout or opts.timeout or settings.tool_timeout, opts.limit
   call.timeout = limit and (ms == 0 or limit < ms) and limit or ms
   call.max_result = settings[kind.limit]

@@ -4,10 +4,20 @@
 --- Sends: the last ones, newest first; times of a tool; when a client called last.
 --- Does not know about: who looks at it. It keeps no arguments and no results.
 
+local utf8 = require('mcp-tools.util.utf8')
+
 local M = {}
 
 --- Calls that are kept; times of one tool; tools and clients of which something is kept.
 local CALLS, TIMES, NAMES = 50, 16, 500
+--- Bytes of a name that are kept: clients choose theirs.
+local MAX_NAME = 200
+
+---@param name any
+---@return string
+local function name_of(name)
+  return utf8.cut(tostring(name), MAX_NAME)
+end
 
 ---@class mcp-tools.PastCall
 ---@field id string
@@ -41,7 +51,7 @@ function M.new()
   end
 
   function self.note(call)
-    local client = call.client.name or call.host
+    local client = name_of(call.client.name or call.host)
     if not seen[client] then
       make_room()
     end
@@ -85,7 +95,7 @@ function M.new()
   end
 
   function self.last_of(client)
-    return seen[client]
+    return seen[name_of(client)]
   end
 
   return self

@@ -20,10 +20,15 @@ local MAX_URI = 8192
 
 --- A resource as one URI names it.
 ---@class mcp-tools.Located
----@field name string the URI
+---@field name string the key of its definition, by which it is approved
+---@field label string the URI, which is the name of the call
 ---@field uri string
 ---@field params table<string, string> values of the template's variables; those that name files are resolved paths
 ---@field resource mcp-tools.ResourceDefinition
+---@field title string?
+---@field description string?
+---@field annotations table?
+---@field source mcp-tools.Source?
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field timeout number?
@@ -134,10 +139,14 @@ function M.find(registry, uri, root)
     end
   end
   return {
-    name = uri,
+    name = definition.key,
+    label = uri,
     uri = uri,
     params = params,
     resource = definition,
+    title = definition.title,
+    description = definition.description,
+    annotations = definition.annotations,
     source = definition.source,
     style = definition.style,
     handler = definition.handler,

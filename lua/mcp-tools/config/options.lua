@@ -298,7 +298,7 @@ return {
     default = {},
     items = 'string',
     item_enum = DECISIONS,
-    description = 'Decision for each tool of a group: group = "allow" | "ask" | "deny".',
+    description = 'Decision for each tool of a group, mount or file of tools: group = "allow" | "ask" | "deny".',
   },
   {
     path = 'approval.tools',

@@ -10,6 +10,7 @@ local bundled_files = require('mcp-tools.discovery.bundled_files')
 local config = require('mcp-tools.config')
 local items = require('mcp-tools.discovery.items')
 local notify = require('mcp-tools.notify')
+local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
 
 local M = {}
@@ -24,8 +25,8 @@ local M = {}
 local function known_names(registry)
   local tools, groups = {}, {}
   for _, entries in ipairs({ registry.entries.tools, registry.shelf.tools }) do
-    for name in pairs(entries) do
-      tools[name] = true
+    for name, definition in pairs(entries) do
+      tools[name], groups[source.group(definition)] = true, true
     end
   end
   for _, file in ipairs(bundled_files.of('tools')) do

@@ -129,6 +129,13 @@ function M.in_project(definition, root)
   return source.inside
 end
 
+--- Does another server run it, so that its handler is not ours to vouch for?
+---@param definition { source: mcp-tools.Source? }
+---@return boolean
+function M.is_mounted(definition)
+  return definition.source ~= nil and definition.source.origin == 'mounted'
+end
+
 --- Do its `needs_approval` and annotations count?
 ---@param definition mcp-tools.Definition
 ---@param root string resolved
@@ -153,8 +160,7 @@ function M.key(definition)
   return source.origin .. (source.name and ':' .. source.name or '')
 end
 
---- The group by which it is listed and switched. It is not always one of those that `approval.groups` names: these are
---- bundled, and nobody else can take the name of one.
+--- The group by which it is listed, switched and approved.
 ---@param definition mcp-tools.Definition
 ---@return string
 function M.group(definition)

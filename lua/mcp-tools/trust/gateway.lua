@@ -70,12 +70,16 @@ local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.de
 ---@return mcp-tools.Decision
 function Gateway:judge(call)
   local root = call.project or self:project()
-  local own = rules.by_rules(call)
+  local own = rules.by_rules(call, root)
   if own and own.action == 'deny' then
     return own
   end
   local source = call.definition.source
-  local named = targets.by(call.args, source ~= nil and source.origin == 'bundled')
+  local args, uri = call.args, nil
+  if call.kind and call.kind.named then
+    args, uri = call.kind.named(call)
+  end
+  local named = uri and targets.of_resource(uri, args) or targets.by(args, source ~= nil and source.origin == 'bundled')
   local denied, outside = rules.by_targets(named, root)
   if denied then
     return denied
@@ -275,6 +279,8 @@ function Gateway:settle(call, answer)
     return yes('person: before')
   elseif self.grants:is_silenced(call) then
     return no('person: silence', denial.error(call, 'the person at the editor wants no more such questions', 'decided'))
+  elseif call.kind and call.kind.asks_nothing then
+    return no(decision.by, denial.error(call, decision.reason, 'decided'))
   end
   local vain = futile(call, decision)
   if not vain and ahead.is_reading() then

@@ -168,7 +168,7 @@ function Grants:missed(call, decision, choices, files)
     definition = definition,
     choices = choices,
     files = files,
-    remedy = denial.remedy(call.name, decision),
+    remedy = denial.remedy(definition.name, decision),
   })
   if #self.unanswered > MAX_UNANSWERED then
     table.remove(self.unanswered, 1)

@@ -29,7 +29,7 @@ end
 ---@return string why
 function M.of(root, definition, verdict, fault)
   local call = { definition = definition, args = vim.empty_dict(), client = {}, host = 'nvim', project = root }
-  local option = rules.by_options(definition)
+  local option = rules.by_options(definition, root)
   if option and option.action == 'deny' then
     return 'denied', option.reason
   elseif verdict and verdict.level == 'denied' then

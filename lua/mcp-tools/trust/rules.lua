@@ -8,6 +8,7 @@ local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.files.project')
 
 local M = {}
 
@@ -19,6 +20,7 @@ local VERDICTS = { allow = true, ask = true, deny = true }
 ---@return mcp-tools.Decision?
 local function by_function(call, rule)
   local info = { host = call.host, client = vim.deepcopy(call.client), session = call.session }
+  info.uri = call.definition.uri
   local ok, verdict = xpcall(rule, debug.traceback, call.definition.name, vim.deepcopy(call.args), info)
   if not ok or (verdict ~= nil and not VERDICTS[verdict]) then
     log.error('approval.rule failed for %s, so the call is denied: %s', call.definition.name, vim.inspect(verdict))
@@ -38,15 +40,40 @@ local function by_option(option, name)
   end
 end
 
+---@param name string
+---@return boolean
+local function is_bundled_group(name)
+  local base = vim.fs.joinpath(project.lua_dir(), 'tools', name)
+  return vim.uv.fs_stat(base) ~= nil or vim.uv.fs_stat(base .. '.lua') ~= nil
+end
+
+--- What the option for its group says. Whoever makes a project names its files, and anybody may name a mount like a
+--- bundled group: an "allow" that was not meant for them is ignored.
+---@param definition mcp-tools.Definition
+---@param root string resolved
+---@return mcp-tools.Decision?
+local function by_group(definition, root)
+  local name = source.group(definition)
+  local group = by_option('groups', name)
+  local bundled = definition.source and definition.source.group ~= nil
+  if group and group.action == 'allow' and not bundled then
+    if source.in_project(definition, root) or is_bundled_group(name) then
+      return nil
+    end
+  end
+  return group
+end
+
 --- What the options for single tools and groups say.
 ---@param definition mcp-tools.Definition
+---@param root string resolved
 ---@return mcp-tools.Decision?
-function M.by_options(definition)
+function M.by_options(definition, root)
   local tool = by_option('tools', definition.name)
   if tool and tool.action == 'deny' then
     return tool
   end
-  local group = by_option('groups', definition.source and definition.source.group)
+  local group = by_group(definition, root)
   if group and group.action == 'deny' then
     return group
   end
@@ -55,11 +82,12 @@ end
 
 --- (1) The person's own rules: the function, then the tool, then its group. A "deny" of any of them wins.
 ---@param call mcp-tools.Call
+---@param root string resolved
 ---@return mcp-tools.Decision?
-function M.by_rules(call)
+function M.by_rules(call, root)
   local rule = config.get().approval.rule
   local first = rule and by_function(call, rule)
-  local second = M.by_options(call.definition)
+  local second = M.by_options(call.definition, root)
   return second and second.action == 'deny' and second or first or second
 end
 

@@ -295,6 +295,25 @@ local function collect(targets, value, above)
   end
 end
 
+--- The file that a resource of a mounted server is. Other servers have schemes of their own for files, so that any URI
+--- is judged by its text, too.
+---@param uri string as the server has it
+---@param params table<string, string> values of its template's variables
+---@return mcp-tools.CallTarget[]
+function M.of_resource(uri, params)
+  if uri:lower():find('^file:') then
+    return M.by({ uri = uri })
+  end
+  local list, decoded = M.by(params), vim.uri_decode(uri)
+  for _, text in ipairs({ decoded, decoded:match('^[^?#]*') }) do
+    if paths.sensitive(text) then
+      table.insert(list, { given = uri:sub(1, MAX_SHOWN), sensitive = true })
+      break
+    end
+  end
+  return list
+end
+
 --- Every file and buffer that arguments name.
 ---@param args table
 ---@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?

@@ -373,3 +373,37 @@ describe('asking', function()
     t.eq(0, approval.count())
   end)
 end)
+
+describe('approval.groups', function()
+  local mounted = { source = { origin = 'mounted', name = 'fs' } }
+
+  it('applies to mounts and to files of tools by the name under which they are listed', function()
+    local file = { source = { origin = 'registered', name = 'mine', found_in = outside .. '/mine.lua' } }
+    config.setup({ approval = { default = 'allow', groups = { fs = 'deny', mine = 'deny' } } })
+    t.eq('deny', (judge(mounted)))
+    t.eq('deny', (judge(file)))
+    config.reset()
+    config.setup({ approval = { groups = { fs = 'allow', mine = 'allow' } } })
+    t.eq('allow', (judge(mounted)))
+    t.eq('allow', (judge(file)))
+  end)
+
+  it('allows no mount that is named like a bundled group, and no file of the project', function()
+    local git = { source = { origin = 'mounted', name = 'git' } }
+    local file = { source = { origin = 'python', name = 'mine', found_in = root .. '/mcp_tools/mine.py' } }
+    config.setup({ approval = { groups = { git = 'allow', mine = 'allow' } } })
+    t.eq('ask', (judge(git)))
+    t.eq('ask', (judge(file)))
+    config.reset()
+    config.setup({ approval = { default = 'allow', groups = { git = 'deny' } } })
+    t.eq('deny', (judge(git)))
+  end)
+
+  it('of a mount is no mistyped name', function()
+    local registry = require('mcp-tools.registry.store').new()
+    local tool = { name = 'fs__x', description = 'x', execute = function() end }
+    assert(registry:add('tools', tool, { origin = 'mounted', name = 'fs' }))
+    config.setup({ approval = { groups = { fs = 'deny' } } })
+    t.eq({}, require('mcp-tools.discovery.mistyped').list(registry))
+  end)
+end)

@@ -6,14 +6,20 @@
 
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local mounted = require('mcp-tools.call.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- As many as MCP allows in one answer.
 local MAX_VALUES = 100
 
-local function nothing(ctx)
-  ctx({})
-end
+--- An argument without completions.
+local NOTHING = {
+  name = 'completion',
+  style = 'execute',
+  handler = function(ctx)
+    ctx({})
+  end,
+}
 
 ---@param registry mcp-tools.Registry
 ---@param ref table
@@ -38,7 +44,7 @@ end
 
 ---@type mcp-tools.CallKind
 return {
-  find = function(registry, name, args)
+  find = function(registry, _, args)
     local ref = type(args) == 'table' and type(args.ref) == 'table' and args.ref or {}
     local argument = type(args) == 'table' and type(args.argument) == 'table' and args.argument or {}
     if type(argument.name) ~= 'string' or type(argument.value) ~= 'string' then
@@ -53,23 +59,32 @@ return {
       return nil, errors.new('not_found', 'there is no such prompt or resource template')
     end
     local complete = completions[argument.name]
+    if not complete then
+      return NOTHING -- under a name of ours: what a client sends is not kept
+    end
     return {
-      name = ('%s of %s'):format(argument.name, definition.key or name),
+      name = definition.key,
+      label = ('%s of %s'):format(argument.name, definition.key),
+      title = definition.title,
+      description = definition.description,
+      annotations = definition.annotations,
       source = definition.source,
       style = 'execute',
       author = complete,
-      handler = complete and function(ctx, given)
+      handler = function(ctx, given)
         return complete(ctx, given.value, given.arguments)
-      end or nothing,
+      end,
     }
   end,
   arguments = function(_, args)
     local context = type(args.context) == 'table' and args.context or {}
     local arguments = type(context.arguments) == 'table' and context.arguments or {}
-    return { value = args.argument.value, arguments = arguments }
+    return { name = args.argument.name, value = args.argument.value, arguments = arguments }
   end,
-  decide = function(_, _, answer)
-    answer(true)
+  decide = mounted.decide,
+  named = function(call)
+    local args = call.args
+    return { { [args.name] = args.value }, args.arguments }
   end,
   payload = function(value)
     local whole = type(value) == 'table' and type(value.values) == 'table'

@@ -8,6 +8,7 @@ local content = require('mcp-tools.content')
 local results = require('mcp-tools.call.result')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
+local mounted = require('mcp-tools.call.kinds.mounted')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Bytes of a name that is told back: a client may ask for anything.
@@ -98,9 +99,7 @@ return {
     end
     return known
   end,
-  decide = function(_, _, answer)
-    answer(true) -- a prompt has no side effects, and the person chooses it
-  end,
+  decide = mounted.decide,
   payload = function(value, definition, limit)
     local whole = type(value) == 'table' and value.messages ~= nil
     local messages, err = messages_of(whole and value.messages or value)

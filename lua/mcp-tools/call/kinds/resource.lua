@@ -8,6 +8,7 @@ local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local mime = require('mcp-tools.files.mime')
+local mounted = require('mcp-tools.call.kinds.mounted')
 local project = require('mcp-tools.files.project')
 local resolver = require('mcp-tools.call.resolver')
 local utf8 = require('mcp-tools.util.utf8')
@@ -77,8 +78,9 @@ return {
   arguments = function(located)
     return located.params
   end,
-  decide = function(_, _, answer)
-    answer(true) -- reading is free; the resolver has looked at what must not be read
+  decide = mounted.decide,
+  named = function(call)
+    return call.args, mounted.own_uri(call.definition.uri)
   end,
   payload = function(value, located, limit)
     local items, err = items_of(value, located)

@@ -6,6 +6,7 @@
 
 local config = require('mcp-tools.config')
 local review = require('mcp-tools.editor.review')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -28,8 +29,8 @@ function M.of(call)
     return 'ask'
   end
   local options = config.get()
-  local group = definition.source and definition.source.group
-  local when = options.review.tools[definition.name] or group and options.review.groups[group] or options.review.when
+  local group = options.review.groups[source.group(definition)]
+  local when = options.review.tools[definition.name] or group or options.review.when
   local client = call.client and call.client.name and options.clients[call.client.name]
   local own = client and client.review
   if own and STRICTNESS[own] > (STRICTNESS[when] or 0) then

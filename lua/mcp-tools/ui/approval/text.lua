@@ -118,7 +118,7 @@ end
 local function add_head(page, question, files)
   local call = question.call
   local definition = call.definition
-  local title = vim.split(definition.title or definition.description, '\n', { plain = true })[1]
+  local title = vim.split(definition.title or definition.description or '', '\n', { plain = true })[1]
   -- A name with a space is quoted, so no other tool can call itself bundled.
   local bundled = (definition.source or {}).origin == 'bundled'
   local name = Page.clip(arguments.label(call.name), MAX_NAME) .. (bundled and ' (bundled)' or '')

@@ -16,24 +16,52 @@ local SEQUENCES = {
   '\27[0-~]',
 }
 
---- A line as it stands in the end: the last that was written over it.
+--- Characters between two pauses.
+local STEP = 4096
+
+--- Applies backspaces: each removes the character before it.
 ---@param line string
+---@param pause fun()
 ---@return string
-local function final(line)
-  line = line:gsub('\r+$', '')
-  if line:find('\r', 1, true) then
-    line = line:match('([^\r]*)$')
+local function without_backspaces(line, pause)
+  local kept, count, steps = {}, 0, 0
+  for character in line:gmatch('.[\128-\191]*') do
+    if character == '\8' then
+      kept[count] = nil
+      count = math.max(count - 1, 0)
+    else
+      count = count + 1
+      kept[count] = character
+    end
+    steps = steps + 1
+    if steps % STEP == 0 then
+      pause()
+    end
   end
-  while line:find('[^\8]\8') do
-    line = line:gsub('[^\8]\8', '')
+  return table.concat(kept, '', 1, count)
+end
+
+--- Returns a line as a terminal shows it: what was written after the last carriage return.
+---@param line string
+---@param pause fun()
+---@return string
+local function final(line, pause)
+  if line:find('\r', 1, true) then
+    line = line:match('^.*[^\r]') or ''
+    line = line:match('^.*\r(.*)$') or line
+  end
+  if line:find('\8', 1, true) then
+    line = without_backspaces(line, pause)
   end
   return (line:gsub('[%z\1-\8\11-\31\127]', ''))
 end
 
---- The text without what is meant for a terminal.
+--- Returns the text without control sequences.
 ---@param text string
+---@param pause? fun() called between pieces of work
 ---@return string
-function M.plain(text)
+function M.plain(text, pause)
+  pause = pause or function() end
   if not text:find('[%z\1-\8\11-\31\127]') then
     return text
   end
@@ -42,7 +70,7 @@ function M.plain(text)
   end
   local lines = vim.split(text, '\n', { plain = true })
   for i, line in ipairs(lines) do
-    lines[i] = final(line)
+    lines[i] = final(line, pause)
   end
   return table.concat(lines, '\n')
 end

@@ -54,7 +54,7 @@ end
 function M.plain(ctx, text)
   local pause, parts = time_slice.of(ctx), {}
   for piece in pieces(text) do
-    parts[#parts + 1] = utf8.repair(terminal_text.plain(piece))
+    parts[#parts + 1] = utf8.repair(terminal_text.plain(piece, pause))
     pause()
   end
   return table.concat(parts)

@@ -10,6 +10,7 @@ local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local interpreter = require('mcp-tools.bridge.interpreter')
 local project = require('mcp-tools.files.project')
+local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
@@ -72,12 +73,12 @@ local function by_line(on_line)
   local rest = ''
   return function(_, chunk)
     rest = rest .. (chunk or '\n')
-    for line in rest:gmatch('([^\n]*)\n') do
+    for line in strings.each_ended(rest, '\n') do
       if line:find('%S') then
         on_line(line)
       end
     end
-    rest = rest:match('[^\n]*$')
+    rest = strings.last_line(rest)
   end
 end
 

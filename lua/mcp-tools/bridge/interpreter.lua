@@ -9,6 +9,8 @@
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.files.project')
 local read_now = require('mcp-tools.files.read_now')
+local strings = require('mcp-tools.util.strings')
+local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
 
@@ -106,7 +108,7 @@ function M.environment_fault()
     }
   end
   local stamp = read_now(vim.fs.joinpath(dir, '.lock-hash'))
-  local fits = stamp and vim.trim(stamp) == vim.fn.sha256(lock)
+  local fits = stamp and trim(stamp) == vim.fn.sha256(lock)
   local run = not fits and installation(dir)
   if run then
     return run
@@ -160,7 +162,7 @@ function M.packages_fault()
     }
   elseif not stamp then
     return vim.tbl_extend('error', { message = ('the packages of %s are not installed'):format(file) }, INSTALL)
-  elseif vim.trim(stamp) ~= vim.fn.sha256(text) then
+  elseif trim(stamp) ~= vim.fn.sha256(text) then
     return vim.tbl_extend('error', {
       message = ('%s has changed since its packages were installed'):format(file),
     }, INSTALL)
@@ -185,7 +187,7 @@ local function probe(python, cb)
     probed[python] = version
     vim.schedule(function()
       local why = done.signal ~= 0 and ('no answer within %d s'):format(PROBE_TIMEOUT / 1000)
-        or vim.trim(done.stderr or ''):match('[^\n]*$')
+        or strings.last_line(trim(done.stderr or ''))
       cb(version, why)
     end)
   end)

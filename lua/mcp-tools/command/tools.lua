@@ -92,7 +92,8 @@ end
 ---@param name string a group or a tool
 local function concerns(failure, name)
   -- Of a file or module, the last name and the one before: a tool, its group, or the group of a file of a plugin.
-  local group, file = failure.source:gsub('%.lua$', ''):gsub('%.py$', ''):match('([^/.]*)[/.]?([^/.]+)$')
+  local names = vim.split(failure.source:gsub('%.lua$', ''):gsub('%.py$', ''), '[/.]')
+  local group, file = names[#names - 1], names[#names]
   return group == name or file == name or ('%s_%s'):format(group or '', file or '') == name
 end
 
@@ -101,7 +102,7 @@ end
 ---@return fun(failures: mcp-tools.Failure[])
 local function tell_loaded(done, name)
   local prefix = config.get('tool_prefix')
-  name = name and name:match('[^/]*$')
+  name = name and (name:match('^.*/(.*)$') or name)
   name = name and vim.startswith(name, prefix) and name:sub(#prefix + 1) or name
   return function(failures)
     local found = {}

@@ -12,6 +12,7 @@ local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.companion.proposals')
 local read = require('mcp-tools.files.read')
 local shapes = require('mcp-tools.companions._shapes')
+local strings = require('mcp-tools.util.strings')
 local watch = require('mcp-tools.editor.watch')
 
 local SEVERITIES = { 'error', 'warning', 'information', 'hint' }
@@ -180,7 +181,7 @@ end
 ---@param folders string[]
 ---@return boolean
 local function trusts(text, folders)
-  local plain = ('\n' .. text):gsub('\n%s*//[^\n]*', '')
+  local plain = ('\n' .. text):gsub('\n[ \t\r]*//[^\n]*', '')
   local ok, config = pcall(vim.json.decode, plain)
   local trusted = ok and type(config) == 'table' and (config.trustedFolders or config.trusted_folders)
   if type(trusted) ~= 'table' or #folders == 0 then
@@ -188,7 +189,7 @@ local function trusts(text, folders)
   end
   return vim.iter(folders):all(function(folder)
     return vim.iter(trusted):any(function(one)
-      return type(one) == 'string' and (folder == one or vim.startswith(folder, one:gsub('/*$', '/')))
+      return type(one) == 'string' and (folder == one or vim.startswith(folder, strings.directory(one)))
     end)
   end)
 end

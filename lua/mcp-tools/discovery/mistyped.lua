@@ -50,7 +50,7 @@ end
 function M.list(registry)
   local list, approval = {}, config.get().approval
   for option, known in vim.spairs(known_names(registry)) do
-    for name in vim.spairs(approval[option:match('[^.]*$')]) do
+    for name in vim.spairs(approval[option:match('^.*%.(.*)$') or option]) do
       if not known[name] then
         table.insert(list, { option = option, name = name, near = nearest(name, known) })
       end

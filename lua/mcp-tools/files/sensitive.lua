@@ -191,7 +191,7 @@ function M.matches(path)
     end
     -- Backups, swap and undo files that are kept in one folder have the whole path as their name.
     local whole = name:find('%', 1, true) and name:gsub('%%', '/')
-    if whole and is_matched('/' .. whole, whole:match('[^/]*$')) then
+    if whole and is_matched('/' .. whole, whole:match('^.*/(.*)$')) then
       return true
     end
     local before = original(name)

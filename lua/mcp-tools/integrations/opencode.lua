@@ -30,7 +30,7 @@ end
 ---@param via string
 ---@param headers? table<string, string>
 local function add(list, url, via, headers)
-  url = type(url) == 'string' and url:gsub('/+$', '') or ''
+  url = type(url) == 'string' and (url:match('^.*[^/]') or '') or ''
   local known = vim.iter(list):any(function(server)
     return server.url == url
   end)

@@ -11,6 +11,7 @@ local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local resolve = require('mcp-tools.mounts.resolve').resolve
 local spec = require('mcp-tools.mounts.spec')
+local strings = require('mcp-tools.util.strings')
 local timer = require('mcp-tools.util.timer')
 local wanted = require('mcp-tools.mounts.wanted')
 
@@ -241,7 +242,7 @@ function M.describe(status)
   if #status.faults > 0 then
     table.insert(parts, ('%d of what it offers left out'):format(#status.faults))
   end
-  return sanitize.line((table.concat(parts, ', '):gsub('%s*\n%s*', '; '))) -- servers choose some of these words
+  return sanitize.line(strings.join_lines(table.concat(parts, ', '), '; ')) -- servers choose some of these words
 end
 
 --- The files that were looked into.

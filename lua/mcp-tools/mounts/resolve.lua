@@ -52,7 +52,11 @@ local function expand(text, mount)
     return value
   end
   -- In one go: what stands in a value is no variable.
-  text = text:gsub('%${([^}]*)}', function(inside)
+  local head, tail = text:match('^(.*})(.*)$')
+  if not head then
+    return text, values, fault
+  end
+  text = head:gsub('%${([^}]*)}', function(inside) -- bounded: each `${` has a `}` behind it
     local name, default = inside:match('^env:([%w_]+)$'), nil
     if not name and mount.foreign then
       name = inside:match('^[%a_][%w_]*$')
@@ -61,7 +65,7 @@ local function expand(text, mount)
       end
     end
     return name and value_of(name, default) -- nil leaves it as it is
-  end)
+  end) .. tail
   return text, values, fault
 end
 

@@ -7,6 +7,7 @@
 local process = require('mcp-tools.editor.process')
 local log = require('mcp-tools.log')
 local command = require('mcp-tools.python.command')
+local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
 
 local M = {}
@@ -60,7 +61,7 @@ local function run(python, sources, results, done)
       begun = take(line, results) or begun
     end
     if not begun then
-      local said = trim(ended.stderr):match('[^\n]*$')
+      local said = strings.last_line(trim(ended.stderr))
       return done(
         ('%s cannot read modules: %s'):format(python, said ~= '' and said or ended.fault or 'it said nothing')
       )

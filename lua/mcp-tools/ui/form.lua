@@ -93,7 +93,8 @@ end
 ---@return any[]
 local function list_of(text, items)
   local values = {}
-  for part in vim.gsplit(text, '%s*,%s*') do
+  for part in vim.gsplit(text, ',', { plain = true }) do
+    part = trim(part)
     local value = part
     for _, choice in ipairs(choices_of(items) or {}) do
       value = choice.label == part and choice.value or value

@@ -133,6 +133,14 @@ describe('a change of a symbol', function()
     t.matches('\n\nlocal x = 1\n\n%-%-%- Opens%.\n', disk('lua/m.lua'))
   end)
 
+  it('takes no longer for a text with much white space', function()
+    local begun = vim.uv.hrtime()
+    local text = 'local x = 1' .. (' '):rep(200000) .. '--'
+    call('symbol_insert', { symbol = 'open', path = 'lua/m.lua', text = text })
+    t.ok((vim.uv.hrtime() - begun) / 1e9 < 5)
+    t.ok(disk('lua/m.lua'):find(text, 1, true))
+  end)
+
   it('is one undo block where the person has it open, and moves no cursor', function()
     vim.cmd.edit('lua/m.lua')
     vim.api.nvim_win_set_cursor(0, { 9, 4 })

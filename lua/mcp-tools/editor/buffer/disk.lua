@@ -8,6 +8,7 @@
 --- a conflict is remembered here until the file or the buffer is another.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
+local strings = require('mcp-tools.util.strings')
 local validate = require('mcp-tools.util.validate')
 local views = require('mcp-tools.editor.buffer.views')
 
@@ -38,7 +39,7 @@ end
 ---@param path string
 local function minds(client, path)
   local function below(root)
-    return type(root) == 'string' and root ~= '' and vim.startswith(path, (root:gsub('/*$', '/')))
+    return type(root) == 'string' and root ~= '' and vim.startswith(path, strings.directory(root))
   end
   for _, folder in ipairs(client.workspace_folders or {}) do
     if below(vim.uri_to_fname(folder.uri)) then

@@ -23,7 +23,7 @@ local WRITABLE = tonumber('222', 8)
 ---@return string
 function M.plain(thrown)
   local text = tostring(thrown):match('[^\n]*')
-  return text:match('Vim%b():(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
+  return text:match('Vim%([%w_]*%):(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
 end
 
 --- Why a buffer cannot be written.

@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local request = require('mcp-tools.editor.dap.request')
+local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local values = require('mcp-tools.editor.dap.values')
 
@@ -182,7 +183,7 @@ function M.changes(ctx, entry, frame)
     now[variable.name] = raw
     if not before or before[variable.name] ~= raw then
       local shown = M.shown(entry, variable, MAX_LOCAL, pause)
-      local line = ('%s = %s'):format(shown.name, (shown.value:gsub('%s*\n%s*', ' ')))
+      local line = ('%s = %s'):format(shown.name, strings.join_lines(shown.value, ' '))
       if #lines < MAX_LOCALS and (bytes + #line <= MAX_LOCAL_BYTES or #lines == 0) then
         bytes = bytes + #line
         table.insert(lines, line)

@@ -10,6 +10,7 @@ local redact = require('mcp-tools.files.redact')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local snapshot = require('mcp-tools.editor.diagnostics.snapshot')
 local sort = require('mcp-tools.util.sort')
+local strings = require('mcp-tools.util.strings')
 local target = require('mcp-tools.editor.buffer.target')
 local trim = require('mcp-tools.util.trim')
 
@@ -60,7 +61,7 @@ local function finding(diagnostic)
   local loaded = vim.api.nvim_buf_is_loaded(bufnr)
   local line = loaded and vim.api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
   local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SHOWN[severity])
-  local flat = message:gsub('%s*\n%s*', ' / '):gsub('\194\160', ' ')
+  local flat = strings.join_lines(message, ' / '):gsub('\194\160', ' ')
   return {
     key = table.concat({ severity, diagnostic.source or '', code or '', flat, trim(line) }, '\1'),
     bufnr = bufnr,

@@ -9,6 +9,7 @@ local diagnostics = require('mcp-tools.editor.diagnostics')
 local access = require('mcp-tools.files.access')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local path_completion = require('mcp-tools.editor.file.completion')
+local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -29,7 +30,7 @@ local function entry(item)
     item.line,
     item.column,
     item.severity,
-    (item.message:gsub('%s*\n%s*', ' / '))
+    strings.join_lines(item.message, ' / ')
   )
   if next(from) then
     head = ('%s [%s]'):format(head, table.concat(vim.tbl_values(from), ' '))

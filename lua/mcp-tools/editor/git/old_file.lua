@@ -9,6 +9,7 @@ local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
+local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
@@ -24,7 +25,7 @@ local MAX_FILE = 8 * 1024 * 1024
 ---@return integer total
 local function range(text, first, count)
   local lines, total, bytes, full = {}, 0, 0, false
-  for line in (text:sub(-1) == '\n' and text or text .. '\n'):gmatch('([^\n]*)\n') do
+  for line in strings.each_ended(text:sub(-1) == '\n' and text or text .. '\n', '\n') do
     total = total + 1
     if total >= first and total < first + count and not full then
       bytes = bytes + #line + 1

@@ -9,6 +9,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')
 local paths = require('mcp-tools.files.paths')
+local strings = require('mcp-tools.util.strings')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -37,7 +38,7 @@ end
 ---@param text string
 ---@return fun(): string?
 function M.each(text)
-  return text:gmatch('([^%z]*)%z')
+  return strings.each_ended(text, '\0')
 end
 
 --- The same as a list.

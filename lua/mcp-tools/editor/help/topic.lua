@@ -5,6 +5,7 @@
 --- Does not know about: which tag is meant, tools.
 
 local read = require('mcp-tools.files.read')
+local strings = require('mcp-tools.util.strings')
 local tags = require('mcp-tools.editor.help.tags')
 local trim = require('mcp-tools.util.trim')
 
@@ -143,7 +144,7 @@ function M.search(ctx, words, enough, pause)
       end
       line, counted = line + breaks(text, counted, at - 1), at
       local stop = (small:find('\n', at, true) or #small + 1) - 1
-      local start = at - #small:sub(math.max(1, at - 1000), at - 1):match('[^\n]*$')
+      local start = at - #strings.last_line(small:sub(math.max(1, at - 1000), at - 1))
       local whole = small:sub(start, stop)
       if vim.iter(words):all(function(word)
         return whole:find(word, 1, true) ~= nil

@@ -12,6 +12,7 @@ local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.lsp.position')
 local request = require('mcp-tools.editor.lsp.request')
 local server_text = require('mcp-tools.editor.lsp.server_text')
+local strings = require('mcp-tools.util.strings')
 local wait = require('mcp-tools.editor.lsp.wait')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
@@ -133,7 +134,7 @@ end
 ---@return string '' when it is on none
 function M.word(spot)
   local byte = position.byte(spot.text, spot.column - 1, 'utf-32') + 1
-  local first = #spot.text:sub(1, byte - 1):match('[%w_\128-\255]*$')
+  local first = #strings.last_word(spot.text:sub(1, byte - 1))
   return spot.text:sub(byte - first):match('^[%w_\128-\255]*')
 end
 

@@ -8,6 +8,7 @@ local precheck = require('mcp-tools.editor.lsp.precheck')
 local buffers = require('mcp-tools.editor.buffer')
 local rename = require('mcp-tools.editor.lsp.rename')
 local dry_run = require('mcp-tools.editor.lsp.dry_run')
+local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
@@ -20,11 +21,11 @@ local function word_at(args)
     return nil
   end
   local line = vim.api.nvim_buf_get_lines(found.bufnr, args.line - 1, args.line, false)[1]
-  local byte = line and vim.fn.byteidx(line, args.column - 1) or -1
+  local byte = line and vim.fn.byteidxcomp(line, args.column - 1) or -1
   if byte < 0 then
     return nil
   end
-  local word = line:sub(1, byte):match('[%w_\128-\255]*$') .. line:sub(byte + 1):match('^[%w_\128-\255]*')
+  local word = strings.last_word(line:sub(1, byte)) .. line:sub(byte + 1):match('^[%w_\128-\255]*')
   return word ~= '' and word or nil
 end
 

@@ -9,6 +9,7 @@ local content = require('mcp-tools.content')
 local read_file = require('mcp-tools.files.read')
 local mime = require('mcp-tools.files.mime')
 local access = require('mcp-tools.files.access')
+local strings = require('mcp-tools.util.strings')
 local uri_template = require('mcp-tools.util.uri_template')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -171,7 +172,7 @@ function M.resource(source)
   local cut = source.cut
   if #text > MAX_BYTES then
     cut = true
-    text = text:sub(1, MAX_BYTES):gsub('[^\n]*$', '')
+    text = strings.whole_lines(text:sub(1, MAX_BYTES))
   end
   local uri
   if source.bufnr and source.path then

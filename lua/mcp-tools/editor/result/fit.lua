@@ -4,6 +4,8 @@
 --- Sends: the first that there is room for, with a word of what was left out and which argument narrows it.
 --- Does not know about: what is told.
 
+local strings = require('mcp-tools.util.strings')
+
 local M = {}
 
 --- Bytes: some 6 000 tokens. Longer answers push out of a model's context what it needs.
@@ -33,7 +35,7 @@ function M.longest(variants, narrow, max)
     end
   end
   if #text > max then
-    text = text:sub(1, max):gsub('[^\n]*$', '') .. '…'
+    text = strings.whole_lines(text:sub(1, max)) .. '…'
   end
   return note and text .. '\n' .. note or text
 end

@@ -9,6 +9,7 @@ local git = require('mcp-tools.editor.git')
 local names = require('mcp-tools.editor.runner.names')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local read = require('mcp-tools.files.read')
+local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -27,7 +28,7 @@ local OTHER_NAMES =
 ---@param path string
 ---@return boolean
 function M.is_test_file(path)
-  local name = path:match('[^/]*$')
+  local name = path:match('^.*/(.*)$') or path
   if pytest.is_test_file(name) then
     return true
   end
@@ -101,7 +102,7 @@ function M.files(ctx, path)
     pause()
   end
   if done.ok then
-    for name in done.stdout:gmatch('([^%z]+)%z') do
+    for name in strings.each_ended(done.stdout, '\0') do
       take(path .. '/' .. name)
     end
   else

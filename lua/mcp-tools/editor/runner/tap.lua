@@ -6,6 +6,8 @@
 ---
 --- Source: https://testanything.org/tap-version-14-specification.html
 
+local trim = require('mcp-tools.util.trim')
+
 local M = {}
 
 local MAX_FAILURES = 500
@@ -37,9 +39,9 @@ end
 local function facts_of(lines)
   local facts, key = {}, nil
   for _, line in ipairs(lines) do
-    local name, value = line:match('^([%w_]+):%s*(.-)%s*$')
+    local name, value = line:match('^([%w_]+):(.*)$')
     if name then
-      key = nil
+      key, value = nil, trim(value)
       if value:find('^[|>]') then
         key, facts[name] = name, ''
       else
@@ -48,9 +50,9 @@ local function facts_of(lines)
     elseif key then
       facts[key] = facts[key] .. (facts[key] ~= '' and '\n' or '') .. line:gsub('^  ', '')
     elseif line:find('^%s+at:') then -- vitest
-      facts.at = scalar(line:match('^%s+at:%s*(.-)%s*$'))
+      facts.at = scalar(trim(line:match('^%s+at:(.*)$')))
     elseif line:find('^%s+message:') then
-      facts.message = scalar(line:match('^%s+message:%s*(.-)%s*$'))
+      facts.message = scalar(trim(line:match('^%s+message:(.*)$')))
     end
   end
   return facts
@@ -65,7 +67,8 @@ end
 local function place_in(line, is_ours)
   local from = 1
   for last, number, after in line:gmatch('():(%d+):%d+()') do
-    local path = line:sub(from, last - 1):match('[^()"\'\n]*$'):match('/.*$')
+    local before = line:sub(from, last - 1)
+    local path = (before:match('^.*[()"\'\n](.*)$') or before):match('/.*$')
     for _, each in ipairs({ path, path and path:match('^.*%s(/.*)$') }) do -- it may have blanks, or words before it
       each = each:gsub('^//+', '/')
       if is_ours(each) then

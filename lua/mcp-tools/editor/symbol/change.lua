@@ -27,6 +27,9 @@ local M = {}
 --- Bytes. Larger files are not looked through while the person waits.
 local MAX_PREVIEW = 512 * 1024
 
+--- Maximum length of a new text, in characters.
+M.MAX_TEXT = 500000
+
 --- How lines change: `make(lines, place, filetype)`.
 ---@alias mcp-tools.SymbolEdits fun(lines: string[], at: mcp-tools.SymbolPlace, filetype: string): mcp-tools.Edit[]
 

@@ -4,6 +4,8 @@
 --- Sends: edits with positions from 0, columns in bytes.
 --- Does not know about: buffers, how the symbol was found.
 
+local strings = require('mcp-tools.util.strings')
+
 local M = {}
 
 ---@class mcp-tools.SymbolPlace rows and bytes from 0
@@ -60,7 +62,7 @@ end
 ---@param text string
 ---@return string[]
 local function split(text)
-  return vim.split((text:gsub('\r\n', '\n'):gsub('^\n+', ''):gsub('%s+$', '')), '\n', { plain = true })
+  return vim.split(strings.trim_end(text:gsub('\r\n', '\n'):gsub('^\n+', '')), '\n', { plain = true })
 end
 
 --- The least indent of lines after the first.

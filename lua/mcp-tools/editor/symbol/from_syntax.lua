@@ -149,7 +149,9 @@ end
 ---@param text string
 ---@return string
 local function title(text)
-  text = text:gsub('^[=%-]+%s*', ''):gsub('%s*%*%S+%*', ''):gsub('%s*[=~%-]+$', '')
+  text = text:gsub('^[=%-]+%s*', '')
+  text = text:gsub('%s*%*%S+%*', '') -- bounded: `one_line` cuts it
+  text = text:gsub('%s*[=~%-]+$', '') -- bounded: the same
   return (text:gsub('/', ' '))
 end
 

@@ -51,12 +51,27 @@ function M.parse(text, argument)
   return { absolute = text:sub(1, 1) == '/', parts = parts, given = text }
 end
 
+--- Removes the list of parameters that some servers add to a name.
+---@param name string
+---@return string
+local function without_parameters(name)
+  return name:match('^([^(]+)%(.*%)$') or name
+end
+
+--- Returns the last identifier of a name, such as `open` of `M.open(path)`.
+---@param name string
+---@return string?
+function M.word(name)
+  name = without_parameters(name)
+  return name:match('^.*[^%w_$\128-\255]([%w_$\128-\255]+)$') or name:match('^[%w_$\128-\255]+$')
+end
+
 --- `M.open` and `M:open` are `open` as well, `open(int)` too.
 ---@param name string
 ---@return string
 local function plain(name)
-  name = name:gsub('%b()$', '')
-  return name:match('[^.:]+$') or name
+  name = without_parameters(name)
+  return name:match('^.*[.:](.+)$') or name
 end
 
 ---@param node mcp-tools.SymbolNode
@@ -125,7 +140,7 @@ local function joined_otherwise(top, path)
   end
   local whole = {} ---@type table<mcp-tools.SymbolNode, string>
   nodes.each(top, function(node)
-    whole[node] = (node.parent and whole[node.parent] or '') .. joined((node.name:gsub('%b()$', '')))
+    whole[node] = (node.parent and whole[node.parent] or '') .. joined(without_parameters(node.name))
     if whole[node] == wanted or not path.absolute and vim.endswith(whole[node], wanted) then
       table.insert(found, node)
     end

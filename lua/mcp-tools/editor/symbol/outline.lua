@@ -52,7 +52,8 @@ local function parameter(part, type_first)
   local head = trim(part:match('^[^=:]*'))
   local stars, name = head:match('^([*.&]*)([%w_$\128-\255]+)')
   if type_first then
-    name = head:match('%(%s*%*%s*([%w_$]+)%s*%)') or head:gsub('%b[]', ''):match('([%w_$]+)%s*$') or name
+    head = head:gsub('%b[]', '') -- bounded: MAX_TEXT
+    name = head:match('%(%s*%*%s*([%w_$]+)%s*%)') or trim(head):match('^.*[^%w_$](.+)$') or name
   else
     for _, word in ipairs({ 'mut', 'public', 'private', 'protected', 'readonly', 'final' }) do
       name = name == word and head:match('^' .. word .. '%s+([%w_$]+)') or name
@@ -123,7 +124,7 @@ function M.signature(node, lines_of, filetype)
   end
   local at = position.byte(lines[1], node.at[2], node.units)
   local text = table.concat(lines, '\n'):sub(at + 1, at + MAX_TEXT)
-  local name = node.name:match('[^.:]+$') or node.name
+  local name = node.name:match('^.*[.:](.+)$') or node.name
   local _, last = text:find(name, 1, true)
   if last and not text:sub(1, last):find('\n') then
     text = text:sub(last + 1)

@@ -71,7 +71,7 @@ local function by_server(ctx, picked)
   local line = vim.api.nvim_buf_get_lines(picked.source.bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
   -- Some count the keyword to the name's place.
   local at = position.byte(line, node.at[2], node.units)
-  local first = line:find(node.name:match('[%w_$\128-\255]+$') or node.name, at + 1, true)
+  local first = line:find(name_path.word(node.name) or node.name, at + 1, true)
   at = first and first - 1 or at
   node.at = { node.at[1], position.units(line, at, node.units) }
   local function params(client)
@@ -107,7 +107,7 @@ end
 ---@return table<string, mcp-tools.Reference[]>? by resolved path
 ---@return mcp-tools.Error? err
 local function by_word(ctx, picked)
-  local word = picked.node.name:gsub('%b()$', ''):match('[%w_$\128-\255]+$')
+  local word = name_path.word(picked.node.name)
   if not word then
     local text = 'symbol: %s is no word that could be looked for, and no language server is there to ask'
     return nil, errors.new('not_found', text:format(picked.path))

@@ -31,7 +31,11 @@ function M.excess(query)
     return ('more than %d ? take for ever on long lists of nodes'):format(MAX_OPTIONAL)
   end
   local count, nested, most = 0, 0, 0
-  for sign in bare:gsub('%(%s*_', '('):gsub('[%w.@#:-]_+', ''):gsub('_+%w[%w_]*', ''):gmatch('[()"_]') do
+  bare = bare:gsub('%(%s*_', '(')
+  for word in bare:gmatch('[%w_.@#-]+') do
+    count = count + (word:find('^_+$') and 1 or 0)
+  end
+  for sign in bare:gmatch('[()"]') do
     nested = nested + (sign == '(' and 1 or sign == ')' and -1 or 0)
     count, most = count + (sign == ')' and 0 or 1), math.max(most, nested)
   end

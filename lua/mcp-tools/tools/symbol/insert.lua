@@ -10,7 +10,13 @@ return {
     .. ' its indent and as many blank lines as its neighbours have. One undo block; an open file is left unsaved,'
     .. ' another is written. Lines count from 1.',
   args = change.args({
-    text = { type = 'string', description = 'What is written', required = true, minLength = 1 },
+    text = {
+      type = 'string',
+      description = 'What is written',
+      required = true,
+      minLength = 1,
+      maxLength = change.MAX_TEXT,
+    },
     where = { type = 'string', enum = { 'before', 'after' }, description = 'Side of the symbol', default = 'after' },
   }),
   annotations = { read_only = false, destructive = true, idempotent = false },

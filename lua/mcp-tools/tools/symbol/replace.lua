@@ -10,7 +10,13 @@ return {
     .. ' decorators above it stay. Its indent is made to fit. One undo block; an open file is left unsaved, another is'
     .. ' written. Lines count from 1.',
   args = change.args({
-    body = { type = 'string', description = 'The whole new definition', required = true, minLength = 1 },
+    body = {
+      type = 'string',
+      description = 'The whole new definition',
+      required = true,
+      minLength = 1,
+      maxLength = change.MAX_TEXT,
+    },
   }),
   annotations = { read_only = false, destructive = true, idempotent = true },
   needs_approval = 'it changes text',

@@ -6,6 +6,7 @@
 
 local page = require('mcp-tools.ui.layout.page')
 local sanitize = require('mcp-tools.util.sanitize')
+local strings = require('mcp-tools.util.strings')
 
 local M = {}
 
@@ -57,7 +58,7 @@ function Rows:add(pieces, item)
       text, room = text .. part, room - vim.api.nvim_strwidth(part)
     end
   end
-  table.insert(self.list, { text = (text:gsub('%s+$', '')), marks = marks, item = item })
+  table.insert(self.list, { text = strings.trim_end(text), marks = marks, item = item })
 end
 
 ---@param piece mcp-tools.Piece?

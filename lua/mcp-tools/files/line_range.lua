@@ -14,13 +14,24 @@ local M = {}
 ---@field part_bytes integer
 ---@field lines string[]
 ---@field bytes integer
+---@field before integer? the last byte that was read, before the piece at hand
+---@field crlf boolean so far all line breaks are CR LF
 local Cutter = {}
 Cutter.__index = Cutter
 
 ---@param range mcp-tools.LineRange
 ---@return mcp-tools.LineCutter
 function M.new(range)
-  local made = { range = range, number = 1, begun = false, parts = {}, part_bytes = 0, lines = {}, bytes = 0 }
+  local made = {
+    range = range,
+    number = 1,
+    begun = false,
+    parts = {},
+    part_bytes = 0,
+    lines = {},
+    bytes = 0,
+    crlf = true,
+  }
   return setmetatable(made, Cutter)
 end
 
@@ -58,8 +69,11 @@ function Cutter:add(text)
     end
     if not stop then
       self.begun = self.begun or at <= #text
+      self.before = text:byte(-1)
       return
-    elseif wanted then
+    end
+    self.crlf = self.crlf and (stop > 1 and text:byte(stop - 1) or self.before) == 13
+    if wanted then
       self:end_line()
     end
     self.number, self.begun, at = self.number + 1, false, stop + 1
@@ -67,12 +81,16 @@ function Cutter:add(text)
 end
 
 --- The text is over.
----@return string[] lines of the range
+---@return string[] lines of the range, without the CR of line breaks where all of them have one
 ---@return integer total
 function Cutter:finish()
   local has_last = self.begun or self.number == 1
+  local count = #self.lines
   if has_last and self:wants() then
     self:end_line()
+  end
+  for i = 1, self.crlf and count or 0 do
+    self.lines[i] = self.lines[i]:gsub('\r$', '')
   end
   return self.lines, has_last and self.number or self.number - 1
 end

@@ -11,6 +11,9 @@ local access = require('mcp-tools.files.access')
 local errors = require('mcp-tools.errors')
 local line_range = require('mcp-tools.files.line_range')
 local project = require('mcp-tools.files.project')
+local text = require('mcp-tools.files.text')
+local time_slice = require('mcp-tools.util.time_slice')
+local utf8 = require('mcp-tools.util.utf8')
 
 local uv = vim.uv
 
@@ -33,18 +36,18 @@ local CHUNK = 64 * 1024
 local function fault(problem)
   return function(name)
     local missing = problem and problem:match('^ENOENT') ~= nil
-    local text = missing and 'there is no file ' .. name or ('%s cannot be read: %s'):format(name, problem)
-    return errors.new(missing and 'not_found' or 'tool_error', text)
+    local message = missing and 'there is no file ' .. name or ('%s cannot be read: %s'):format(name, problem)
+    return errors.new(missing and 'not_found' or 'tool_error', message)
   end
 end
 
 ---@param code mcp-tools.ErrorCode
----@param text string with `%s` for the file
+---@param message string with `%s` for the file
 ---@return mcp-tools.ReadFault
-local function refused(code, text, ...)
+local function refused(code, message, ...)
   local more = { ... }
   return function(name)
-    return errors.new(code, text:format(name, unpack(more)))
+    return errors.new(code, message:format(name, unpack(more)))
   end
 end
 
@@ -175,7 +178,23 @@ end
 ---@field last integer
 ---@field max_bytes integer beyond it no further line is kept
 
---- Reads some lines of a regular file, and counts them all. No more of it is held than what is asked for.
+--- Cuts lines out of a text that had to be decoded as a whole.
+---@param bytes string
+---@param range mcp-tools.LineRange
+---@param pause fun()
+---@return string[] lines
+---@return integer total
+local function cut(bytes, range, pause)
+  local decoded, lines = text.decode(bytes), line_range.new(range)
+  for at = 1, #decoded, CHUNK do
+    lines:add(decoded:sub(at, at + CHUNK - 1))
+    pause()
+  end
+  return lines:finish()
+end
+
+--- Reads some lines of a regular file as Neovim would read them into a buffer, and counts them all. Of a file in UTF-8
+--- no more is held than what is asked for. A file that is not text is an error with its size.
 ---@param path string resolved, unless there is a judge
 ---@param limit integer bytes; a larger file is `too_large`
 ---@param range mcp-tools.LineRange
@@ -187,21 +206,40 @@ function M.lines(path, limit, range, cb, judge)
     if not fd then
       return cb(nil, stat)
     end
-    local lines = line_range.new(range)
+    local lines, checked = line_range.new(range), utf8.checker()
     local function finish(...)
       local found, total = ...
       uv.fs_close(fd, function()
         cb(found, total)
       end)
     end
+    local function read_whole()
+      uv.fs_read(fd, stat.size, 0, function(problem, bytes)
+        if not bytes then
+          return finish(nil, fault(problem))
+        end
+        vim.schedule(function() -- encodings are looked up in options
+          time_slice.run(function(pause)
+            finish(cut(bytes, range, pause))
+          end)
+        end)
+      end)
+    end
     local function more(offset)
       uv.fs_read(fd, CHUNK, offset, function(problem, bytes)
         if not bytes then
           return finish(nil, fault(problem))
+        elseif offset == 0 and text.is_binary(bytes) then
+          return finish(nil, refused('tool_error', '%s is a binary file (%d bytes), and is not shown', stat.size))
         elseif bytes == '' or offset >= limit then
+          if not checked('', true) then
+            return read_whole()
+          end
           return finish(lines:finish())
+        elseif not checked(bytes) then
+          return read_whole()
         end
-        lines:add(bytes)
+        lines:add(offset == 0 and bytes:gsub('^\239\187\191', '') or bytes)
         more(offset + #bytes)
       end)
     end

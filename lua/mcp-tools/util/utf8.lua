@@ -83,6 +83,20 @@ function M.invalid_at(s, from)
   return nil
 end
 
+--- Checks a text that comes in pieces, which may end within a character.
+---@return fun(piece: string, is_last: boolean?): boolean ok false once it cannot be UTF-8 any more
+function M.checker()
+  local rest, ok = '', true
+  return function(piece, is_last)
+    local whole = rest .. piece
+    local bad = ok and M.invalid_at(whole)
+    rest = bad and sub(whole, bad) or ''
+    local is_begun = bad and #rest < 4 and not is_last and byte(rest) >= 0xC2 and byte(rest) <= 0xF4
+    ok = ok and (not bad or is_begun and not find(rest, '[^\128-\191]', 2))
+    return ok
+  end
+end
+
 --- A copy in which every byte that is not UTF-8 is U+FFFD.
 ---@param s string
 ---@return string text, boolean lossy

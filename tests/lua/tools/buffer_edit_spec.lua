@@ -207,6 +207,26 @@ describe('buffer_edit', function()
     t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
   end)
 
+  it('shows the difference that is made, whatever line breaks and encoding a closed file has', function()
+    local tool = require('mcp-tools.tools.buffer.edit')
+    local texts = {
+      mixed = 'one\r\ntwo\nthree\r\n',
+      dos = 'one\r\ntwo\r\n',
+      latin1 = 'one \252\ntwo\n',
+      utf16 = '\255\254o\0n\0e\0\n\0t\0w\0o\0\n\0',
+    }
+    for name, bytes in pairs(texts) do
+      for _, search in ipairs({ 'one\ntwo', 'one\r\ntwo', 'one ü', 'two' }) do
+        local path = project.write(name, bytes)
+        local args = { path = path, edits = { { search = search, replace = 'X' } } }
+        local shown = project.previewed(tool, args) ~= nil
+        local made = run(args) ~= nil
+        t.eq({ name, search, made }, { name, search, shown })
+        vim.cmd('silent! %bwipeout!')
+      end
+    end
+  end)
+
   it('of a file that is not open is asked about with its difference, not when it comes to nothing', function()
     vim.cmd('silent bwipeout!')
     config.reset()

@@ -26,7 +26,7 @@ local function call(name, args)
 end
 
 before_each(function()
-  config.setup({ tools = { 'buffer', 'test' } })
+  config.setup({ tools = { 'buffer', 'file', 'test' } })
   config.setup({
     approval = {
       rule = function()
@@ -100,9 +100,47 @@ describe('buffer_read', function()
   end)
 
   it('repairs bytes that are not UTF-8 and says so', function()
+    vim.o.fileencodings = 'utf-8'
     local path = write('bin.txt', 'a\255b\nok\n')
     local result = call('buffer_read', { path = path })
+    vim.o.fileencodings = 'ucs-bom,utf-8,default,latin1'
     t.eq({ 'a\239\191\189b\nok', true }, { result.text, result.lossy })
+  end)
+
+  it('gives of a closed file the text that its buffer would have', function()
+    local filler = ('filler line\n'):rep(8000)
+    local texts = {
+      latin1 = 'Gr\252\223e\naus K\246ln\n',
+      utf16 = '\255\254o\0n\0e\0\n\0\252\0\n\0',
+      utf16be = '\254\255\0o\0n\0e\0\n\0\252\0\n',
+      bom = '\239\187\191one\ntwo\n',
+      dos = 'one\r\ntwo\r\n',
+      dos_open = 'one\r\ntwo\r\nthree\r',
+      mixed = 'one\r\ntwo\nthree\r\n',
+      no_break = 'one\r',
+      empty_line = '\none\r\n',
+      long = filler .. 'ein \195\188\n',
+      long_latin1 = filler .. 'ein \252\n',
+    }
+    for name, bytes in pairs(texts) do
+      local path = write(name, bytes)
+      local closed = call('buffer_read', { path = path, start_line = name:find('long') and 8000 or 1 })
+      local disk = call('file_read', { path = path, start_line = closed.start_line })
+      vim.cmd('silent edit ' .. path)
+      local open = call('buffer_read', { path = path, start_line = closed.start_line })
+      t.eq({ name, open.text, open.lines, nil }, { name, closed.text, closed.lines, closed.lossy })
+      t.eq({ name, open.text, open.lines }, { name, disk.text, disk.lines })
+      vim.cmd('silent bwipeout!')
+    end
+  end)
+
+  it('reports the size of a file that is not text', function()
+    local path = write('data.bin', ('\0\1\255'):rep(1000))
+    for _, name in ipairs({ 'buffer_read', 'file_read' }) do
+      local result, err = call(name, { path = path })
+      t.eq({ nil, 'tool_error' }, { result, err and err.code })
+      t.matches('3000 bytes', err.message)
+    end
   end)
 
   it('reads an empty file and an empty buffer', function()

@@ -17,3 +17,30 @@ describe('UTF-8 in long text', function()
     end
   end)
 end)
+
+describe('a text that comes in pieces', function()
+  it('is UTF-8 exactly when the whole text is, wherever it is cut', function()
+    local texts = {
+      'plain',
+      'aé€😀z',
+      'a\255b',
+      'caf\233',
+      '\195',
+      '\226\130',
+      '\240\159\152',
+      '\195(',
+      'é\128',
+      '\237\160\128',
+    }
+    for _, whole in ipairs(texts) do
+      for size = 1, #whole do
+        local check, ok = utf8.checker(), nil
+        for at = 1, #whole, size do
+          check(whole:sub(at, at + size - 1))
+        end
+        ok = check('', true)
+        t.eq({ whole, size, utf8.invalid_at(whole) == nil }, { whole, size, ok })
+      end
+    end
+  end)
+end)

@@ -6,10 +6,10 @@
 
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
+local file_text = require('mcp-tools.files.text')
 local read = require('mcp-tools.files.read')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
-local utf8 = require('mcp-tools.util.utf8')
 local whole_text = require('mcp-tools.editor.buffer.whole_text')
 
 local api = vim.api
@@ -20,8 +20,6 @@ local M = {}
 M.MAX_FILE = 4 * 1024 * 1024
 --- Files that are read at a time.
 M.AT_ONCE = 16
---- Bytes at the beginning that tell whether it is text.
-local LOOK = 8000
 
 ---@class mcp-tools.Text
 ---@field text string lines end with "\n"
@@ -50,36 +48,6 @@ local function of_buffer(ctx, bufnr, pause)
     }
 end
 
---- Text that is not UTF-8, in the first of 'fileencodings' that it can be in: Neovim reads it so.
----@param bytes string
----@return string
-local function in_utf8(bytes)
-  if not utf8.invalid_at(bytes) then
-    return bytes
-  end
-  for encoding in vim.gsplit(vim.go.fileencodings, ',', { trimempty = true }) do
-    local text = not encoding:find('^ucs%-bom')
-      and not encoding:find('^utf%-?8')
-      and encoding ~= 'default'
-      and vim.iconv(bytes, encoding, 'utf-8')
-    if type(text) == 'string' and text ~= '' and vim.iconv(text, 'utf-8', encoding) == bytes then
-      return text
-    end
-  end
-  return bytes
-end
-
---- Bytes of a file as its buffer has them: only where every line ends with both bytes are they its line breaks.
----@param bytes string
----@return string
-local function as_buffer(bytes)
-  local text = bytes:sub(1, 3) == '\239\187\191' and bytes:sub(4) or in_utf8(bytes)
-  if text:sub(1, 1) == '\n' or text:find('[^\r]\n') then
-    return text
-  end
-  return (text:gsub('\r\n', '\n'))
-end
-
 --- Texts of at most `AT_ONCE` files. What is no text has none.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param list string[]
@@ -104,8 +72,8 @@ function M.of(ctx, list, of_path)
   ctx:await(function(done)
     for _, path in ipairs(on_disk) do
       read.read(path, M.MAX_FILE, function(bytes, err)
-        if bytes and not bytes:sub(1, LOOK):find('%z') then
-          texts[path] = { text = as_buffer(bytes), unsaved = false }
+        if bytes and not file_text.is_binary(bytes) then
+          texts[path] = { text = file_text.as_buffer(bytes), unsaved = false }
         elseif err and err.code == 'too_large' then
           texts[path] = false
         end

@@ -5,35 +5,18 @@
 --- Does not know about: what they are compared with.
 
 local ahead = require('mcp-tools.files.ahead')
+local file_text = require('mcp-tools.files.text')
 local open = require('mcp-tools.editor.buffer.open')
 local read = require('mcp-tools.files.read')
 
 local M = {}
 
---- Text with an encoding that Neovim converted, when it read it.
+--- A file's bytes as the text of its buffer, with a line break at the end.
 ---@param bytes string
----@param bufnr integer?
----@return string
-local function in_utf8(bytes, bufnr)
-  local encoding = bufnr and vim.bo[bufnr].fileencoding or ''
-  bytes = bytes:gsub('^\239\187\191', '')
-  if encoding == '' or encoding == 'utf-8' then
-    return bytes
-  end
-  local converted = vim.iconv(bytes, encoding, 'utf-8')
-  return type(converted) == 'string' and converted or bytes
-end
-
---- A file's bytes as the text of its buffer: line breaks as Neovim has them, one at the end.
----@param bytes string
----@param bufnr? integer the buffer of the file, whose encoding and form of line breaks count
+---@param bufnr? integer the buffer of the file
 ---@return string
 local function text_of(bytes, bufnr)
-  local text = in_utf8(bytes, bufnr)
-  local dos = bufnr and vim.bo[bufnr].fileformat == 'dos'
-  if dos or not bufnr and text:match('^[^\n]*'):sub(-1) == '\r' then
-    text = text:gsub('\r\n', '\n')
-  end
+  local text = file_text.as_buffer(bytes, bufnr)
   return text:sub(-1) == '\n' and text or text .. '\n'
 end
 
@@ -57,13 +40,14 @@ end
 ---@param path string resolved
 ---@param bufnr? integer
 ---@param again? fun() called once more is known
+---@param max_bytes? integer
 ---@return string[]? lines
 ---@return string? fault
 ---@return string? code 'ENOENT', or that of a file that is being read (files/ahead.lua)
-function M.now(path, bufnr, again)
+function M.now(path, bufnr, again, max_bytes)
   local bytes, fault, code = ahead.get(path, again)
-  if not bytes then
-    return nil, fault, code
+  if not bytes or #bytes > (max_bytes or math.huge) then
+    return nil, fault or 'the file is too large', code
   end
   return vim.split(text_of(bytes, bufnr):sub(1, -2), '\n', { plain = true })
 end

@@ -8,7 +8,7 @@
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
-local lines_of = require('mcp-tools.editor.review.lines').lines_of
+local file_text = require('mcp-tools.files.text')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
@@ -86,7 +86,7 @@ local function base_of(path, cb)
   read.read(path, MAX_BASE, function(bytes)
     local bufnr = buffers.of_path(path)
     local is_modified = bufnr ~= nil and vim.bo[bufnr].modified
-    cb(is_modified and bytes or nil, bytes)
+    cb(is_modified and bytes and file_text.decode(bytes) or nil, bytes)
   end)
 end
 
@@ -107,7 +107,7 @@ local function catch_up(outcome, before, cb)
       if state == 'conflict' or proposed.is_new then
         proposed:leave('the file has changed on the disk meanwhile')
       elseif not bufnr then
-        proposed:follow((lines_of(bytes)))
+        proposed:follow((file_text.lines_of(file_text.decode(bytes))))
       end
       local _, text = proposed:final()
       outcome.files[path], outcome.rejected = text, proposed:rejected()

@@ -7,8 +7,8 @@
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local disk_writes = require('mcp-tools.editor.review.disk_writes')
-local lines_of = require('mcp-tools.editor.review.lines').lines_of
 local read = require('mcp-tools.files.read')
+local text = require('mcp-tools.files.text')
 local timer = require('mcp-tools.util.timer')
 local watch = require('mcp-tools.editor.watch')
 local written = require('mcp-tools.editor.companion.written')
@@ -37,14 +37,14 @@ local function take_in(path, cb, accepted)
     return cb()
   end
   disk.refresh(bufnr, function(state)
-    local text = accepted and accepted.files[path]
-    if state ~= 'conflict' or not text then
+    local wanted = accepted and accepted.files[path]
+    if state ~= 'conflict' or not wanted then
       return cb()
     end
     read.read(path, MAX_BYTES, function(bytes)
-      if bytes == text and api.nvim_buf_is_loaded(bufnr) then
+      if bytes == wanted and api.nvim_buf_is_loaded(bufnr) then
         accepted.proposals[1]:sync()
-        disk_writes.take(bufnr, text, accepted)
+        disk_writes.take(bufnr, wanted, accepted)
       end
       cb()
     end)
@@ -61,7 +61,7 @@ local function tell(path, note)
   end
   read.read(path, MAX_BYTES, function(bytes)
     if bytes then
-      note((lines_of(bytes)))
+      note((text.lines_of(text.decode(bytes))))
     end
   end)
 end

@@ -8,10 +8,10 @@ local access = require('mcp-tools.files.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local lines_of = require('mcp-tools.editor.review.lines').lines_of
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.files.project')
 local read = require('mcp-tools.files.read')
+local text = require('mcp-tools.files.text')
 
 local api, uv = vim.api, vim.uv
 
@@ -23,8 +23,8 @@ local DELETED = 3
 ---@param path string
 ---@return mcp-tools.Error
 local function changed(path)
-  local text = '%s has been changed since it was made, so that it stays; delete it yourself if you do not want it'
-  return errors.new('stale', text:format(access.shown(path, project.root())))
+  local fault = '%s has been changed since it was made, so that it stays; delete it yourself if you do not want it'
+  return errors.new('stale', fault:format(access.shown(path, project.root())))
 end
 
 --- Does the file still have these lines? What the editor has of it counts, and what others have written.
@@ -35,7 +35,7 @@ local function check(path, lines, cb)
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return read.read(path, open.MAX_BYTES, function(bytes, err)
-      local is_same = bytes and vim.deep_equal((lines_of(bytes)), lines)
+      local is_same = bytes and vim.deep_equal((text.lines_of(text.decode(bytes))), lines)
       cb(err or not is_same and changed(path) or nil)
     end)
   end
@@ -73,8 +73,8 @@ function M.run(path, lines, cb)
     uv.fs_unlink(path, function(problem)
       vim.schedule(function()
         if problem then
-          local text = '%s cannot be deleted: %s'
-          return cb(errors.new('tool_error', text:format(access.shown(path, project.root()), problem)))
+          local fault = '%s cannot be deleted: %s'
+          return cb(errors.new('tool_error', fault:format(access.shown(path, project.root()), problem)))
         end
         forget(path)
         cb()

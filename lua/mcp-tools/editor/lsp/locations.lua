@@ -7,6 +7,7 @@
 local access = require('mcp-tools.files.access')
 local characters = require('mcp-tools.editor.position')
 local buffers = require('mcp-tools.editor.buffer')
+local file_text = require('mcp-tools.files.text')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local read = require('mcp-tools.files.read')
@@ -119,7 +120,7 @@ function M.lines(ctx, wanted)
       local left = last - first + 1
       for i = first, last do
         read.read(files[i], MAX_FILE, function(bytes)
-          lines[files[i]] = bytes and pick(bytes, wanted[files[i]]) or {}
+          lines[files[i]] = bytes and pick(file_text.decode(bytes), wanted[files[i]]) or {}
           left = left - 1
           if left == 0 then
             done()

@@ -6,7 +6,7 @@
 local Proposal = require('mcp-tools.editor.review.proposal')
 local buffers = require('mcp-tools.editor.buffer')
 local hunk_list = require('mcp-tools.editor.review.hunks')
-local lines = require('mcp-tools.editor.review.lines')
+local text = require('mcp-tools.files.text')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
@@ -28,9 +28,9 @@ return function(fields, cb)
     known.base, known.tick = api.nvim_buf_get_lines(bufnr, 0, -1, false), api.nvim_buf_get_changedtick(bufnr)
   end
   time_slice.run(function(pause)
-    known.proposed, known.new_ends = lines.lines_of(fields.text, pause)
+    known.proposed, known.new_ends = text.lines_of(fields.text, pause)
     if fields.base then
-      known.base, known.ends = lines.lines_of(fields.base, pause)
+      known.base, known.ends = text.lines_of(fields.base, pause)
     end
     known.base = known.base or {}
     hunk_list.compare(known.base, known.proposed, function(hunks)

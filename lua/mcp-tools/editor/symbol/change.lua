@@ -8,6 +8,7 @@ local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local ahead = require('mcp-tools.files.ahead')
 local buffers = require('mcp-tools.editor.buffer')
+local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
@@ -149,11 +150,10 @@ local function text_of(bufnr, path, again)
   elseif bufnr then
     return api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
   end
-  local bytes, fault, code = ahead.get(path or '', again)
-  if not bytes or #bytes > MAX_PREVIEW then
+  local lines, fault, code = disk_lines.now(path or '', nil, again, MAX_PREVIEW)
+  if not lines then
     return nil, fault or 'the file is too large', code
   end
-  local lines = vim.split((bytes:gsub('\r\n', '\n'):gsub('\n$', '')), '\n', { plain = true })
   return lines, vim.filetype.match({ filename = path, contents = lines }) or ''
 end
 

@@ -33,9 +33,10 @@ STATE = "return mcp_tools.status().state == ... and mcp_tools.status()"
 
 OLD_PYTHON = """#!/bin/sh
 # A Python 3.9 in all that it says of itself.
-if [ "$1" = -c ]; then
+if [ "$2" = -c ]; then
   echo '[[3, 9, 2], "'"$0"'", true]'
 else
+  shift
   exec {python} -c 'import runpy, sys; sys.executable = sys.argv[1]; sys.argv = sys.argv[2:]
 runpy.run_path(sys.argv[0], run_name="__main__")' "$0" "$@"
 fi

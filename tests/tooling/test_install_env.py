@@ -135,6 +135,23 @@ def test_names_what_is_missing(tmp_path: Path, lock: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
+def test_runs_no_module_of_the_working_directory(
+    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project may have a file for each module that the program or an interpreter that it asks imports."""
+    trap = tmp_path / "project"
+    trap.mkdir()
+    for name in ("json", "importlib", "site", "venv", "subprocess"):
+        (trap / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(trap)
+    old = tmp_path / "python"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    old.chmod(0o755)
+    run(tmp_path / "venv", tmp_path / "no.lock", "--python", str(old))
+    run(tmp_path / "venv", lock, "--python", str(old), path="/nowhere")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_can_be_read_by_an_old_python() -> None:
     """The program's syntax is that of Python 3.8, so that it gets as far as its own message there."""
     ast.parse(PROGRAM.read_text(), feature_version=(3, 8))

@@ -41,6 +41,7 @@ end
 ---@param cb fun(path: string?, seen: string[]) on the main loop
 local function find_python(cb)
   local seen = {}
+  local probe_opts = { timeout = PROBE_TIMEOUT, cwd = project.plugin_dir() }
   local function try(i)
     local name = CANDIDATES[i]
     if not name then
@@ -51,7 +52,7 @@ local function find_python(cb)
       return try(i + 1)
     end
     table.insert(seen, path)
-    local ok = pcall(vim.system, { path, '-c', PROBE }, { timeout = PROBE_TIMEOUT }, function(done)
+    local ok = pcall(vim.system, { path, '-I', '-c', PROBE }, probe_opts, function(done)
       vim.schedule(function()
         if done.code == 0 and done.signal == 0 then
           cb(path, seen)
@@ -101,7 +102,7 @@ local function find_command(opts, cb)
       )
     end
     local script = vim.fs.joinpath(project.plugin_dir(), 'scripts', 'install-env')
-    local command = { python, script, '--dir', interpreter.environment_dir() }
+    local command = { python, '-I', script, '--dir', interpreter.environment_dir() }
     if opts.force then
       table.insert(command, '--force')
     end
@@ -159,6 +160,7 @@ function M.run(opts, cb)
     local last_line ---@type string?
     local ok, spawn_err = pcall(vim.system, command, {
       timeout = TIMEOUT,
+      cwd = project.plugin_dir(), -- a project must not provide modules of Python
       stdout = by_line(show),
       stderr = by_line(function(line)
         last_line = line:gsub('^install%-env: ', '')

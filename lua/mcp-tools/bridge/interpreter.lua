@@ -178,10 +178,10 @@ local function probe(python, cb)
   if probed[python] then
     return cb(probed[python])
   end
-  local ok, err = pcall(vim.system, { python, '-c', PROBE }, {
+  local ok, err = pcall(vim.system, { python, '-I', '-c', PROBE }, {
     text = true,
     timeout = PROBE_TIMEOUT,
-    env = { PYTHONHOME = '', PYTHONPATH = '' },
+    cwd = project.plugin_dir(),
   }, function(done)
     local version = done.code == 0 and done.stdout:match('^%d+%.%d+%.%d+') or nil
     probed[python] = version

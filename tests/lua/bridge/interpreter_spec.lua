@@ -154,6 +154,13 @@ describe('python', function()
     t.eq({ '-m', 'bridge' }, { runtime.command[2], runtime.command[3] })
   end)
 
+  it('asks it outside of the working directory, whose modules it must not import', function()
+    local python = program({ '#!/bin/sh', '[ "$1" = -I ] && echo 3.13.2; pwd > "$0.cwd"' })
+    config.setup({ bridge = { python = python } })
+    t.eq('3.13.2', resolve().version)
+    t.eq({ require('mcp-tools.files.project').plugin_dir() }, vim.fn.readfile(python .. '.cwd'))
+  end)
+
   it('says that bridge.python is too old, missing or broken, and what to do', function()
     for _, case in ipairs({
       { program({ '#!/bin/sh', 'echo 3.10.12' }), 'is Python 3%.10%.12, too old: the bridge needs 3%.11 or newer' },
@@ -211,7 +218,7 @@ describe('install', function()
     vim.fn.mkdir(dir)
     for name, lines in pairs({
       python3 = { '#!/bin/sh', 'echo "no such version is switched on" >&2; exit 127' },
-      ['python3.11'] = { '#!/bin/sh', '[ "$1" = -c ] || { echo "asked $0" >&2; exit 1; }' },
+      ['python3.11'] = { '#!/bin/sh', '[ "$2" = -c ] || { echo "asked $0" >&2; exit 1; }' },
     }) do
       vim.uv.fs_rename(program(lines), vim.fs.joinpath(dir, name))
     end

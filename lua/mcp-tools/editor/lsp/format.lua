@@ -72,7 +72,7 @@ function M.run(ctx, args)
   answer.changed = args.dry_run and answer.diff ~= '' or vim.api.nvim_buf_get_changedtick(bufnr) ~= before
   answer.unsaved = answer.files[1] and answer.files[1].unsaved
   answer.files = nil
-  return answer
+  return workspace_edit.bounded(answer)
 end
 
 --- What is said of formatting before it happens.

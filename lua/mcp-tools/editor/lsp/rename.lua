@@ -6,7 +6,8 @@
 ---
 --- A server that has not read all of the project renames a part of it, and says that it succeeded. So the name is
 --- looked for in the project's text (rename_left_out.lua), and a place that means the renamed thing stops it.
---- Afterwards the new name must have as many references as the old one had.
+--- Afterwards the new name must have as many references as the old one had: fewer were left out, more belong to
+--- another symbol that had this name already.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -17,6 +18,7 @@ local navigation = require('mcp-tools.editor.lsp.navigation')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local rename_ask = require('mcp-tools.editor.lsp.rename_ask')
+local rename_conflict = require('mcp-tools.editor.lsp.rename_conflict')
 local request = require('mcp-tools.editor.lsp.request')
 local dry_run = require('mcp-tools.editor.lsp.dry_run')
 local wait = require('mcp-tools.editor.lsp.wait')
@@ -128,6 +130,13 @@ function M.run(ctx, args)
   if not plan then
     return nil, sure --[[@as mcp-tools.Error]]
   end
+  local is_used = rename_conflict.is_used(of)
+  local conflict = is_used and rename_conflict.find(of, plan)
+  if conflict then
+    return nil, errors.new('validation_error', conflict)
+  elseif asked.again then -- the server knows more places than it counted at first
+    count = begin_count(of, lsp.place(spot.bufnr, spot.line, spot.column)(of.client))
+  end
   local before = count()
   local answer = {
     old_name = of.old,
@@ -143,7 +152,7 @@ function M.run(ctx, args)
       ticks[file.bufnr] = file.changedtick
     end
     dry_run.keep(METHOD, what, answer.diff, ticks)
-    return answer
+    return workspace_edit.bounded(answer)
   end
   local files
   files, err = workspace_edit.apply(ctx, plan)
@@ -155,11 +164,11 @@ function M.run(ctx, args)
   if workspace_edit.is_changed(files) then
     answer.places = nil -- those that were proposed
     answer.checked = ('no: the person has %s a part of it'):format(files.rejected and 'rejected' or 'changed')
-    return answer
+    return workspace_edit.bounded(answer)
   end
   if not before then
     answer.checked = ('no: %s cannot list references'):format(of.client.name)
-    return answer
+    return workspace_edit.bounded(answer)
   end
   local checked = false
   ctx:on_cancel(function() -- whoever asked is told that nothing came of it
@@ -174,13 +183,14 @@ function M.run(ctx, args)
   end)
   local now = count_after(of, plan, before)
   checked = true
-  if now < before then
+  if now < before or now > before and is_used then
     local fault = ctx:await(function(done)
       workspace_edit.take_back(plan, files, done)
     end)
-    local text = 'afterwards %s had %d references where %s had %d; %s'
+    local text = '%safterwards %s had %d references where %s had %d; %s'
+    local why = now > before and 'conflict: the name is used already: ' or ''
     local what = fault and ('it could not be taken back: ' .. fault.message) or 'everything has been taken back'
-    return nil, errors.new('tool_error', text:format(of.new, now, of.old, before, what))
+    return nil, errors.new('tool_error', text:format(why, of.new, now, of.old, before, what))
   end
   answer.checked = ('%d references to %s%s'):format(
     now,
@@ -188,7 +198,7 @@ function M.run(ctx, args)
     sure and (', none to %s is left'):format(of.old)
       or ('; the text has too many places of %s to be looked at'):format(of.old)
   )
-  return answer
+  return workspace_edit.bounded(answer)
 end
 
 return M

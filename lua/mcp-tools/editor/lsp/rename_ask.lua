@@ -73,6 +73,7 @@ end
 ---@field change fun(): table?, mcp-tools.Error? waits for what the server would change
 ---@field places mcp-tools.lsp.Named[]
 ---@field more boolean there are others
+---@field again boolean? the server was asked again, because it had left out a place
 
 --- Asks for all that a rename needs at once: whether it can be, what would change, and where the text has the name.
 ---@param of mcp-tools.lsp.Renaming its `old` is set
@@ -139,7 +140,7 @@ function M.complete(of, asked)
       return nil, errors.new('busy', text:format(of.client.name, place))
     end
     remind(of, missing.path)
-    asked.change = begin_rename(of)
+    asked.change, asked.again = begin_rename(of), true
     asked.places, asked.more = left_out.places(of)
   end
 end

@@ -25,12 +25,14 @@ local MAX_ASKED = 100
 ---@field line integer from 1
 ---@field byte integer from 0
 
---- Places of the project's text that have the name, unsaved changes included.
+--- Places of the project's text that have the old name, or another one; unsaved changes included.
 ---@param of mcp-tools.lsp.Renaming
+---@param name? string
+---@param max? integer places
 ---@return mcp-tools.lsp.Named[]
 ---@return boolean more there are others, or nobody could look
-function M.places(of)
-  local found = search.find(of.ctx, { query = of.old, word = true }, { max = MAX_PLACES })
+function M.places(of, name, max)
+  local found = search.find(of.ctx, { query = name or of.old, word = true }, { max = max or MAX_PLACES })
   local places = {}
   for _, file in ipairs(found and found.files or {}) do
     for _, match in ipairs(file.matches) do

@@ -20,6 +20,8 @@ local M = {}
 local MAX_FILES = 1000
 --- Bytes of a preview.
 local MAX_PREVIEW = 200000
+--- Bytes of a diff, and files, in one answer.
+local MAX_DIFF, MAX_LISTED = 16000, 60
 
 ---@class mcp-tools.lsp.FileChange
 ---@field bufnr integer
@@ -160,6 +162,19 @@ function M.plan(ctx, change, client, changed)
   return plan
 end
 
+--- The first lines of a diff.
+---@param diff string
+---@param bytes integer
+---@return string
+local function cut(diff, bytes)
+  if #diff <= bytes then
+    return diff
+  end
+  local kept = diff:sub(1, bytes):match('^.*\n') or ''
+  local _, left = diff:sub(#kept + 1):gsub('\n', '')
+  return ('%s… and %d more lines\n'):format(kept, left)
+end
+
 --- A unified diff of all files.
 ---@param plan mcp-tools.lsp.Plan
 ---@param root string
@@ -169,12 +184,12 @@ function M.preview(plan, root)
   for _, file in ipairs(plan.files) do
     local text, err = edit.preview(file.bufnr, file.edits, { root = root })
     text = text or ('%s: %s\n'):format(file.path, err.message)
+    table.insert(parts, cut(text, MAX_PREVIEW - size))
     size = size + #text
     if size > MAX_PREVIEW then
-      table.insert(parts, ('… and more, up to %d files\n'):format(#plan.files))
+      table.insert(parts, ('… (%d files in all)\n'):format(#plan.files))
       break
     end
-    table.insert(parts, text)
   end
   return table.concat(parts)
 end
@@ -251,6 +266,18 @@ function M.summary(plan, files)
   return list
 end
 
+--- Cuts the diff and the list of files of an answer to what a client can use.
+---@param answer table
+---@return table answer
+function M.bounded(answer)
+  local files = answer.files
+  answer.diff = answer.diff and cut(answer.diff, MAX_DIFF)
+  if files and #files > MAX_LISTED then
+    answer.files, answer.more_files = vim.list_slice(files, 1, MAX_LISTED), #files - MAX_LISTED
+  end
+  return answer
+end
+
 --- Plans an edit and applies it, or shows what it would do; both go into an answer.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
@@ -269,8 +296,8 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
       'apply: it changes something else by now than its diff has shown; list the actions again'
     )
   end
-  answer.places = (answer.places or 0) + plan.count
   if dry_run then
+    answer.places = (answer.places or 0) + plan.count
     answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
     vim.list_extend(answer.files, M.summary(plan))
     return nil
@@ -280,7 +307,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   if files then
     vim.list_extend(answer.files, M.summary(plan, files))
     answer.rejected, answer.edited_by_person = files.rejected, files.edited
-    answer.places = not M.is_changed(files) and answer.places or nil
+    answer.places = not M.is_changed(files) and (answer.places or 0) + plan.count or nil
   end
   return err
 end

@@ -246,6 +246,77 @@ describe('a rename', function()
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
+  it('onto a name that is taken is refused by the symbols of the file, and changes nothing', function()
+    local function symbol(name, line, children)
+      return {
+        name = name,
+        kind = 6,
+        range = range(line, 0, 3),
+        selectionRange = range(line, 0, 3),
+        children = children,
+      }
+    end
+    local box = symbol('Box', 0, { symbol('one', 0), symbol('new', 2) })
+    box.range, box.selectionRange =
+      { start = { line = 0, character = 0 }, ['end'] = { line = 3, character = 0 } }, range(3, 0, 3)
+    local s = renamer({ 0, 1 }, { ['textDocument/documentSymbol'] = { box, symbol('other', 4) } })
+    s.client.server_capabilities.documentSymbolProvider = true
+    edit({ 'one', 'one', 'new', 'Box', 'other' })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    for _, dry_run in ipairs({ true, false }) do
+      local args = { path = path, line = 1, column = 1, new_name = 'new', dry_run = dry_run }
+      local _, err = project.call('lsp_rename', args)
+      t.eq(
+        { 'validation_error', true },
+        { err.code, err.message:find('Box already defines new (line 3)', 1, true) ~= nil }
+      )
+    end
+    t.eq('one', vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1])
+    -- A name of another scope is no conflict.
+    t.ok(project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'other', dry_run = true }))
+  end)
+
+  it('that merges with another symbol of the name is reverted', function()
+    local uri, asked = vim.uri_from_fname(path), 0
+    renamer({ 0, 1 }, {
+      ['textDocument/references'] = function()
+        asked = asked + 1
+        local list = { { uri = uri, range = range(0, 0, 3) }, { uri = uri, range = range(1, 0, 3) } }
+        if asked > 1 then
+          table.insert(list, { uri = uri, range = range(2, 0, 3) })
+        end
+        return list
+      end,
+    })
+    edit({ 'one', 'one', 'new' })
+    local _, err = project.call('lsp_rename', { path = path, line = 1, column = 1, new_name = 'new' })
+    t.matches('^conflict: .*new had 3 references where one had 2', err.message)
+    t.eq({ 'one', 'one', 'new' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+
+  it('of many places answers a dry run of a bounded size', function()
+    local lines = {}
+    local s = renamer({}, {
+      ['textDocument/rename'] = function(params)
+        local edits = {}
+        for i = 1, #lines do
+          edits[i] = { range = range(i - 1, 0, 3), newText = params.newName }
+        end
+        return { changes = { [vim.uri_from_fname(path)] = edits } }
+      end,
+    })
+    for i = 1, 3000 do
+      lines[i] = 'one' .. (' '):rep(60) .. i
+    end
+    edit(lines)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local args = { path = path, line = 1, column = 1, new_name = 'new', dry_run = true }
+    local answer = t.ok(project.call('lsp_rename', args))
+    t.eq(3000, answer.places)
+    t.ok(#vim.json.encode(answer) < 24000)
+    t.matches('more lines', answer.diff)
+  end)
+
   it('that is cancelled while it is checked is taken back', function()
     local uri, asked = vim.uri_from_fname(path), 0
     renamer({ 0, 1 }, {

@@ -52,6 +52,19 @@ return function(kind)
       t.eq(2, renames.count(renames.text_of(here.ledger), here.old))
     end)
 
+    it('is refused, also as a dry run, where another definition has the new name', function()
+      local before = renames.text_of(here.ledger)
+      for _, dry_run in ipairs({ true, false }) do
+        local args = { path = ledger, symbol = 'Journal', new_name = 'Ledger', dry_run = dry_run }
+        args.line = here.journal_line
+        local result, err = project.call('lsp_rename', args)
+        t.eq(nil, result)
+        t.eq('validation_error', err.code)
+        t.matches('conflict: .* Ledger %(line %d+%)', err.message)
+      end
+      t.eq(before, renames.text_of(here.ledger))
+    end)
+
     it('says why it cannot', function()
       local _, err = project.call('lsp_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
       t.eq('not_found', err.code)

@@ -7,13 +7,21 @@ local t = require('helpers')
 local M = {}
 
 M.KINDS = {
-  python = { ledger = 'shop/ledger.py', user = 'shop/user%d.py', old = 'post_entry', new = 'add_entry', use_line = 7 },
+  python = {
+    ledger = 'shop/ledger.py',
+    user = 'shop/user%d.py',
+    old = 'post_entry',
+    new = 'add_entry',
+    use_line = 7,
+    journal_line = 12,
+  },
   typescript = {
     ledger = 'shop/ledger.ts',
     user = 'shop/user%d.ts',
     old = 'postEntry',
     new = 'addEntry',
     use_line = 6,
+    journal_line = 9,
   },
 }
 

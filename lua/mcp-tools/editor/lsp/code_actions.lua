@@ -21,8 +21,9 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Actions that can still be applied.
-local MAX_KEPT = 300
+--- Actions of one list; actions that can still be applied, those of the last list among them.
+M.MAX_LISTED = 1000
+local MAX_KEPT = 2 * M.MAX_LISTED
 
 ---@class mcp-tools.lsp.Offer
 ---@field action table CodeAction or Command
@@ -148,19 +149,19 @@ local executing = {}
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param command table
----@return table[]? edits that it wants
+---@return table[] edits that it wants, also those of a command that failed afterwards
 ---@return mcp-tools.Error? err
 local function execute(ctx, client, bufnr, command)
   local provider = client.server_capabilities.executeCommandProvider
   if not provider or not vim.list_contains(provider.commands or {}, command.command) then
     local text = '%s is a command of the editor, not of %s, and is not run'
-    return nil, errors.new('tool_error', text:format(command.command, client.name))
+    return {}, errors.new('tool_error', text:format(command.command, client.name))
   end
   local free = wait.until_(ctx, request.TIMEOUT_MS, function()
     return not executing[client.id]
   end)
   if not free then
-    return nil, errors.new('busy', ('apply: %s is still at another command; try again'):format(client.name))
+    return {}, errors.new('busy', ('apply: %s is still at another command; try again'):format(client.name))
   end
   executing[client.id] = true
   local edits, before, over = {}, client.handlers['workspace/applyEdit'], false
@@ -182,10 +183,7 @@ local function execute(ctx, client, bufnr, command)
   local params = { command = command.command, arguments = command.arguments }
   local _, err = request.ask(ctx, client, 'workspace/executeCommand', params, bufnr)
   back()
-  if err then
-    return nil, err
-  end
-  return edits
+  return edits, err
 end
 
 --- What was offered under an id, as long as it can be done.
@@ -249,17 +247,19 @@ function M.apply(ctx, id, dry_run)
   elseif command then
     local edits
     edits, err = execute(ctx, offer.client, offer.bufnr, command)
-    for _, change in ipairs(edits or {}) do
-      err = err or workspace_edit.carry_out(ctx, offer.client, change, answer, false)
+    for _, change in ipairs(edits) do
+      err = workspace_edit.carry_out(ctx, offer.client, change, answer, false) or err
     end
-    if err then
+    if err and #answer.files == 0 then
       return nil, err
+    elseif err then -- an error would say that nothing has changed
+      answer.failed = ('done in part: %s failed: %s'):format(command.command, err.message)
     end
   elseif not action.edit then
     return nil, errors.new('tool_error', 'apply: the server does not say what it changes')
   end
   offer.diff = answer.diff
-  return answer
+  return workspace_edit.bounded(answer)
 end
 
 return M

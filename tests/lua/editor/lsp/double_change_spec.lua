@@ -248,6 +248,49 @@ describe('an edit of a server', function()
   end)
 end)
 
+describe('an action', function()
+  local function at(line)
+    return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 3 } }
+  end
+
+  it('whose command fails after its edit reports what was changed', function()
+    local s = server({
+      codeActionProvider = true,
+      hoverProvider = true,
+      executeCommandProvider = { commands = { 'do' } },
+    }, {
+      ['textDocument/codeAction'] = {
+        {
+          title = 'Do',
+          edit = { changes = { [vim.uri_from_fname(path)] = { { range = at(0), newText = 'two' } } } },
+          command = { title = 'Do', command = 'do' },
+        },
+      },
+      ['workspace/executeCommand'] = double.fault('no luck'),
+    })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local id = t.ok(project.call('lsp_code_actions', { path = path, line = 1 })).actions[1].id
+    local answer = t.ok(project.call('lsp_code_actions', { apply = id }))
+    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ 1, 'text.txt' }, { answer.places, answer.files[1].path })
+    t.matches('no luck', answer.failed)
+  end)
+
+  it('can be applied whichever of a long list it is', function()
+    local list = {}
+    for i = 1, 400 do
+      local edit_of = { range = at(0), newText = 'line ' .. i }
+      list[i] = { title = 'Do ' .. i, edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
+    end
+    local s = server({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = list })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    local offered = t.ok(project.call('lsp_code_actions', { path = path, line = 1, limit = 1000 })).actions
+    t.eq(400, #offered)
+    t.ok(project.call('lsp_code_actions', { apply = offered[1].id }))
+    t.eq({ 'line 1' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  end)
+end)
+
 describe('commands of a server', function()
   it('at the same time leave the edits that come later to the person', function()
     local s = server({

@@ -13,21 +13,32 @@ local uv = vim.uv
 
 local M = {}
 
---- Arguments that hold a path or a buffer, by the names that tools use, at any depth: in small letters, without `_`.
-local KEYS = {}
-for kind, names in pairs({
-  path = 'path paths file files filename filenames fname filepath filepaths dir dirs directory directories folder'
-    .. ' folders cwd workdir workingdir workingdirectory root program oldpath newpath sourcepath targetpath dest'
-    .. ' destination absolutepath relativepath',
-  uri = 'uri uris fileuri',
-  buffer = 'bufnr bufnrs buf buffer buffers',
+---@alias mcp-tools.NameKind
+---| 'path'   # a path or file URI
+---| 'maybe'  # a path, where the value looks like one
+---| 'uri'    # a URI, or a path
+---| 'url'    # a URI
+---| 'buffer' # the number of a buffer
+
+--- Arguments that hold a path or a buffer, at any depth, by the last word of their names without its plural.
+---@type table<string, mcp-tools.NameKind>
+local WORDS = {}
+for kind, words in pairs({
+  path = 'fname cwd root program dest destination directorie',
+  maybe = 'from to source src target location input output script notebook config repo repository workspace attachment',
+  url = 'url',
+  buffer = 'buf bufnr buffer',
+  [false] = 'profile xpath jsonpath',
 }) do
-  for name in names:gmatch('%S+') do
-    KEYS[name] = kind
+  for word in words:gmatch('%S+') do
+    WORDS[word] = kind
   end
 end
 
---- A name that is longer is no spelling of these.
+--- And by how this word ends.
+local ENDS = { 'path', 'file', 'dir', 'directory', 'folder', 'uri' }
+
+--- Of a longer name the end is looked at.
 local MAX_KEY = 64
 --- Of what cannot be judged, for the reason.
 local MAX_SHOWN = 200
@@ -45,9 +56,24 @@ local MAX_LOOKED_UP = 16
 local WILD = '[%*%?%[{]'
 
 ---@param key string
----@return 'path'|'uri'|'buffer'|nil
+---@return mcp-tools.NameKind?
 local function kind_of(key)
-  return #key <= MAX_KEY and (KEYS[key] or KEYS[key:gsub('[_-]', ''):lower()]) or nil
+  local words = key:sub(-MAX_KEY):gsub('(%l)(%u)', '%1_%2'):lower()
+  local whole = words:gsub('%A*$', '')
+  if not whole:find('fnames?$') then
+    whole = whole:gsub('%A*names?$', '') -- file_name, dirname
+  end
+  local word = whole:match('%a+$')
+  word = word and (word:match('^(.+)s$') or word)
+  local kind = WORDS[word]
+  if kind ~= nil or not word then
+    return kind or nil
+  end
+  for _, ending in ipairs(ENDS) do
+    if vim.endswith(word, ending) then
+      return ending == 'uri' and 'uri' or 'path'
+    end
+  end
 end
 
 ---@class mcp-tools.CallTarget
@@ -108,7 +134,7 @@ local function is_unclear(text)
 end
 
 ---@class mcp-tools.KeyKinds
----@field kind 'path'|'uri'|'buffer'|nil what its value is
+---@field kind mcp-tools.NameKind? what its value is
 ---@field itself 'uri'|nil it is a path itself
 
 --- What is found in one set of arguments.
@@ -120,7 +146,7 @@ end
 ---@field marked table<string, true>? files whose buffers the person marked; looked up when there is a path
 ---@field names table<string, mcp-tools.KeyKinds> what each name says
 ---@field walked mcp-tools.Walked?
----@field beside boolean does the tool take buffer 0 for the file beside a terminal or float?
+---@field bundled boolean? it is a bundled tool, which takes buffer 0 for the file beside a terminal or float
 
 ---@param targets mcp-tools.CallTargets
 ---@param given string
@@ -181,8 +207,28 @@ local function target_of_buffer(targets, bufnr)
   return target
 end
 
+--- Does the value of an argument that may hold anything look like a path? No other value reaches a file outside the
+--- project or a sensitive one.
+---@param text string
+---@return boolean
+local function looks_like_path(text)
+  if #text > paths.MAX_PATH then
+    return false
+  elseif uv.fs_lstat(text) then
+    return true
+  elseif text:find('%c') then
+    return false
+  end
+  return text:find('^[/~$`]') ~= nil
+    or text:find('^[fF][iI][lL][eE]:') ~= nil
+    or text:find('%.%./') ~= nil
+    or text:find('/', 1, true) ~= nil and uv.fs_lstat(text:match('^[^/]+')) ~= nil
+    or text:find(WILD) ~= nil and text:find('^[%w._/,{}%[%]*?!+-]+$') ~= nil
+    or paths.sensitive(text)
+end
+
 ---@param targets mcp-tools.CallTargets
----@param kind 'path'|'uri'|'buffer'
+---@param kind mcp-tools.NameKind
 ---@param value any
 local function add(targets, kind, value)
   local key = kind .. ' ' .. tostring(value)
@@ -197,12 +243,18 @@ local function add(targets, kind, value)
     if current then
       list[#list + 1] = target_of_buffer(targets, current)
     end
-    if not current or not targets.beside and current ~= vim.api.nvim_get_current_buf() then
+    if not current or not targets.bundled and current ~= vim.api.nvim_get_current_buf() then
       list[#list + 1] = target_of_buffer(targets, value)
     end
   elseif type(value) == 'string' and value ~= '' then
-    local scheme = kind == 'uri' and value:match('^(%a[%w+.-]*):')
-    if not scheme or scheme:lower() == 'file' then
+    local scheme = (kind == 'uri' or kind == 'url') and value:match('^(%a[%w+.-]*):')
+    local is_file = scheme and scheme:lower() == 'file'
+    if kind == 'maybe' then
+      is_file = not targets.bundled and looks_like_path(value)
+    elseif not scheme then
+      is_file = kind ~= 'url'
+    end
+    if is_file then
       targets.bytes = targets.bytes + (#value <= MAX_GIVEN and #value or 0)
       list[#list + 1] = target_of_path(targets, value)
     end
@@ -221,7 +273,7 @@ end
 
 --- What stands right below a name that means files: lists, in lists, too.
 ---@param targets mcp-tools.CallTargets
----@param kind 'path'|'uri'|'buffer'
+---@param kind mcp-tools.NameKind
 ---@param list table
 local function add_all(targets, kind, list)
   for _, item in ipairs(list) do
@@ -251,7 +303,10 @@ end
 
 local NONE = {}
 ---@type table<string, mcp-tools.KeyKinds>
-local PLAIN = { path = { kind = 'path' }, uri = { kind = 'uri' }, buffer = { kind = 'buffer' } }
+local PLAIN = {}
+for _, kind in ipairs({ 'path', 'maybe', 'uri', 'url', 'buffer' }) do
+  PLAIN[kind] = { kind = kind }
+end
 
 --- What a name says. The same ones come again and again, in each item of a list.
 ---@param targets mcp-tools.CallTargets
@@ -272,7 +327,7 @@ end
 
 ---@param targets mcp-tools.CallTargets
 ---@param value table
----@param above? 'path'|'uri'|'buffer' what the name of this table says
+---@param above? mcp-tools.NameKind what the name of this table says
 local function collect(targets, value, above)
   for key, item in pairs(value) do
     if too_much(targets) then
@@ -316,10 +371,10 @@ end
 
 --- Every file and buffer that arguments name.
 ---@param args table
----@param beside? boolean does the tool take buffer 0 for the file beside a terminal or float?
+---@param bundled? boolean they are those of a bundled tool
 ---@return mcp-tools.CallTarget[] sorted
-function M.by(args, beside)
-  local targets = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, beside = beside == true }
+function M.by(args, bundled)
+  local targets = { list = {}, seen = {}, names = {}, count = 0, bytes = 0, bundled = bundled }
   collect(targets, args)
   local list = targets.list
   local bad = too_much(targets)

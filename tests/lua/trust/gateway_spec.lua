@@ -407,3 +407,57 @@ describe('approval.groups', function()
     t.eq({}, require('mcp-tools.discovery.mistyped').list(registry))
   end)
 end)
+
+describe('an argument names a file', function()
+  local trusted = { source = { origin = 'mounted', name = 'fs' } }
+
+  before_each(function()
+    config.setup({ approval = { tools = { x = 'allow' } } })
+  end)
+
+  for _, name in ipairs({
+    'source',
+    'src',
+    'from',
+    'repo_path',
+    'notebookPath',
+    'input-file',
+    'output_dir',
+    'outputdir',
+    'log_file',
+    'config_paths',
+    'file2',
+    'target',
+    'location',
+    'base_uri',
+    'a_very_long_name_that_nobody_would_give_to_an_argument_of_any_tool_path',
+  }) do
+    it('when it is called ' .. name, function()
+      t.eq('deny', (judge(trusted, { [name] = root .. '/.env' })))
+      t.eq('deny', (judge(trusted, { [name] = '.env' })))
+      t.eq('deny', (judge(trusted, { list = { { [name] = { root .. '/.env' } } } })))
+    end)
+  end
+
+  it('when it is a URL of a file', function()
+    t.eq('deny', (judge(trusted, { url = 'file://' .. root .. '/.env' })))
+    t.eq('allow', (judge(trusted, { url = 'https://example.com/.env' })))
+  end)
+
+  it('only when its value looks like a path, where the name may mean anything', function()
+    config.reset()
+    for _, value in ipairs({ ('print("x")\n'):rep(1000), '2024-01-01', '#general', 'owner/repo', '{"a": [1]}' }) do
+      local decision = gateway:judge(setmetatable({
+        definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, trusted),
+        args = { source = value, profile = value },
+        client = {},
+        host = 'test',
+      }, { __index = Call }))
+      t.eq({}, decision.targets)
+    end
+  end)
+
+  it('and is denied when its path cannot be resolved', function()
+    t.eq('deny', (judge(trusted, { repo_path = '/' .. ('x'):rep(1000) })))
+  end)
+end)

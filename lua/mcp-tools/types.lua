@@ -85,7 +85,8 @@
 ---@field args? string[] arguments, after those of `command`
 ---@field env? table<string, string> variables of the program, beside the few that every program gets (PATH, HOME and
 ---  the like); `${env:NAME}` stands for a variable of Neovim that `secrets` lists
----@field cwd? string folder that it runs in; the project's root when left out
+---@field cwd? string directory that it runs in, relative to the project's root (`.` is the root itself); when left out
+--- a private directory, or the project's root for a server that a trusted file of the project defines
 ---@field url? string where a server listens (streamable HTTP), in place of `command`
 ---@field headers? table<string, string> of every request to it; `${env:NAME}` as in `env`
 ---@field secrets? string[] names of variables of Neovim's environment that `${env:NAME}` may stand for; their values

@@ -55,7 +55,8 @@ end
 ---@return string? fault of the file
 function M.read(path, more)
   local text, fault
-  if source.lies_in(path, project.root()) then
+  local of_project = source.lies_in(path, project.root())
+  if of_project then
     text, fault = trusted.read(path)
   else
     text, fault = read_now(path, MAX_BYTES)
@@ -78,7 +79,7 @@ function M.read(path, more)
         mount, wrong = spec.check(name, spec_of(entry, more))
       end
       if mount then
-        mount.foreign = true
+        mount.foreign, mount.of_project = true, of_project
       end
       table.insert(list, { name = name, mount = mount, fault = wrong })
     end

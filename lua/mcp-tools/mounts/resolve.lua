@@ -8,7 +8,9 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local private_files = require('mcp-tools.files.private')
 local project = require('mcp-tools.files.project')
+local source = require('mcp-tools.registry.source')
 
 local M = {}
 
@@ -75,6 +77,30 @@ local function has_variable(text, foreign)
   return text:find('%${env:') ~= nil or foreign and text:find('%${[%a_]') ~= nil
 end
 
+--- Directory that a program runs in. A server of the user's configuration has a private one: in the project
+--- `npx`, `uvx` and `python -m` would run what the project provides, with the secrets of the mount.
+---@param name string
+---@param mount mcp-tools.Mount
+---@return string? path
+---@return string? fault
+local function directory(name, mount)
+  if mount.cwd then
+    local cwd = vim.fs.normalize(mount.cwd, { expand_env = false }) -- no variable that is not listed
+    return cwd:sub(1, 1) == '/' and cwd or vim.fs.normalize(vim.fs.joinpath(project.root(), cwd))
+  elseif mount.of_project then
+    return project.root()
+  end
+  local path = project.state_dir()
+  for _, part in ipairs({ '', 'mounts', name }) do
+    path = part == '' and path or vim.fs.joinpath(path, part)
+    local ok, fault = private_files.ensure_dir(path)
+    if not ok then
+      return nil, fault
+    end
+  end
+  return path
+end
+
 --- What the bridge is told of a mount.
 ---@param name string
 ---@param mount mcp-tools.Mount
@@ -130,15 +156,20 @@ function M.resolve(name, mount, generation)
   table.sort(hidden, function(a, b)
     return #a > #b
   end)
-  local cwd = mount.cwd and vim.fs.normalize(mount.cwd, { expand_env = false }) -- no variable that is not listed
-  if cwd and cwd:sub(1, 1) ~= '/' then
-    cwd = vim.fs.joinpath(project.root(), cwd)
+  local cwd, fault
+  if mount.command then
+    cwd, fault = directory(name, mount)
+    if not cwd then
+      return nil, fault
+    elseif not mount.of_project and source.lies_in(cwd, project.root()) then
+      env.PYTHONSAFEPATH = env.PYTHONSAFEPATH or '1' -- `python -m` must not import the project's modules
+    end
   end
   return {
     name = name,
     command = mount.command,
     env = env,
-    cwd = mount.command and (cwd or project.root()) or nil,
+    cwd = cwd,
     url = url,
     headers = headers,
     allow = mount.allow,

@@ -18,6 +18,7 @@ local M = {}
 ---@field allow string[]
 ---@field timeout? integer ms
 ---@field start_timeout integer ms
+---@field of_project? boolean a file of the project, which the user trusts, defines it
 ---@field foreign? boolean it was written for other programs: `${NAME}` is a variable, too
 
 local START_TIMEOUT = 60000

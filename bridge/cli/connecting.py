@@ -209,7 +209,7 @@ def _python() -> str:
         return sys.executable
     try:
         done = subprocess.run(
-            [system, "-c", _WHERE], capture_output=True, timeout=PYTHON_SECONDS, check=False, cwd="/"
+            [system, "-I", "-c", _WHERE], capture_output=True, timeout=PYTHON_SECONDS, check=False, cwd="/"
         )
     except (OSError, subprocess.TimeoutExpired):
         return sys.executable

@@ -15,6 +15,7 @@ import difflib
 import importlib
 import os
 import re
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -34,8 +35,14 @@ MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
 """Of a text: libraries tell of nesting without end and of numbers of ten thousand digits as they like."""
 GIT_SECONDS = 5.0
-IGNORED, NOT_IGNORED = 0, 1
-"""What `git check-ignore` says (a file that is tracked is not); other codes: an error, or no repository."""
+IGNORED = 0
+"""Exit code of `git check-ignore`; a tracked file is not ignored."""
+GIT_SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "safe.bareRepository=explicit")
+GIT_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",  # no transport has that name
+    "GIT_NO_LAZY_FETCH": "1",  # unknown to git before 2.39.4, which the line above keeps from fetching
+    "GIT_TERMINAL_PROMPT": "0",
+}
 _TOKEN = re.compile(r"Bearer [^\s\"'${][^\s\"']*")
 """With a value, which a reference to a variable is not."""
 
@@ -162,27 +169,44 @@ def forget(change: Change) -> None:
 
 
 def is_for_git(path: Path) -> bool:
-    """Whether git has the file in its index or would take it in, or may, where it gives no answer.
+    """Returns whether git tracks the file or may add it: it lies in a repository that does not ignore it.
 
-    No program of the project's configuration is run.
+    The repository may be hostile: none of its programs runs, whatever its configuration says, and nothing is
+    fetched.
     """
-    folder = next((each for each in path.parents if each.is_dir()), path.parent)
-    command = ["git", "-c", "core.fsmonitor=false", "-C", str(folder), "check-ignore", "-q", "--", str(path)]
+    top = next((each for each in path.parents if (each / ".git").exists()), None)
+    if top is None:
+        return False
+    search = _search_path(top)
+    git = shutil.which("git", path=search)
+    if git is None:
+        return True
+    folder = next(each for each in path.parents if each.is_dir())
+    settings = [word for setting in GIT_SETTINGS for word in ("-c", setting)]
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            command,
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+            [git, "--no-optional-locks", *settings, "-C", folder, "check-ignore", "-q", "--", path],
+            env={**own, **GIT_ENVIRONMENT, "PATH": search},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=GIT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        pass
-    else:
-        if done.returncode in (IGNORED, NOT_IGNORED):
-            return done.returncode == NOT_IGNORED
-    return any((each / ".git").exists() for each in path.parents)
+        return True
+    return done.returncode != IGNORED
+
+
+def _search_path(top: Path) -> str:
+    """Returns PATH without relative directories and without those of the repository."""
+    inside = top.resolve()
+    kept = []
+    for each in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        with contextlib.suppress(OSError, RuntimeError, ValueError):
+            if os.path.isabs(each) and not Path(each).resolve().is_relative_to(inside):
+                kept.append(each)
+    return os.pathsep.join(kept)
 
 
 def format_of(client: Client) -> Any:

@@ -370,6 +370,40 @@ def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "ran").exists()
 
 
+def test_git_fetches_nothing(tmp_path: Path) -> None:
+    """A missing blob of a partial clone is not fetched by the program that the repository names."""
+    git = ("git", "-C", str(tmp_path))
+    processes.run([*git, "init", "-q"], check=True)
+    (tmp_path / ".gitignore").write_text(".mcp.json\n")
+    processes.run([*git, "add", ".gitignore"], check=True)
+    blob = processes.run([*git, "rev-parse", ":.gitignore"], check=True).stdout.strip()
+    processes.run([*git, "update-index", "--skip-worktree", ".gitignore"], check=True)
+    (tmp_path / ".gitignore").unlink()
+    (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    for key, value in {
+        "core.repositoryformatversion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": str(tmp_path),
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": f"touch {tmp_path}/ran; false",
+    }.items():
+        processes.run([*git, "config", key, value], check=True)
+    assert change.is_for_git(tmp_path / ".mcp.json")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_git_is_not_a_program_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory of the project on PATH, as that of its environment, is left out."""
+    processes.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:bin:{os.environ['PATH']}")
+    assert change.is_for_git(tmp_path / ".mcp.json")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A token stays out of its files; elsewhere there is nothing that could have them."""
     (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error

@@ -174,6 +174,31 @@ describe('buffer_edit', function()
     t.eq({ '1\r', '2\r', '' }, vim.fn.readfile(dos, 'b'))
   end)
 
+  it('puts no CR into a file that has none', function()
+    t.ok(run({ bufnr = 0, edits = { { search = 'local a = 1\r\nlocal b', replace = 'local a\r\nlocal b' } } }))
+    t.eq('local a\nlocal b = 2\n\nreturn a + b', text())
+    local tick = api.nvim_buf_get_changedtick(0)
+    t.ok(run({ bufnr = 0, changedtick = tick, edits = { { start_line = 3, replace = 'x\r\ny' } } }))
+    t.eq('local a\nlocal b = 2\nx\ny\nreturn a + b', text())
+    local mixed = project.write('mixed.txt', 'one\r\ntwo\nthree\n')
+    t.ok(run({ path = mixed, edits = { { search = 'two', replace = '2\r\n2b' } } }))
+    t.eq({ 'one\r', '2\r', '2b', 'three', '' }, vim.fn.readfile(mixed, 'b'))
+  end)
+
+  it('of a large text takes no longer than a moment for each edit', function()
+    local lines, edits = {}, {}
+    for i = 1, 100000 do
+      lines[i] = ('local value_%d = compute(%d)'):format(i, i)
+    end
+    local large = project.write('large.lua', table.concat(lines, '\n') .. '\n')
+    for i = 1, 200 do
+      edits[i] = { search = table.concat(lines, '\n', i * 450, i * 450 + 3):sub(3), replace = 'x\nlocal y' }
+    end
+    local begun = vim.uv.hrtime()
+    t.eq(200, #t.ok(run({ path = large, edits = edits })).applied)
+    t.ok(vim.uv.hrtime() - begun < 4e9)
+  end)
+
   it('keeps the end of a file that is not open, and writes it also the second time', function()
     local open_end = project.write('end.txt', 'one\ntwo')
     t.eq(true, t.ok(run({ path = open_end, edits = { { search = 'one', replace = '1' } } })).written)

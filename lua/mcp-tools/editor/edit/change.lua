@@ -83,20 +83,17 @@ local function line_of(bufnr, row)
   return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
 end
 
---- Line breaks as the buffer keeps them.
+--- Edits in the order of the text, with the line breaks of the buffer.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
 function M.ordered(bufnr, edits)
-  if vim.bo[bufnr].fileformat == 'dos' then
-    edits = vim.tbl_map(function(edit)
-      return vim.tbl_extend('force', edit, { text = (edit.text:gsub('\r\n', '\n')) })
-    end, edits)
-  end
-  return text_edits.ordered(edits, api.nvim_buf_line_count(bufnr), function(row)
+  local count = api.nvim_buf_line_count(bufnr)
+  local function row_of(row)
     return line_of(bufnr, row)
-  end)
+  end
+  return text_edits.ordered(text_edits.with_line_breaks(edits, count, row_of), count, row_of)
 end
 
 ---@param bufnr integer

@@ -56,7 +56,7 @@ end
 
 --- The difference that edits would make.
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
----@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
+---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? the last one: why not shown
 ---@param again? fun() called when a file has been read that was not known
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -79,16 +79,20 @@ function M.of(args, edits_of, again)
       return unreadable(access.shown(found.path or '', root), fault, code)
     end
   end
-  local edits
-  edits, err = edits_of(lines)
+  local edits, why
+  edits, err, why = edits_of(lines)
+  if why then
+    return ('The difference cannot be shown: %s'):format(why)
+  end
   local text
   if edits and found.bufnr then
     text, err = edit.preview(found.bufnr, edits, { changedtick = args.changedtick, root = root, context = CONTEXT })
   elseif edits then
     local list
-    list, err = text_edits.ordered(edits, #lines, function(row)
+    local function line_of(row)
       return lines[row + 1]
-    end)
+    end
+    list, err = text_edits.ordered(text_edits.with_line_breaks(edits, #lines, line_of), #lines, line_of)
     local name = access.shown(found.path, root)
     local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
     text = list and unified_diff.of(lines, text_edits.applied(lines, list), names)

@@ -1,8 +1,4 @@
---- Search and replace: edits as models write them, made into edits by position: a text to find, or a range of lines.
----
---- Receives: lines of a text, a list of `{ search, replace }` and `{ start_line, end_line, replace }`.
---- Sends: edits for editor/edit/init.lua; or what does not fit, with the nearest places for text that is not there.
---- Does not know about: buffers, tools.
+--- Makes edits as models write them (a text to find, or a range of lines, and what replaces it) into edits by position.
 
 local errors = require('mcp-tools.errors')
 local nearest = require('mcp-tools.editor.edit.nearest')
@@ -15,6 +11,10 @@ local M = {}
 local MAX_PLACES = 10
 --- Bytes of the text of each near place that are told.
 local MAX_QUOTED = 600
+--- Lines that are searched between two pauses, and bytes of a long line.
+local AT_ONCE, PIECE = 5000, 256 * 1024
+--- Bytes, times searches, that take some milliseconds; a line takes as long as so many bytes.
+local QUICK, LINE_COST = 64 * 1024 * 1024, 64
 
 ---@class mcp-tools.SearchEdit
 ---@field search string?
@@ -32,48 +32,140 @@ local function fault(i, code, text)
   return errors.new(code, message, { { field = field, message = text } })
 end
 
---- Where each line of a text begins, and the way from a byte to its line.
+--- A place in a list of lines, from 0, columns in bytes; the end is exclusive.
+---@class mcp-tools.SearchPlace
+---@field row integer
+---@field col integer
+---@field end_row integer
+---@field end_col integer
+
+---@alias mcp-tools.FoundPlace fun(row: integer, col: integer, end_row: integer, end_col: integer): boolean? is_enough
+
+--- Finds a text without line breaks. Long lines are searched piece by piece.
 ---@param lines string[]
-local function rows_of(lines)
-  local starts, at = {}, 1
-  for i, line in ipairs(lines) do
-    starts[i] = at
-    at = at + #line + 1
-  end
-  return function(byte)
-    local low, high = 1, #starts
-    while low < high do
-      local middle = math.ceil((low + high) / 2)
-      if starts[middle] <= byte then
-        low = middle
-      else
-        high = middle - 1
+---@param search string
+---@param found mcp-tools.FoundPlace
+---@param pause fun()
+local function within_lines(lines, search, found, pause)
+  local find = substring.finder(search)
+  for row, line in ipairs(lines) do
+    for first = 1, #line - #search + 1, PIECE do
+      local is_long = #line > PIECE
+      local piece = is_long and line:sub(first, first + PIECE + #search - 2) or line
+      local at = find(piece, 1)
+      while at do
+        local col = first + at - 2
+        if found(row - 1, col, row - 1, col + #search) then
+          return
+        end
+        at = find(piece, at + 1)
+      end
+      if is_long then
+        pause()
       end
     end
-    return low - 1, byte - starts[low]
+    if row % AT_ONCE == 0 then
+      pause()
+    end
   end
 end
 
---- Where a text stands; line breaks count as those of the file.
----@param text string
----@param search string
----@return integer[] starts at most one more than is told
----@return string search
-local function places(text, search)
-  local found, from = {}, 1
-  if search:find('\r\n', 1, true) and not text:find('\r\n', 1, true) then
-    search = search:gsub('\r\n', '\n')
-  end
-  local find = substring.finder(search)
-  while #found <= MAX_PLACES do
-    local at = find(text, from)
-    if not at then
-      break
+--- Of each beginning of a list: how long an end of it is a beginning as well (Knuth, Morris and Pratt).
+---@param list string[]
+---@return integer[]
+local function borders_of(list)
+  local borders, length = { 0 }, 0
+  for i = 2, #list do
+    while length > 0 and list[length + 1] ~= list[i] do
+      length = borders[length]
     end
-    found[#found + 1] = at
-    from = at + 1
+    length = list[length + 1] == list[i] and length + 1 or 0
+    borders[i] = length
   end
-  return found, search
+  return borders
+end
+
+--- Finds a text of several lines: the end of one, whole ones, the beginning of one. The time grows with the number of
+--- lines alone, since equal strings are one object.
+---@param lines string[]
+---@param parts string[] at least two
+---@param found mcp-tools.FoundPlace
+---@param pause fun()
+local function across_lines(lines, parts, found, pause)
+  local head, tail, whole = parts[1], parts[#parts], vim.list_slice(parts, 2, #parts - 1)
+  local borders, matched, count = borders_of(whole), 0, #lines
+  -- `row` is the line of the last whole one; where there is none, that of the head.
+  for row = 1, count do
+    if #whole > 0 then
+      local line = lines[row]
+      while matched > 0 and whole[matched + 1] ~= line do
+        matched = borders[matched]
+      end
+      matched = whole[matched + 1] == line and matched + 1 or 0
+    end
+    if matched == #whole then
+      local first, after = lines[row - #whole], lines[row + 1]
+      local col = first and #first - #head
+      local is_there = col
+        and col >= 0
+        and (head == '' or first:find(head, col + 1, true) ~= nil)
+        and (tail == '' or after ~= nil and after:sub(1, #tail) == tail)
+      if is_there and found(row - #whole - 1, col, row, #tail) then
+        return
+      end
+      matched = #whole > 0 and borders[matched] or 0
+    end
+    if row % AT_ONCE == 0 then
+      pause()
+    end
+  end
+end
+
+--- Where a text is.
+---@param lines string[]
+---@param search string
+---@param pause fun()
+---@return mcp-tools.SearchPlace[] places at most one more than is reported
+local function places(lines, search, pause)
+  local list = {}
+  local function found(row, col, end_row, end_col)
+    list[#list + 1] = { row = row, col = col, end_row = end_row, end_col = end_col }
+    return #list > MAX_PLACES
+  end
+  local parts = vim.split(search, '\n', { plain = true })
+  if #parts == 1 then
+    within_lines(lines, search, found, pause)
+  else
+    across_lines(lines, parts, found, pause)
+  end
+  return list
+end
+
+--- Does a line of the text end with a CR, as those of files with mixed line breaks do?
+---@param lines string[]
+---@return boolean
+local function has_cr(lines)
+  for _, line in ipairs(lines) do
+    if line:byte(-1) == 13 then
+      return true
+    end
+  end
+  return false
+end
+
+--- Does it take only milliseconds to make edits, so that no pause is needed?
+---@param lines string[]
+---@param list mcp-tools.SearchEdit[]
+---@return boolean
+function M.is_quick(lines, list)
+  local bytes, searches = 0, 0
+  for _, line in ipairs(lines) do
+    bytes = bytes + #line + LINE_COST
+  end
+  for _, one in ipairs(list) do
+    searches = searches + (one.search and 1 or 0)
+  end
+  return bytes * searches <= QUICK
 end
 
 ---@param lines string[]
@@ -135,8 +227,7 @@ end
 ---@return mcp-tools.Error? err
 function M.edits(lines, list, opts)
   opts = opts or {}
-  local pause = opts.pause or function() end
-  local text, position, out = nil, nil, {}
+  local pause, out, is_mixed = opts.pause or function() end, {}, nil
   for i, one in ipairs(list) do
     if (one.search == nil) == (one.start_line == nil) then
       return nil, fault(i, 'validation_error', 'give search, or start_line and end_line, one of the two')
@@ -147,18 +238,21 @@ function M.edits(lines, list, opts)
       end
       out[i] = made
     else
-      if not text then
-        text, position = table.concat(lines, '\n') .. '\n', rows_of(lines)
-        pause()
+      local search = one.search
+      if search:find('\r\n', 1, true) then
+        if is_mixed == nil then
+          is_mixed = has_cr(lines)
+        end
+        search = is_mixed and search or search:gsub('\r\n', '\n')
       end
-      local found, search = places(text, one.search)
+      local found = places(lines, search, pause)
       if #found == 0 then
         local more = opts.brief and 'read the text again' or advice(lines, search, pause)
         return nil, fault(i, 'not_found', 'search: this text is not there; ' .. more)
       elseif #found > 1 then
         local rows = {}
         for k = 1, math.min(#found, MAX_PLACES) do
-          rows[k] = position(found[k]) + 1
+          rows[k] = found[k].row + 1
         end
         local many = #found > MAX_PLACES and ('more than %d'):format(MAX_PLACES) or tostring(#found)
         local where = ('search: this text is there %s times, in lines %s; take lines around it into search'):format(
@@ -167,15 +261,8 @@ function M.edits(lines, list, opts)
         )
         return nil, fault(i, 'validation_error', where)
       end
-      local row, col = position(found[1])
-      local stop = found[1] + #search
-      local end_row, end_col
-      if stop > #text then
-        end_row, end_col = #lines, 0
-      else
-        end_row, end_col = position(stop)
-      end
-      out[i] = edit(row, col, end_row, end_col, one.replace)
+      local at = found[1]
+      out[i] = edit(at.row, at.col, at.end_row, at.end_col, one.replace)
     end
   end
   return out

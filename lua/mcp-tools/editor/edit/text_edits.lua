@@ -32,6 +32,28 @@ local function misfit(place, text)
   return errors.new('validation_error', ('%s: %s'):format(place, text))
 end
 
+--- Edits whose line breaks are those of their text: CR LF is a line break unless some lines of the text end with CR.
+---@param edits mcp-tools.Edit[]
+---@param count integer lines of the text
+---@param line_of fun(row: integer): string
+---@return mcp-tools.Edit[]
+function M.with_line_breaks(edits, count, line_of)
+  local has_break = vim.iter(edits):any(function(edit)
+    return edit.text:find('\r\n', 1, true) ~= nil
+  end)
+  if not has_break then
+    return edits
+  end
+  for row = 0, count - 1 do
+    if line_of(row):byte(-1) == 13 then
+      return edits
+    end
+  end
+  return vim.tbl_map(function(edit)
+    return vim.tbl_extend('force', edit, { text = (edit.text:gsub('\r\n', '\n')) })
+  end, edits)
+end
+
 --- Merges the edits that reach the line behind the last one into one that ends within the text. What is left must not
 --- end with a line break, so where all of the end is deleted, the line break before it goes as well.
 ---@param list mcp-tools.Edit[] ordered, without overlaps; the merged ones are removed

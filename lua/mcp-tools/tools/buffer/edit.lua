@@ -118,6 +118,9 @@ return {
       return nil, err
     end
     return preview.of(args, function(lines)
+      if not search_edits.is_quick(lines, args.edits) then
+        return nil, nil, 'the text is too large'
+      end
       return search_edits.edits(lines, args.edits, { brief = #lines > MAX_LINES })
     end, again)
   end,

@@ -124,6 +124,9 @@ class Editor(Protocol):
     def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
         """Adds one that hears of the endpoints of companions when they are others than `hello` said."""
 
+    def on_integrations(self, callback: Callable[[Any], None]) -> None:
+        """Adds one that receives `{"url": ours, "servers": […]}`: the agents' servers to register with."""
+
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         """Adds one that hears `(companion, session, method, params, latest)`: a notification for a session or
         for all of the companion; `params` is JSON text, `latest` replaces what of it is not read yet."""

@@ -32,6 +32,7 @@ class Events:
         self.changed: list[Callable[[str, int], None]] = []
         self.updated: list[Callable[[str], None]] = []
         self.endpoints: list[Callable[[tuple[Endpoint, ...]], None]] = []
+        self.integrations: list[Callable[[Any], None]] = []
         self.push: list[Callable[[str, str | None, str, str, bool], None]] = []
         self.remote: list[Callable[[str, Sequence[Any]], None]] = []
 
@@ -51,6 +52,9 @@ class Events:
         elif name == "endpoints" and count == 1:
             for told in self.endpoints:
                 told(decode.endpoints(decode.json_value(args[0])))
+        elif name == "integrations" and count == 1:
+            for named in self.integrations:
+                named(decode.json_value(args[0]))
         elif name == "push" and count == 5:
             companion, session, method, params, latest = args
             for push in self.push:

@@ -253,6 +253,9 @@ class NvimEditor:
     def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
         self._events.endpoints.append(callback)
 
+    def on_integrations(self, callback: Callable[[Any], None]) -> None:
+        self._events.integrations.append(callback)
+
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self._events.push.append(callback)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..editor import Editor
 from ..model import Endpoint
 from .endpoints import Endpoints
+from .registrations import Registrations
 from .session_events import SessionEvents
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Companions:
         self._hide = hide
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
+        self._registrations = Registrations(editor, hide)
         self._front: Front | None = None
         self._router: CompanionRouter | None = None
         self._sockets: UnixSockets | None = None
@@ -54,7 +56,10 @@ class Companions:
 
         self._front = app.front
         self.session_events.of(app.front.sessions)
-        router = self._router = CompanionRouter(app.front, self.endpoints, app.body_limit)
+        self._registrations.of(app.front.sessions)
+        router = self._router = CompanionRouter(
+            app.front, self.endpoints, self._registrations, app.body_limit
+        )
         self._sockets = UnixSockets(router.welcomes, app.body_limit)
         app.guests = router
 
@@ -75,6 +80,7 @@ class Companions:
         """
         if self._work is not None:
             self._work.cancel()
+        await self._registrations.close()
         if self._router is not None:
             self._router.ends = True
         if self._sockets is not None:

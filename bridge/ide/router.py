@@ -8,6 +8,7 @@ The guards are stricter than those of the main token: no agent is a web page, so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from aiohttp import hdrs, web
@@ -23,6 +24,7 @@ from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..model import Endpoint
 from .endpoints import Endpoints
+from .registrations import Registration, Registrations
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -45,17 +47,19 @@ class CompanionRouter:
     Args:
         front: has the sessions, and what else all transports share.
         endpoints: those of the moment.
+        registrations: servers that have a token for sessions of their own.
         limit: bytes of a message.
 
     Attributes:
         ends: nobody is served any more.
     """
 
-    def __init__(self, front: Front, endpoints: Endpoints, limit: int) -> None:
+    def __init__(self, front: Front, endpoints: Endpoints, registrations: Registrations, limit: int) -> None:
         self.ends = False
         self._front = front
         self._endpoints = endpoints
-        self._http: dict[str, StreamableHttp] = {}
+        self._registrations = registrations
+        self._http: dict[str | None, StreamableHttp] = {}
         self._websockets = WebSockets(front.sessions, front.loader, limit)
         size = SizeGuard(limit, front.bodies.refuse_larger)
         self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), size]
@@ -72,26 +76,53 @@ class CompanionRouter:
             request: its head is enough.
             unix: name of the endpoint whose socket it came by.
         """
-        endpoint = self._endpoints.opened_by(lambda name: request.headers.getall(name, ()), unix)
-        return None if endpoint is None else partial(self._serve, endpoint)
+
+        def values(name: str) -> Sequence[str]:
+            return request.headers.getall(name, ())
+
+        endpoint = self._endpoints.opened_by(values, unix)
+        if endpoint is not None:
+            return partial(self._serve, endpoint)
+        registration = self._registrations.opened_by(values) if unix is None else None
+        return None if registration is None else partial(self._serve_registered, registration)
 
     async def _serve(self, endpoint: Endpoint, request: web.Request) -> web.StreamResponse:
+        if refused := self._refuse(request):
+            return refused
+        if endpoint.transport == "websocket":
+            return await self._websockets.serve(request, endpoint)
+        return await self._answer(request, self._transport(endpoint.name))
+
+    async def _serve_registered(self, registration: Registration, request: web.Request) -> web.StreamResponse:
+        """A server that has a token of its own: it has the tools of a client, in its own sessions alone."""
+        if refused := self._refuse(request):
+            return refused
+        token, id_ = registration.token, request.headers.get(SESSION_HEADER)
+        if id_ is not None and id_ not in registration.sessions:
+            return refusal(404, "Session not found; send initialize again")
+        response = await self._answer(request, self._transport(None))
+        opened = response.headers.get(SESSION_HEADER) if id_ is None else None
+        if opened is not None and registration.token == token:
+            registration.sessions.add(opened)
+        elif opened is not None:  # the token was revoked meanwhile
+            self._front.sessions.delete(opened)
+        return response
+
+    def _refuse(self, request: web.Request) -> web.Response | None:
         if self.ends:  # on a connection that was there before
             return refusal(503, "The bridge is about to end", Connection="close")
         for guard in self._guards:
             if refused := guard.refuse(request):
                 return refused
-        if request.path not in PATHS:
-            return web.Response(status=404, text="Not Found")
-        if endpoint.transport == "websocket":
-            return await self._websockets.serve(request, endpoint)
+        return None if request.path in PATHS else web.Response(status=404, text="Not Found")
+
+    async def _answer(self, request: web.Request, http: StreamableHttp) -> web.StreamResponse:
         if request.method not in self._guards_of:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
         for guard in self._guards_of[request.method]:
             if refused := guard.refuse(request):
                 return refused
         await answer_expectation(request)
-        http = self._transport(endpoint.name)
         if request.method == "POST":
             return await self._post(request, http)
         kernel = self._front.loader.kernel or await self._front.loader.load()
@@ -99,8 +130,8 @@ class CompanionRouter:
             return await http.get(request, kernel)
         return await http.delete(request)
 
-    def _transport(self, companion: str) -> StreamableHttp:
-        """That of an endpoint: it knows no sessions of others."""
+    def _transport(self, companion: str | None) -> StreamableHttp:
+        """Returns the transport of an endpoint: it knows no sessions of others."""
         if companion not in self._http:
             front = self._front
             self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)

@@ -337,6 +337,9 @@ class MemoryEditor:
     def on_endpoints(self, callback: Callable[[tuple[Endpoint, ...]], None]) -> None:
         self.tell_endpoints = callback
 
+    def on_integrations(self, callback: Callable[[Any], None]) -> None:
+        self.tell_integrations = callback
+
     def on_push(self, callback: Callable[[str, str | None, str, str, bool], None]) -> None:
         self.push = callback
 

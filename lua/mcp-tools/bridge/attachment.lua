@@ -24,6 +24,7 @@ local M = {}
 function M.reset()
   local said = current.said
   said.channel, said.hello, said.port, said.sessions, said.endpoints = nil, {}, nil, nil, nil
+  said.integrations = nil
 end
 
 --- A new token when a stranger had our port and may have been sent the old one.
@@ -99,6 +100,10 @@ local reports = {
   end,
   endpoints = function(data)
     current.said.endpoints = { open = data.open or {}, failed = data.failed or {} }
+    current.changed()
+  end,
+  integrations = function(data)
+    current.said.integrations = data.servers or {}
     current.changed()
   end,
   sessions = function(data)

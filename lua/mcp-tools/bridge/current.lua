@@ -24,6 +24,7 @@ local M = {
 ---@field sessions? { count: integer, calls: integer, clients: table[] }
 ---@field blocked? { mode: string, at: integer } the last time the editor kept the bridge waiting
 ---@field note? string why the token is a new one
+---@field integrations? table[] servers of agents that it registers with: `url`, `state`, `fault`
 ---@field endpoints? mcp-tools.bridge.SaidEndpoints which endpoints of companions are open
 
 ---@class mcp-tools.bridge.SaidEndpoints

@@ -1,60 +1,36 @@
---- Integrations: servers of agents that run already, which are given this editor's tools for as long as both run.
+--- Integrations: servers of agents that run already and that the bridge registers with.
 ---
---- Receives: the option `integrations`; each change of the bridge; word of other plugins that a server is there.
---- Sends: our URL and token to each of them, again when they have forgotten it; at the end that it is over.
---- Does not know about: any agent; each has a file `integrations/<name>.lua`, which is loaded by name.
+--- Each integration is a file `integrations/<name>.lua`, loaded by name, that knows which servers the user has chosen.
+--- The bridge talks to them (bridge/ide/registrations.py).
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local http = require('mcp-tools.util.http')
 local log = require('mcp-tools.log')
-local timer = require('mcp-tools.util.timer')
 
 local api = vim.api
 
 local M = {}
 
---- What our tools are called there, as in `:McpTools endpoint`.
-local NAME = 'nvim-tools'
---- A server that was started anew knows nothing of us: it is looked at every so many ms.
-local LOOK_EVERY = 15000
-
 ---@class mcp-tools.integration.Server
 ---@field url string
----@field via string by what it was found, for people
+---@field via string how it was found, for the user
 ---@field headers table<string, string>?
 
 ---@class mcp-tools.Integration
----@field name string that of the file
+---@field name string name of the file
 ---@field label string
----@field events string[] `User` autocommands at which there may be another server
----@field servers fun(options: table): mcp-tools.integration.Server[] those that the person has chosen, as of now
----@field state fun(server: mcp-tools.integration.Server, name: string, cb: fun(state: string?, fault: string?)) of our
---- entry there; "none" without one, "connected" where it works
----@field add fun(server: mcp-tools.integration.Server, ours: { name: string, url: string, token: string },
---- cb: fun(fault: string?))
----@field removal fun(server: mcp-tools.integration.Server, name: string): mcp-tools.http.Request
+---@field events string[] `User` autocommands that may change the list of servers
+---@field servers fun(options: table): mcp-tools.integration.Server[] the servers that the user has chosen
 
----@class mcp-tools.integration.Entry
----@field integration mcp-tools.Integration
----@field server mcp-tools.integration.Server
----@field ours string? the bridge that it was given: its URL and its process
----@field busy boolean?
----@field fault string?
----@field others boolean? somebody else has put a server of this name there
+---@class mcp-tools.integration.Report what the bridge reports about a server
+---@field url string
+---@field state 'connected'|'others'|'waiting'
+---@field fault string
 
----@type table<string, mcp-tools.integration.Entry> by the server's URL
+---@type table<string, { integration: mcp-tools.Integration, server: mcp-tools.integration.Server }> by URL
 local entries = {}
-
----@type mcp-tools.Timer?
-local looking
-
---- The bridge of now; after a restart it is another, though its URL is the same.
----@return string?
-local function bridge()
-  local endpoint = current.endpoint()
-  return endpoint and ('%s %s'):format(endpoint.url, current.said.hello.pid or '') or nil
-end
+---@type table<string, mcp-tools.integration.Report> by URL
+local reports = {}
 
 ---@return table<string, table> name → its options, of those that are on
 local function wanted()
@@ -67,120 +43,64 @@ local function wanted()
   return on
 end
 
----@param entry mcp-tools.integration.Entry
----@param fault string?
-local function note(entry, fault)
-  if fault and fault ~= entry.fault then
-    log.info('%s at %s: %s', entry.integration.label, entry.server.url, fault)
-  end
-  entry.fault = fault
-end
+local told ---@type integer? the channel that knows of servers
 
----@param entry mcp-tools.integration.Entry
-local function take_out(entry)
-  if entry.ours then
-    entry.ours = nil
-    http.request(entry.integration.removal(entry.server, NAME), function() end)
-  end
-end
-
---- Is it to have our tools, still? Much may happen while it answers.
----@param entry mcp-tools.integration.Entry
----@return boolean
-local function is_wanted(entry)
-  return entries[entry.server.url] == entry and current.supervisor.state ~= 'stopped'
-end
-
----@param entry mcp-tools.integration.Entry
-local function put(entry)
-  local endpoint = current.endpoint()
-  if not endpoint then
-    entry.busy = nil
+--- Tells the bridge which servers to register with.
+local function tell()
+  local endpoint, channel = current.endpoint(), current.said.channel
+  if not endpoint or not channel or (next(entries) == nil and told ~= channel) then
     return
   end
-  local ours, given = { name = NAME, url = endpoint.url, token = endpoint.token }, bridge()
-  entry.integration.add(entry.server, ours, function(fault)
-    entry.busy, entry.ours = nil, not fault and given or nil
-    note(entry, fault)
-    if not is_wanted(entry) then
-      take_out(entry)
-    end
-  end)
-end
-
---- Sees to it that a server has our tools.
----@param entry mcp-tools.integration.Entry
-local function see_to(entry)
-  if not current.endpoint() or entry.busy then
-    return
+  told = channel
+  local servers = {}
+  for url, entry in vim.spairs(entries) do
+    table.insert(servers, {
+      url = url,
+      headers = entry.server.headers,
+      registered = reports[url] ~= nil and reports[url].state == 'connected',
+    })
   end
-  entry.busy = true
-  entry.integration.state(entry.server, NAME, function(state, fault)
-    if not state or not is_wanted(entry) then
-      entry.busy, entry.ours = nil, nil
-      return note(entry, fault)
-    end
-    entry.others = state == 'connected' and not entry.ours or nil
-    if state == 'connected' and (entry.others or entry.ours == bridge()) then
-      entry.busy = nil
-      return note(entry, nil)
-    end
-    put(entry)
-  end)
+  pcall(vim.rpcnotify, channel, 'integrations', vim.json.encode({ url = endpoint.url, servers = servers }))
 end
 
---- Does what the option says, for the servers that there are now.
+--- Finds the servers of all integrations that are on.
 local function sync()
-  local seen = {}
+  entries = {}
   for name, options in pairs(wanted()) do
     local integration = require('mcp-tools.integrations.' .. name) -- by name
     local ok, servers = log.guard('servers() of the integration ' .. name, integration.servers, options)
     for _, server in ipairs(ok and servers or {}) do
-      seen[server.url] = true
-      entries[server.url] = entries[server.url] or { integration = integration, server = server }
-      entries[server.url].server = server
+      entries[server.url] = { integration = integration, server = server }
     end
   end
-  for url, entry in pairs(entries) do
-    if not seen[url] then
-      take_out(entry)
-      entries[url] = nil
-    elseif current.supervisor.state == 'stopped' then
-      take_out(entry)
-    else
-      see_to(entry)
+  for url in pairs(reports) do
+    if not entries[url] then
+      reports[url] = nil
     end
   end
+  tell()
 end
 
---- The editor ends: each server is told so in a moment, and nobody waits for its answer.
-local function remove_now()
-  for _, entry in pairs(entries) do
-    local request = entry.ours and entry.integration.removal(entry.server, NAME)
-    local at = request and http.loopback(request.url)
-    if request and at then
-      local address = at.host == '::1' and '[::1]' or at.host
-      local ok, channel = pcall(vim.fn.sockconnect, 'tcp', ('%s:%d'):format(address, at.port))
-      if ok and channel > 0 then
-        pcall(vim.fn.chansend, channel, http.bytes(request))
-      end
-    end
-  end
-end
-
-local watched ---@type string?
 local seen_bridge ---@type string?
 
---- The bridge is another, or is not there any more; what else it says is of no interest.
+--- Takes the reports of the bridge; another bridge is told of the servers.
 local function bridge_changed()
-  local now = ('%s %s'):format(current.supervisor.state, bridge() or '')
+  for _, report in ipairs(current.said.integrations or {}) do
+    if entries[report.url] then
+      reports[report.url] = report
+    end
+  end
+  local endpoint = current.endpoint()
+  local now = endpoint and ('%s %s'):format(endpoint.url, current.said.channel or '') or nil
   if now ~= seen_bridge then
     seen_bridge = now
     sync()
   end
 end
 
---- Hears of servers from other plugins.
+local watched ---@type string?
+
+--- Follows the events of other plugins.
 ---@param on table<string, table>
 local function watch(on)
   local events = {}
@@ -199,20 +119,12 @@ local function watch(on)
   local group = api.nvim_create_augroup('mcp-tools.integrations', {})
   if #events > 0 then
     api.nvim_create_autocmd('User', { group = group, pattern = events, callback = vim.schedule_wrap(sync) })
-    api.nvim_create_autocmd('VimLeavePre', { group = group, callback = remove_now })
   end
 end
 
 --- Does what the option says now.
 function M.follow()
-  local on = wanted()
-  watch(on)
-  if next(on) and not looking then
-    looking = timer.every(LOOK_EVERY, sync)
-  elseif not next(on) and looking then
-    looking:stop()
-    looking = nil
-  end
+  watch(wanted())
   sync()
 end
 
@@ -224,18 +136,19 @@ end
 ---@field state 'connected'|'others'|'waiting'
 ---@field fault string?
 
---- Every server that is known, for people.
+--- Returns every server that is known.
 ---@return mcp-tools.integration.Status[]
 function M.status()
   local list = {}
   for url, entry in vim.spairs(entries) do
+    local report = current.endpoint() and reports[url]
     table.insert(list, {
       name = entry.integration.name,
       label = entry.integration.label,
       url = url,
       via = entry.server.via,
-      state = entry.ours and entry.ours == bridge() and 'connected' or entry.others and 'others' or 'waiting',
-      fault = entry.fault,
+      state = report and report.state or 'waiting',
+      fault = report and report.fault ~= '' and report.fault or nil,
     })
   end
   return list

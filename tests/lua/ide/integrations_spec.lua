@@ -1,43 +1,30 @@
--- Servers of agents that run already, with a double of OpenCode's API as it documents it (`GET /doc`).
+-- Servers of agents that run already: which ones the bridge is told of, and what is shown of its reports.
 
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
-local double = require('http_double')
 local integrations = require('mcp-tools.ide.integrations')
 local t = require('helpers')
 
-local opencode, entries, wrong, on_add
+local URL = 'http://127.0.0.1:4096'
 
---- OpenCode, with what it holds of other servers: name → status.
-local function start()
-  entries, wrong, on_add = {}, nil, nil
-  opencode = double.start(function(asked)
-    local name = asked.path:match('^/mcp/([^/]+)/disconnect$')
-    if wrong then
-      return wrong
-    elseif name then
-      entries[name] = 'disabled'
-      return double.json(true)
-    elseif asked.method == 'POST' then
-      entries[vim.json.decode(asked.body).name] = 'connected'
-      if on_add then
-        on_add()
-      end
-    end
-    local all = {}
-    for each, status in pairs(entries) do
-      all[each] = { status = status }
-    end
-    return double.json(next(all) and all or vim.empty_dict())
-  end)
+local told ---@type table[] what the bridge was told, the latest last
+
+--- A bridge is ready, on a channel of its own.
+local function bridge(channel, port)
+  current.supervisor = { state = 'ready', tries = 0, port = port or 4711, process = {} }
+  current.prepared = { host = '127.0.0.1', identity = { token = 'the token of the bridge' } }
+  current.said = { hello = {}, channel = channel }
+  current.changed()
 end
 
---- The bridge is ready, in this process.
-local function bridge(pid, port)
-  current.supervisor = { state = 'ready', tries = 0, port = port or 4711, process = {} }
-  current.prepared = { host = '127.0.0.1', identity = { token = 'the token' } }
-  current.said = { hello = { pid = pid } }
+--- The bridge reports how the servers are.
+local function report(state, fault)
+  current.said.integrations = { { url = URL, state = state, fault = fault or '' } }
   current.changed()
+  t.wait(function()
+    local one = integrations.status()[1]
+    return one and one.state == state and one.fault == fault
+  end, 2000, 'the state ' .. state)
 end
 
 local function follow(options)
@@ -45,18 +32,15 @@ local function follow(options)
   integrations.follow()
 end
 
-local function state(wanted)
+--- The only server that is known, as soon as there is one.
+local function known()
   return t.wait(function()
-    local one = integrations.status()[1]
-    return one and one.state == wanted and one
-  end, 3000, 'the state ' .. wanted)
+    return integrations.status()[1]
+  end, 2000, 'a server')
 end
 
---- How often ours was given to it.
-local function given()
-  return vim.tbl_filter(function(asked)
-    return asked.method == 'POST' and asked.path == '/mcp'
-  end, opencode.asked)
+local function last()
+  return told[#told]
 end
 
 local function health()
@@ -67,144 +51,84 @@ local function health()
 end
 
 local before = { current.supervisor, current.prepared, current.said }
+local rpcnotify = vim.rpcnotify
 
-before_each(start)
+before_each(function()
+  told = {}
+  vim.rpcnotify = function(channel, event, text) ---@diagnostic disable-line: duplicate-set-field
+    table.insert(told, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
+  end
+end)
+
 after_each(function()
   config.reset()
   integrations.follow()
   current.supervisor, current.prepared, current.said = unpack(before, 1, 3)
   current.changed()
-  opencode.close()
+  vim.rpcnotify = rpcnotify
   for _, name in ipairs({ 'opencode.server', 'opencode.config', 'sidekick.cli.session' }) do
     package.loaded[name] = nil
   end
 end)
 
 describe('a server of OpenCode', function()
-  it(
-    'has these tools from the start of the bridge on, again after it was started anew, and no longer at its end',
-    function()
-      follow({ url = opencode.url .. '/' })
-      t.eq({}, opencode.asked)
-      bridge(1)
-      state('connected')
-      local sent = vim.json.decode(given()[1].body)
-      t.eq({ 'nvim-tools', 'remote', false }, { sent.name, sent.config.type, sent.config.oauth })
-      t.eq('Bearer the token', sent.config.headers.Authorization)
-      t.matches('127%.0%.0%.1:4711', sent.config.url)
-      current.changed() -- nothing is another
-      bridge(2)
-      t.wait(function()
-        return #given() == 2
-      end)
-      state('connected')
-      t.matches('has these tools', health())
-      current.supervisor = { state = 'stopped', tries = 0 }
-      current.changed()
-      t.wait(function()
-        return entries['nvim-tools'] == 'disabled'
-      end)
-    end
-  )
+  it('is named to each bridge, without the token of the bridge', function()
+    follow({ url = URL .. '/' })
+    t.eq({}, told)
+    bridge(1)
+    t.wait(last)
+    t.eq({ 1, 'integrations' }, { last().channel, last().event })
+    t.matches('^http://127%.0%.0%.1:4711', last().url)
+    t.eq({ { url = URL, registered = false } }, last().servers)
+    t.eq(nil, vim.inspect(told):find('the token of the bridge', 1, true))
+    report('connected')
+    t.matches('has these tools', health())
+    local count = #told
+    current.changed() -- nothing is different
+    bridge(2)
+    t.wait(function()
+      return #told > count
+    end)
+    t.eq({ 2, true }, { last().channel, last().servers[1].registered })
+    t.eq(count + 1, #told)
+  end)
 
-  it('that has forgotten them gets them again, when its plugin says that it is there', function()
-    package.loaded['opencode.server'] = { connected = { url = opencode.url } }
+  it('is named again when its plugin reports it, and no longer when the option is off', function()
+    package.loaded['opencode.server'] = { connected = { url = URL } }
     package.loaded['opencode.config'] = { opts = { server = { username = 'me', password = 'secret' } } }
     bridge(1)
     follow(true)
-    t.eq('opencode.nvim', state('connected').via)
-    t.eq('Basic ' .. vim.base64.encode('me:secret'), given()[1].headers.authorization)
-    entries = {}
+    t.eq('opencode.nvim', known().via)
+    t.eq('Basic ' .. vim.base64.encode('me:secret'), last().servers[1].headers.Authorization)
+    local count = #told
     vim.api.nvim_exec_autocmds('User', { pattern = 'OpencodeEvent:server.connected' })
     t.wait(function()
-      return #given() == 2
+      return #told > count
     end)
     follow(false)
-    t.wait(function()
-      return entries['nvim-tools'] == 'disabled'
-    end)
+    t.eq({}, last().servers)
     t.eq({}, integrations.status())
   end)
 
-  it('that sidekick.nvim is attached to has them as well', function()
+  it('that sidekick.nvim is attached to is named as well', function()
     package.loaded['sidekick.cli.session'] = {
       attached = function()
-        return { a = { base_url = opencode.url }, b = {} }
+        return { a = { base_url = URL }, b = {} }
       end,
     }
     bridge(1)
     follow(true)
-    t.eq('sidekick.nvim', state('connected').via)
+    t.eq('sidekick.nvim', known().via)
   end)
 
-  it('which has one of that name already keeps it', function()
-    entries['nvim-tools'] = 'connected'
+  it('is shown with the reason why it has no tools', function()
     bridge(1)
-    follow({ url = opencode.url })
-    state('others')
-    t.eq({}, given())
+    follow({ url = URL })
+    known()
+    report('others')
     t.matches('by its own configuration', health())
-    config.reset()
-    integrations.follow()
-    t.eq('connected', entries['nvim-tools'])
-  end)
-
-  it('that is none, wants a password, or is on another machine is told of', function()
-    bridge(1)
-    for _, case in ipairs({
-      { double.json({}, 401), 'password_env' },
-      { double.json({}, 500), 'status 500' },
-      { 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi', 'none of OpenCode' },
-    }) do
-      wrong = case[1]
-      follow({ url = opencode.url })
-      t.wait(function()
-        local one = integrations.status()[1]
-        return one and one.fault and one.fault:find(case[2], 1, true)
-      end, 3000, case[2])
-      t.matches(vim.pesc(case[2]), health())
-      follow(false)
-    end
-    follow({ url = 'http://example.org:4096' })
-    t.wait(function()
-      local one = integrations.status()[1]
-      return one and one.fault and one.fault:find('no address of this machine')
-    end)
-    t.eq({}, given())
-  end)
-
-  it('that answers when they are not wanted any more is not given them', function()
-    bridge(1)
-    follow({ url = opencode.url })
-    follow(false)
-    t.wait(function()
-      return #opencode.asked > 0
-    end)
-    follow({ url = opencode.url }) -- and then is asked again, so that what it would have got is there
-    state('connected')
-    t.eq(1, #given())
-  end)
-
-  it('that was being given them when they were not wanted any more has them taken out', function()
-    bridge(1)
-    on_add = vim.schedule_wrap(function()
-      follow(false)
-    end)
-    follow({ url = opencode.url })
-    t.wait(function()
-      return entries['nvim-tools'] == 'disabled'
-    end)
-    t.eq(1, #given())
-  end)
-
-  it('hears of the end of the editor at once', function()
-    bridge(1)
-    follow({ url = opencode.url })
-    state('connected')
-    vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.integrations' })
-    t.wait(function()
-      return entries['nvim-tools'] == 'disabled'
-    end)
+    report('waiting', 'it wants a password (OPENCODE_SERVER_PASSWORD): name its variable by `password_env`')
+    t.matches('password_env', health())
   end)
 end)
 
@@ -218,9 +142,9 @@ if OPENCODE_NVIM then
       bridge(1)
       follow(true)
       t.eq({}, integrations.status())
-      server.connected = setmetatable({ url = opencode.url }, server)
+      server.connected = setmetatable({ url = URL }, server)
       require('opencode.events').emit({ type = 'server.connected' }, server.connected)
-      t.eq('opencode.nvim', state('connected').via)
+      t.eq('opencode.nvim', known().via)
     end)
   end)
 end
@@ -232,13 +156,13 @@ if SIDEKICK then
       local sessions = require('sidekick.cli.session')
       bridge(1)
       follow(true)
-      local session = { id = 'opencode-1', started = true, base_url = opencode.url }
+      local session = { id = 'opencode-1', started = true, base_url = URL }
       function session.attach() end
       function session.is_running()
         return true
       end
       sessions.attach(session)
-      t.eq('sidekick.nvim', state('connected').via)
+      t.eq('sidekick.nvim', known().via)
     end)
   end)
 end

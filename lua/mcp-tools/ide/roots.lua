@@ -1,12 +1,10 @@
---- Roots: the folders in which an agent is to find this editor, by their real paths.
+--- Roots: the directories in which an agent finds this editor, by their real paths.
 ---
---- Receives: the project, the working folders; the files by which git knows the work trees of a repository.
---- Sends: the list, without waiting for a disk.
---- Does not know about: agents, who asks.
----
---- A repository of a stranger claims no folder of others: a work tree counts when it names its repository, too.
+--- A hostile repository must not claim the directory of another project, where an agent would then connect to this
+--- editor: a directory counts as a work tree only if repository and work tree name each other.
 
 local project = require('mcp-tools.files.project')
+local repository = require('mcp-tools.editor.git.repository')
 local task = require('mcp-tools.util.task')
 
 local uv = vim.uv
@@ -40,33 +38,20 @@ local function real(ctx, path, base)
   return (ctx:uv(uv.fs_realpath, vim.startswith(path, '/') and path or vim.fs.joinpath(base, path)))
 end
 
---- The repository of a folder: what `.git` is or points to, and in a linked work tree the one that it belongs to.
----@param ctx mcp-tools.Task
----@param folder string
----@return string? real path
-local function common_of(ctx, folder)
-  local dot_git = vim.fs.joinpath(folder, '.git')
-  local stat = ctx:uv(uv.fs_stat, dot_git)
-  if not stat then
-    return nil
-  elseif stat.type == 'directory' then
-    return real(ctx, dot_git, folder)
-  end
-  local line = read_line(ctx, dot_git)
-  local gitdir = line and line:match('^gitdir: (.+)$')
-  gitdir = gitdir and real(ctx, gitdir, folder)
-  local common = gitdir and read_line(ctx, vim.fs.joinpath(gitdir, 'commondir'))
-  return common and real(ctx, common, gitdir)
-end
-
---- Work trees of a repository: its own, and those that are linked and say so themselves.
+--- The work trees of a repository that belong to it by their own `.git` as well.
 ---@param ctx mcp-tools.Task
 ---@param common string
 ---@return string[]
 local function trees_of(ctx, common)
   local trees = {}
+  local function add(tree)
+    local found = tree and repository.at(tree)
+    if found and found.common == common then
+      table.insert(trees, found.worktree)
+    end
+  end
   if vim.fs.basename(common) == '.git' then
-    trees[1] = vim.fs.dirname(common)
+    add(vim.fs.dirname(common))
   end
   local linked = vim.fs.joinpath(common, 'worktrees')
   local scan = ctx:uv(uv.fs_scandir, linked)
@@ -78,10 +63,7 @@ local function trees_of(ctx, common)
     local gitdir = vim.fs.joinpath(linked, name)
     local line = read_line(ctx, vim.fs.joinpath(gitdir, 'gitdir'))
     local dot_git = line and real(ctx, line, gitdir)
-    local tree = dot_git and vim.fs.dirname(dot_git)
-    if tree and common_of(ctx, tree) == common then
-      trees[#trees + 1] = tree
-    end
+    add(dot_git and vim.fs.dirname(dot_git))
   end
   return trees
 end
@@ -117,8 +99,8 @@ function M.find(cb)
       add(real(ctx, folder, '/'))
     end
     for _, root in ipairs(vim.deepcopy(roots)) do
-      local common = common_of(ctx, root)
-      for _, tree in ipairs(common and trees_of(ctx, common) or {}) do
+      local found = repository.at(root)
+      for _, tree in ipairs(found and trees_of(ctx, found.common) or {}) do
         add(tree)
       end
     end

@@ -464,6 +464,10 @@ describe('a discovery file', function()
     for _, folder in ipairs({ linked .. 'tree', linked .. 'fake', tree, fake .. '/.git' }) do
       vim.fn.mkdir(folder, 'p')
     end
+    t.eq(0, vim.system({ 'git', 'init', '-q', repo }):wait().code)
+    for _, name in ipairs({ 'tree', 'fake' }) do
+      vim.fn.writefile({ 'ref: refs/heads/main' }, linked .. name .. '/HEAD')
+    end
     for _, name in ipairs({ 'tree', 'fake' }) do
       local gitdir = linked .. name
       vim.fn.writefile({ top .. '/' .. name .. '/.git' }, gitdir .. '/gitdir')

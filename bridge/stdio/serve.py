@@ -1,17 +1,16 @@
-"""Serves MCP on stdin and stdout until the client ends.
-
-Receives: lines on stdin, signals. Sends: lines on stdout. Does not know about: which bridge is meant.
-"""
+"""Serves MCP on stdin and stdout until the client ends."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from .pump import Find, Pump
 
@@ -22,12 +21,8 @@ ANSWER_SECONDS = 30.0
 """After the end of stdin, for what was asked before it."""
 
 
-class _Ended(Exception):
-    """By a signal."""
-
-
 def serve(find: Find) -> int:
-    """Relays lines; gives the exit code."""
+    """Relays lines until stdin ends or a signal comes; returns the exit code."""
     out = sys.stdout.buffer
     # What else prints must not come between the messages.
     sys.stdout = sys.stderr
@@ -39,29 +34,37 @@ def serve(find: Find) -> int:
         except (OSError, ValueError):
             os.kill(os.getpid(), signal.SIGTERM)  # nobody reads any more
 
-    ended = False
-
-    def end(*_: Any) -> None:
-        nonlocal ended
-        if not ended:  # more may follow, one for each answer that nobody reads
-            ended = True
-            raise _Ended
-
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(each) != signal.SIG_IGN:
-            signal.signal(each, end)
     pump = Pump(find, write)
-    try:
-        for line in _lines(sys.stdin.buffer):
-            pump.take(line)
-        # Whoever pipes messages into it reads the answers; a client that is gone does not.
-        deadline = time.monotonic() + ANSWER_SECONDS
-        pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
-    except _Ended:
-        pass
-    ended = True
+    _end_on_signal(pump)
+    for line in _lines(sys.stdin.buffer):
+        pump.take(line)
+    # Whoever pipes messages into it reads the answers; a client that is gone does not.
+    deadline = time.monotonic() + ANSWER_SECONDS
+    pump.finish(lambda: time.monotonic() < deadline and _is_read(out.fileno()))
     pump.close()
     return 0
+
+
+def _end_on_signal(pump: Pump) -> None:
+    """Closes the pump and ends the process at the first signal.
+
+    A handler alone would not do: Python runs it in the main thread, which misses a signal that comes just
+    before it waits for stdin.
+    """
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, lambda *_: None)
+
+    def end() -> None:
+        reading.recv(1)
+        writing.detach()  # stays open for signals that follow
+        pump.close()
+        os._exit(0)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,15 +70,26 @@ class Endpoint:
     __hash__ = None  # type: ignore[assignment]
 
     def post(
-        self, body: bytes, headers: Mapping[str, str] | None = None, seconds: float | None = None
+        self,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        seconds: float | None = None,
+        sent: Callable[[], None] | None = None,
     ) -> Reply:
         """Sends a message; waits for the answer for `seconds`, or as long as it takes.
+
+        Args:
+            body: the message.
+            headers: beside those of every request.
+            seconds: for the answer.
+            sent: called once the message was sent.
 
         Raises:
             UnreachableError: nothing was sent.
             BrokenError: see there.
         """
-        return self._request("POST", body, {"Content-Type": "application/json", **(headers or {})}, seconds)
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        return self._request("POST", body, headers, seconds, sent)
 
     def get(self, headers: Mapping[str, str] | None = None) -> Reply:
         """Opens a stream; raises like `post`."""
@@ -134,11 +145,14 @@ class Endpoint:
         body: bytes | None,
         headers: Mapping[str, str] | None,
         seconds: float | None = None,
+        sent: Callable[[], None] | None = None,
     ) -> Reply:
         connection = self._connection()
         try:
             connection.sock.settimeout(seconds)
             connection.request(method, self._path, body, {**self._headers, **(headers or {})})
+            if sent is not None:
+                sent()
             return Reply(self, connection, connection.getresponse())
         except (OSError, http.client.HTTPException) as error:
             connection.close()

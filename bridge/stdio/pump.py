@@ -1,11 +1,9 @@
-"""The pump: lines of JSON-RPC on one side, the bridge's endpoint on the other.
+"""The pump: relays lines of JSON-RPC to the bridge's endpoint, and what the bridge sends to the client.
 
-Receives: lines of a client; what the bridge answers and streams. Sends: each to the other side.
-Does not know about: tools; of the messages no more than who waits for an answer, and `initialize`.
-
-The client's session outlives the editor: when the bridge is restarted it goes on with it, and when it is
-another one it begins anew there with what the client said when it began. A request is sent once; one whose
-answer breaks off is told that, since its tool may have run.
+The client's session outlives the editor. After a restart of the bridge it continues; with another editor it
+is opened again with the client's own `initialize`. While no editor can be reached the client is served by
+`offline.py`, and it is notified that its lists changed when an editor appears or goes away. A request is sent
+once; if its answer breaks off, the client gets an error, since the tool may have run.
 """
 
 from __future__ import annotations
@@ -16,10 +14,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .endpoint import OK, BrokenError, Endpoint, UnreachableError
+from . import offline
+from .endpoint import OK, BrokenError, Endpoint, Reply, UnreachableError
 
 SESSION = "Mcp-Session-Id"
 LAST_EVENT = "Last-Event-ID"
@@ -28,10 +27,10 @@ VERSION = "MCP-Protocol-Version"
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 LOOK_SECONDS = 0.25
-"""Between looks for a bridge while there is none, and before a stream is opened again."""
+"""First pause before the stream is opened again or an editor is looked for again; doubled each time."""
 
-FORGOTTEN_SECONDS = 30.0
-"""At most between tries to begin anew while nobody asks for anything."""
+MAX_LOOK_SECONDS = 10.0
+"""Longest such pause. A request of the client ends it."""
 
 RESTART_SECONDS = 5.0
 """For a bridge that ends and starts again; it takes about one."""
@@ -49,7 +48,7 @@ THREADS = 64
 """Requests at a time, each in a thread of its own; more than agents make. The next wait."""
 
 TRIES = 3
-UNKNOWN_SESSION, NO_STREAM = 404, 405
+UNKNOWN_SESSION = 404
 UNCERTAIN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
@@ -83,8 +82,7 @@ class Session:
     endpoint: Endpoint
     id: str | None
     version: str | None
-    stream: Any = None
-    over: threading.Event = field(default_factory=threading.Event)
+    stream: Reply | None = None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -92,9 +90,15 @@ class Session:
         known = {SESSION: self.id, VERSION: self.version}
         return {name: value for name, value in known.items() if value is not None}
 
+    def abort_stream(self) -> None:
+        """Ends the stream that is read, if there is one."""
+        stream = self.stream
+        if stream is not None:
+            stream.abort()
+
 
 class Pump:
-    """See the head of this file.
+    """Relays the messages of one client.
 
     Args:
         find: the bridge.
@@ -107,7 +111,11 @@ class Pump:
         self._writing = threading.Lock()
         self._opening = threading.Lock()
         self._session: Session | None = None
+        self._missing: Missing | None = None  # why no editor could be reached when last looked for
         self._begun: bytes | None = None
+        self._attending: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._unsent: dict[str, threading.Event] = {}  # by request id, until the request was sent
         self._jobs: queue.SimpleQueue[tuple[Callable[[], None], list[Any]]] = queue.SimpleQueue()
         self._state = threading.Condition()
         self._threads = 0
@@ -124,9 +132,14 @@ class Pump:
         asked = _ids(message)
         if isinstance(message, dict) and message.get("method") == "initialize" and asked:
             self._begun = line
-            self._in_thread(lambda: self._initialize(line, message["id"]), asked)
+            self._in_thread(lambda: self._initialize(line, message), asked)
         elif asked:
-            self._in_thread(lambda: self._ask(line, asked), asked)
+            sent = threading.Event()
+            self._unsent |= {_key(id_): sent for id_ in asked}
+            self._in_thread(lambda: self._ask(line, message, asked, sent), asked)
+        elif (unsent := self._unsent.get(_cancelled(message))) is not None:
+            # The request is sent by another thread, and the bridge ignores a cancel that comes before it.
+            threading.Thread(target=self._tell, args=(line, unsent), daemon=True).start()
         else:
             self._tell(line)
 
@@ -139,25 +152,35 @@ class Pump:
     def close(self) -> None:
         """The client is gone: so is its session, with what is in flight."""
         self.ended = True
+        self._wake.set()
         session, self._session = self._session, None
-        if session is not None:
-            session.over.set()
-            if session.id is not None:
-                session.endpoint.delete(session.headers, GOODBYE_SECONDS)
+        if session is not None and session.id is not None:
+            session.endpoint.delete(session.headers, GOODBYE_SECONDS)
 
     # Messages
 
-    def _initialize(self, line: bytes, id_: Any) -> None:
+    def _initialize(self, line: bytes, message: dict[str, Any]) -> None:
         with self._opening:
             found = self._found()
             answer = found if isinstance(found, Missing) else self._open(found, line)
-        if isinstance(answer, Missing):
-            self._fail(id_, INTERNAL_ERROR, answer.text)
-        else:
+            if isinstance(answer, Missing):
+                self._missing = answer
+                self._replace(None)
+                answer = _response(message["id"], offline.initialize(message.get("params")))
             self._put(answer)
+            if self._attending is None:
+                self._attending = threading.Thread(target=self._attend, daemon=True)
+                self._attending.start()
+
+    def _replace(self, session: Session | None) -> None:
+        before, self._session = self._session, session
+        if before is not None:
+            before.abort_stream()
+        if session is not None:
+            self._wake.set()
 
     def _open(self, endpoint: Endpoint, line: bytes) -> bytes | Missing:
-        """Begins a session; its answer to `initialize`."""
+        """Opens a session; returns the answer to `initialize`."""
         try:
             with endpoint.post(line, seconds=OPEN_SECONDS) as reply:
                 messages = list(reply.messages())
@@ -171,44 +194,65 @@ class Pump:
             elif reply.status < 400:
                 self._put(message)
         if answer is None:
-            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}")
+            return Missing(f"The editor's bridge refused to begin: HTTP {reply.status}{_reason(messages)}")
         try:
             version = json.loads(answer)["result"]["protocolVersion"]
         except (TypeError, KeyError):
             return answer  # it refuses; the client is told how
-        before, self._session = self._session, Session(endpoint, id_, version)
-        if before is not None:
-            before.over.set()
-            if before.stream is not None:
-                before.stream.abort()
-        threading.Thread(target=self._listen, args=(self._session,), daemon=True).start()
+        self._missing = None
+        self._replace(Session(endpoint, id_, version))
         return answer
 
-    def _ask(self, line: bytes, asked: list[Any]) -> None:
-        """Requests: each is answered once, whatever happens."""
+    def _ask(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
+        """Answers each of the requests in a line once, whatever happens."""
+        self._wake.set()
+        try:
+            if self._begun is None:
+                self._fail_all(asked, "Send initialize first")
+            elif offline.is_status_call(message):
+                found = self._again(self._session, wait=False)
+                reason = found.text if isinstance(found, Missing) else None
+                self._put(_response(message["id"], offline.status(reason)))
+            else:
+                self._relay(line, message, asked, sent)
+        finally:
+            for id_ in asked:
+                self._unsent.pop(_key(id_), None)
+            sent.set()
+
+    def _relay(self, line: bytes, message: Any, asked: list[Any], sent: threading.Event) -> None:
         session, known = self._session, True
         for _ in range(TRIES):
             if session is None or not known:
-                found = self._again(session, known=known)
+                found = self._again(session, known=known, wait=self._missing is None)
                 if isinstance(found, Missing):
-                    return self._fail_all(asked, found.text)
+                    return self._answer_offline(message, found)
                 session = found
             try:
-                with session.endpoint.post(line, session.headers) as reply:
+                with session.endpoint.post(line, session.headers, sent=sent.set) as reply:
                     if reply.status != UNKNOWN_SESSION:
                         return self._answer(session, reply, asked)
                     reply.text()
                     known = False
             except UnreachableError:
-                found = self._again(session)
+                found = self._again(session, wait=self._missing is None)
                 if isinstance(found, Missing):
-                    return self._fail_all(asked, found.text)
+                    return self._answer_offline(message, found)
                 session = found
             except BrokenError:
                 return self._fail_all(asked, f"The connection to the editor broke; {UNCERTAIN}")
         return self._fail_all(asked, "The editor's bridge cannot be kept; see :McpTools log")
 
-    def _answer(self, session: Session, reply: Any, asked: list[Any]) -> None:
+    def _answer_offline(self, message: Any, missing: Missing) -> None:
+        for one in message if isinstance(message, list) else [message]:
+            if _ids(one):
+                result = offline.result(one["method"])
+                if result is None:
+                    self._fail(one["id"], INTERNAL_ERROR, missing.text)
+                else:
+                    self._put(_response(one["id"], result))
+
+    def _answer(self, session: Session, reply: Reply, asked: list[Any]) -> None:
         """Hands on what an answer holds; takes a stream up again that ends before the answer."""
         open_, status = set(map(_key, asked)), reply.status
         self._hand_on(reply, open_, status)
@@ -229,7 +273,7 @@ class Pump:
             text = f"The editor's bridge ended before it answered; {UNCERTAIN}"
         self._fail_all(left, text)
 
-    def _hand_on(self, reply: Any, open_: set[str], status: int) -> None:
+    def _hand_on(self, reply: Reply, open_: set[str], status: int) -> None:
         """Until it ends; what is answered is no longer `open_`."""
         try:
             for message in reply.messages():
@@ -240,7 +284,7 @@ class Pump:
         except BrokenError:
             pass
 
-    def _resume(self, session: Session, last: str) -> Any:
+    def _resume(self, session: Session, last: str) -> Reply | None:
         deadline = time.monotonic() + RESTART_SECONDS
         while time.monotonic() < deadline and not self.ended:
             try:
@@ -254,8 +298,15 @@ class Pump:
             return None
         return None
 
-    def _tell(self, line: bytes) -> None:
-        """Notifications, and answers of the client: nobody waits for what comes of them."""
+    def _tell(self, line: bytes, after: threading.Event | None = None) -> None:
+        """Sends a notification or an answer of the client; nobody waits for what comes of it.
+
+        Args:
+            line: the message.
+            after: is awaited first.
+        """
+        if after is not None:
+            after.wait(TELL_SECONDS)
         session = self._session
         if session is None:
             return
@@ -267,32 +318,42 @@ class Pump:
 
     # Sessions
 
-    def _again(self, gone: Session | None, *, known: bool = True) -> Session | Missing:
-        """A session in place of one that could not be reached, or that is not `known` there any more.
+    def _again(self, gone: Session | None, *, known: bool = True, wait: bool = True) -> Session | Missing:
+        """Returns a session in place of one that could not be reached; the first caller opens it for all.
 
-        Whoever comes first opens it; the others take that.
+        Args:
+            gone: the session that could not be reached.
+            known: whether the bridge may still know that session.
+            wait: for an editor whose bridge may be about to start.
         """
         with self._opening:
-            now = self._session
-            if now is not None and now is not gone:
-                return now
-            if self._begun is None:
-                return Missing("Send initialize first")
-            found = self._found()
-            if isinstance(found, Missing):
-                return found
-            if now is not None and known and found == now.endpoint:
-                return now  # restarted, it knows the session
-            answer = self._open(found, self._begun)
-            opened = self._session
-            if isinstance(answer, Missing):
-                return answer
-            if opened is None or opened is now:
-                return Missing("The editor refuses what this client began with; start the client anew")
-            self._tell(_notification("notifications/initialized"))
-            for kind in CHANGED:
-                self._put(_notification(f"notifications/{kind}/list_changed"))
-            return opened
+            before, was_missing = self._session, self._missing is not None
+            if before is not None and before is not gone and not was_missing:
+                return before
+            now = self._look(before, known=known, wait=wait)
+            is_missing = isinstance(now, Missing)
+            self._missing = now if isinstance(now, Missing) else None
+            if is_missing and before is not None:
+                before.abort_stream()
+            if is_missing != was_missing or (now is not before and not is_missing):
+                for kind in CHANGED:
+                    self._put(_notification(f"notifications/{kind}/list_changed"))
+            return now
+
+    def _look(self, before: Session | None, *, known: bool, wait: bool) -> Session | Missing:
+        found = self._found() if wait else self._find()
+        if isinstance(found, Missing) or self._begun is None:
+            return found if isinstance(found, Missing) else Missing("Send initialize first")
+        if before is not None and known and found == before.endpoint:
+            return before  # a restarted bridge knows the session
+        answer = self._open(found, self._begun)
+        if isinstance(answer, Missing):
+            return answer
+        opened = self._session
+        if opened is None or opened is before:
+            return Missing("The editor refuses what this client began with; start the client anew")
+        self._tell(_notification("notifications/initialized"))
+        return opened
 
     def _found(self) -> Endpoint | Missing:
         """The bridge, also one that is just being started."""
@@ -305,31 +366,58 @@ class Pump:
                 return found
             time.sleep(LOOK_SECONDS)
 
-    def _listen(self, session: Session) -> None:
-        """Hands on what belongs to no request, as long as the session is the present one."""
+    def _attend(self) -> None:
+        """Reads the session's stream; while there is none, looks for an editor, less and less often."""
+        session: Session | None = None
         last: str | None = None
-        known, pause = False, LOOK_SECONDS
-        while not (session.over.is_set() or self.ended):
-            status = 0
+        pause, silent_since = LOOK_SECONDS, time.monotonic()
+        while not self.ended:
+            if self._wake.wait(pause):
+                self._wake.clear()
+                pause = LOOK_SECONDS
+            if session is not self._session:
+                session, last = self._session, None
             try:
-                more = {} if last is None else {LAST_EVENT: last}
-                with session.endpoint.get({**session.headers, **more}) as reply:
-                    session.stream, status = reply, reply.status
-                    if status == OK:
-                        known, pause = True, LOOK_SECONDS
-                        for message in reply.messages():
-                            self._put(message)
-                            last = reply.last_event
-            except OSError:
-                pass
-            finally:
-                session.stream = None
-            if status == NO_STREAM or (status == UNKNOWN_SESSION and not known):
-                return
-            if status == UNKNOWN_SESSION:
-                self._again(session, known=False)  # then this one is over
-                pause = min(2 * pause, FORGOTTEN_SECONDS)
-            session.over.wait(pause)
+                status = 0
+                if session is not None and self._missing is None:
+                    status, last = self._listen(session, last)
+                if status == OK:
+                    pause, silent_since = LOOK_SECONDS, time.monotonic()
+                    continue
+                pause = min(2 * pause, MAX_LOOK_SECONDS)
+                if status == UNKNOWN_SESSION:
+                    self._again(session, known=False, wait=False)
+                elif status == 0 and (self._missing or self._is_gone(silent_since)):
+                    self._again(session, wait=False)
+            except Exception:  # noqa: BLE001 - boundary: it is logged, and tried again
+                traceback.print_exc()
+
+    def _listen(self, session: Session, last: str | None) -> tuple[int, str | None]:
+        """Relays the messages that belong to no request, until the stream ends.
+
+        Returns:
+            The HTTP status, 0 if there was no answer; the id of the last event.
+        """
+        status = 0
+        try:
+            more = {} if last is None else {LAST_EVENT: last}
+            with session.endpoint.get({**session.headers, **more}) as reply:
+                session.stream, status = reply, reply.status
+                if status == OK and session is self._session:
+                    for message in reply.messages():
+                        self._put(message)
+                        last = reply.last_event or last
+        except OSError:
+            pass
+        finally:
+            session.stream = None
+        return status, last
+
+    def _is_gone(self, silent_since: float) -> bool:
+        """Whether no editor can be reached, and none is about to come back."""
+        found = self._find()
+        restarting = isinstance(found, Missing) and found.soon
+        return not restarting or time.monotonic() - silent_since > RESTART_SECONDS
 
     # Threads and lines
 
@@ -373,6 +461,28 @@ def _ids(message: Any) -> list[Any]:
     """The ids that somebody waits for: of a request, or of those of a batch."""
     each = message if isinstance(message, list) else [message]
     return [one["id"] for one in each if isinstance(one, dict) and "method" in one and "id" in one]
+
+
+def _cancelled(message: Any) -> str:
+    """The key of the request that a message cancels; empty for any other message."""
+    if not isinstance(message, dict) or message.get("method") != "notifications/cancelled":
+        return ""
+    params = message.get("params")
+    return _key(params["requestId"]) if isinstance(params, dict) and "requestId" in params else ""
+
+
+def _response(id_: Any, result: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode()
+
+
+def _reason(messages: list[bytes]) -> str:
+    """The message of an error that was answered, to end a sentence with."""
+    for line in messages:
+        try:
+            return f": {json.loads(line)['error']['message']}"
+        except (ValueError, TypeError, KeyError):
+            continue
+    return ""
 
 
 def _key(id_: Any) -> str:

@@ -316,7 +316,7 @@ def call(id_: int, value: Any = "x") -> dict[str, Any]:
 
 @pytest.mark.slow
 async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bridge: Start) -> None:
-    """It says that there is none, in words for the person, and goes on when there is one again."""
+    """It says that there is none, and continues with the next one."""
     process = await processes.start(
         *PROGRAM,
         "stdio",
@@ -333,8 +333,9 @@ async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bri
     async with asyncio.timeout(5):
         while Path(f"/proc/{pid}").exists():  # it answers calls to the end
             await asyncio.sleep(0.02)
-    (gone,) = await lines_of(process, call(2))
+    (gone, listed) = await lines_of(process, call(2), {"id": 9, "method": "tools/list"})
     assert "no Neovim" in gone["error"]["message"]
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["nvim_connection_status"]
     await start_bridge(init=ROOT_TOOLS, home=nvim.home)
     (again,) = await lines_of(process, call(3, "again"))
     assert again["result"]["content"][0]["text"] == "again"

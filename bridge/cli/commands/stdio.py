@@ -12,9 +12,7 @@ from .. import editors
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     editors.add_choice(parser)
-    parser.add_argument(
-        "--wait", action="store_true", help="wait for an editor instead of failing without one"
-    )
+    parser.add_argument("--wait", action="store_true", help="answer the client only once there is an editor")
 
 
 def run(options: argparse.Namespace) -> int:

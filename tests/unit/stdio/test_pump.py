@@ -17,16 +17,27 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from bridge.instances.proof import prove
+from bridge.stdio import offline
 from bridge.stdio import pump as pumps
 from bridge.stdio.endpoint import Endpoint
 from bridge.stdio.pump import Missing, Pump
 from tests.support import processes
 from tests.support.nvim import ROOT
+from tests.support.served import served
 
 TOKEN = "a-token-of-this-test"
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
+
+CALL_STATUS = {
+    "jsonrpc": "2.0",
+    "id": 9,
+    "method": "tools/call",
+    "params": {"name": offline.STATUS_TOOL, "arguments": {}},
+}
+CHANGED = "notifications/tools/list_changed"
 
 Answer = Callable[[Any], tuple[int, str]]
 
@@ -116,9 +127,14 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self.lines: list[dict[str, Any]] = []
+        self.looks = 0
         self._come = threading.Condition()
-        endpoint = Endpoint(url, TOKEN)
-        self.pump = Pump(lambda: endpoint if endpoint.is_ours() else Missing("nobody"), self._write)
+        self._endpoint = Endpoint(url, TOKEN)
+        self.pump = Pump(self._find, self._write)
+
+    def _find(self) -> Endpoint | Missing:
+        self.looks += 1
+        return self._endpoint if self._endpoint.is_ours() else Missing("nobody")
 
     def _write(self, line: bytes) -> None:
         with self._come:
@@ -140,11 +156,14 @@ class Client:
         (only,) = found()
         return only
 
-    def hear(self, method: str) -> None:
+    def hear(self, method: str, times: int = 1) -> None:
         """Waits for a notification."""
+
+        def heard() -> bool:
+            return sum(line.get("method") == method for line in self.lines) >= times
+
         with self._come:
-            heard = self._come.wait_for(lambda: any(line.get("method") == method for line in self.lines), 5)
-            assert heard, f"{method} has not come: {self.lines}"
+            assert self._come.wait_for(heard, 10), f"{method} has not come: {self.lines}"
 
 
 @pytest.fixture
@@ -175,14 +194,17 @@ def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, t
     bridge = FakeBridge(TOKEN, lambda message: (status, text) if refuses else answered(message))
     client = clients(bridge.url)
     client.ask(INITIALIZE)
-    assert str(status) in client.answer(0)["error"]["message"]
+    assert "result" in client.answer(0)
+    client.ask(CALL_STATUS)
+    assert str(status) in str(client.answer(9)["result"])
     refuses = False
     client.ask(INITIALIZE | {"id": 1})
     assert "result" in client.answer(1)
     refuses = True
-    client.ask(call(2))
+    read = {"method": "resources/read"}
+    client.ask(call(2) | read)
     assert "error" in client.answer(2)
-    client.ask([call(3), call(4)])
+    client.ask([call(3) | read, call(4) | read])
     assert "error" in client.answer(3)
     assert "error" in client.answer(4)
     assert [line for line in client.lines if line.get("id") is None and "method" not in line] == []
@@ -192,7 +214,7 @@ def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, t
 def test_a_bridge_that_does_not_answer(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The beginning has a deadline; the client may try again."""
+    """`initialize` has a deadline; the client may try again."""
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.2, raising=False)
     go_on = threading.Event()
 
@@ -204,9 +226,9 @@ def test_a_bridge_that_does_not_answer(
     bridge = FakeBridge(TOKEN, answer)
     client = clients(bridge.url)
     client.ask(INITIALIZE)
-    assert "error" in client.answer(0)
+    assert client.answer(0)["result"]["capabilities"], "answered without the bridge"
     client.ask(INITIALIZE | {"id": 1})
-    assert "result" in client.answer(1)
+    assert client.answer(1)["result"] == {"protocolVersion": "2025-11-25"}, "answered by the bridge"
     go_on.set()
     bridge.end()
 
@@ -219,7 +241,7 @@ def test_a_stranger_in_the_place_of_the_bridge(clients: Callable[[str], Client])
     client.answer(0)
     bridge.end()
     stranger = FakeBridge(None, answered, bridge.server_port)
-    client.ask(call(1))
+    client.ask(call(1) | {"method": "resources/read"})
     assert "nobody" in client.answer(1)["error"]["message"]
     before = len(stranger.heard)
     deadline = time.monotonic() + 5
@@ -334,3 +356,115 @@ def test_signals_at_the_end() -> None:
         leave.set()
         assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
     bridge.end()
+
+
+def test_a_client_that_starts_before_the_editor(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has one tool, gets the editor's when that appears, and again the one tool when it goes away."""
+    monkeypatch.setattr(pumps, "MAX_LOOK_SECONDS", 0.5)
+    bridge = FakeBridge(TOKEN, answered)
+    port = bridge.server_port
+    bridge.end()
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    begun = client.answer(0)["result"]
+    client.ask({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert begun["capabilities"]["tools"] == {"listChanged": True}
+    client.ask(call(1))
+    (tool,) = client.answer(1)["result"]["tools"]
+    assert tool["name"] == offline.STATUS_TOOL
+    client.ask(CALL_STATUS)
+    assert "nobody" in client.answer(9)["result"]["content"][0]["text"]
+    for id_, method, key in (
+        (2, "resources/list", "resources"),
+        (3, "resources/templates/list", "resourceTemplates"),
+        (4, "prompts/list", "prompts"),
+    ):
+        client.ask(call(id_) | {"method": method})
+        assert client.answer(id_)["result"] == {key: []}
+    client.ask(call(5) | {"method": "tools/call", "params": {"name": "nvim_echo"}})
+    assert "nobody" in client.answer(5)["error"]["message"]
+    assert not any(line.get("method") == CHANGED for line in client.lines)
+
+    again = FakeBridge(TOKEN, answered, port)
+    client.hear(CHANGED)
+    client.ask(call(6))
+    assert client.answer(6)["result"] == {}, "answered by the bridge"
+    client.ask(CALL_STATUS | {"id": 10})
+    assert "is connected" in client.answer(10)["result"]["content"][0]["text"]
+
+    again.end()
+    client.hear(CHANGED, 2)
+    client.ask(call(7))
+    assert client.answer(7)["result"]["tools"] == [tool]
+    last = FakeBridge(TOKEN, answered, port)
+    client.hear(CHANGED, 3)
+    client.ask(call(8))
+    assert client.answer(8)["result"] == {}
+    last.end()
+
+
+def test_an_absent_editor_is_looked_for_less_and_less_often(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request of the client makes it look soon again."""
+    monkeypatch.setattr(pumps, "LOOK_SECONDS", 0.01)
+    bridge = FakeBridge(TOKEN, answered)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    bridge.end()
+    client.hear(CHANGED)
+    time.sleep(1.0)
+    before = client.looks
+    time.sleep(1.0)
+    assert client.looks - before <= 3
+    client.ask(call(1))
+    client.answer(1)
+    time.sleep(0.5)
+    assert client.looks - before > 3
+
+
+def test_a_cancel_is_sent_after_its_request(
+    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the bridge, which does not know the request yet, ignores it."""
+    heard: list[str] = []
+    come = threading.Semaphore(0)
+
+    def answer(message: Any) -> tuple[int, str]:
+        heard.append(message["method"])
+        come.release()
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    client.answer(0)
+    connect = Endpoint._connection
+
+    def slow(self: Endpoint) -> Any:
+        if threading.current_thread() is not threading.main_thread():
+            time.sleep(0.3)
+        return connect(self)
+
+    monkeypatch.setattr(Endpoint, "_connection", slow)
+    client.ask(call(1) | {"method": "tools/call"})
+    client.ask({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    for _ in range(3):
+        assert come.acquire(timeout=5)
+    assert heard == ["initialize", "tools/call", "notifications/cancelled"]
+    bridge.end()
+
+
+async def test_a_client_without_an_editor_is_promised_what_the_bridge_has() -> None:
+    """It negotiates once, and keeps the result when an editor appears."""
+    assert HANDSHAKE_PROTOCOL_VERSIONS == offline.VERSIONS
+    async with served() as bridge:
+        for version in (*offline.VERSIONS, "2026-07-28", "x"):
+            client = {"name": "t", "version": "1"}
+            params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+            async with await bridge.post(bridge.message("initialize", params)) as response:
+                online = (await response.json())["result"]
+            assert {**offline.initialize(params), "instructions": None} == {**online, "instructions": None}

@@ -1,0 +1,81 @@
+"""What the relay answers itself while no editor can be reached: a server with one tool, which says why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import __version__
+
+STATUS_TOOL = "nvim_connection_status"
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Protocol versions that the bridge negotiates; the last one for a client that asks for another."""
+
+CAPABILITIES: dict[str, Any] = {
+    "completions": {},
+    "logging": {},
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+    "tools": {"listChanged": True},
+}
+"""Those of the bridge: a client that began without an editor keeps them when one appears."""
+
+INSTRUCTIONS = (
+    "Tools of the user's Neovim. No Neovim could be reached yet; its tools are listed as soon as one is."
+    f" {STATUS_TOOL} reports why there is none."
+)
+
+_TOOL = {
+    "name": STATUS_TOOL,
+    "title": "Neovim connection status",
+    "description": (
+        "Report whether this server is connected to a running Neovim; if not, why, and what the user can do."
+        " Use it when the editor's tools are missing. They are listed automatically once it is connected."
+    ),
+    "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
+    "annotations": {"readOnlyHint": True, "openWorldHint": False},
+}
+_RESULTS: dict[str, dict[str, Any]] = {
+    "ping": {},
+    "tools/list": {"tools": [_TOOL]},
+    "resources/list": {"resources": []},
+    "resources/templates/list": {"resourceTemplates": []},
+    "prompts/list": {"prompts": []},
+}
+
+
+def initialize(params: Any) -> dict[str, Any]:
+    """Returns the result of `initialize`."""
+    version = params.get("protocolVersion") if isinstance(params, dict) else None
+    return {
+        "protocolVersion": version if version in VERSIONS else VERSIONS[-1],
+        "capabilities": CAPABILITIES,
+        "serverInfo": {"name": "mcp-tools.nvim", "version": __version__},
+        "instructions": INSTRUCTIONS,
+    }
+
+
+def result(method: Any) -> dict[str, Any] | None:
+    """Returns the result of a request that needs no editor; None for any other."""
+    return _RESULTS.get(method) if isinstance(method, str) else None
+
+
+def is_status_call(message: Any) -> bool:
+    """Returns whether a message calls the status tool."""
+    if not isinstance(message, dict) or message.get("method") != "tools/call":
+        return False
+    params = message.get("params")
+    return isinstance(params, dict) and params.get("name") == STATUS_TOOL
+
+
+def status(reason: str | None) -> dict[str, Any]:
+    """Returns the result of the status tool.
+
+    Args:
+        reason: why no editor can be reached; None = one is.
+    """
+    if reason is None:
+        text = "Neovim is connected. If its tools are not listed, list the tools of this server again."
+    else:
+        text = f"Neovim is not connected: {reason}\nIts tools are listed as soon as it can be reached."
+    return {"content": [{"type": "text", "text": text}], "isError": False}

@@ -5,6 +5,7 @@
 --- Does not know about: calls, hosts.
 
 local errors = require('mcp-tools.errors')
+local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')
 local log = require('mcp-tools.log')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -90,6 +91,12 @@ function M.check(definition, args, exact)
   end
   if type(args) ~= 'table' then
     return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
+  end
+  if not definition.check then
+    if #args > 0 then
+      return nil, invalid(definition.name, { { field = '(root)', message = 'must be an object, got a list' } })
+    end
+    return exact and args or foreign_schema.shaped(args, definition.input_schema)
   end
   local opts = exact and STRICT or LENIENT
   local too_large

@@ -101,7 +101,10 @@ local function example(definition)
   end
   local property = type(known[name]) == 'table' and known[name] or {}
   local sample = name:find('path') and '"a.txt"' or SAMPLES[property.type] or '"text"'
-  return ('{%s: %s}'):format(vim.json.encode(name), property.enum and vim.json.encode(property.enum[1]) or sample)
+  return ('{%s: %s}'):format(
+    vim.json.encode(name),
+    type(property.enum) == 'table' and vim.json.encode(property.enum[1]) or sample
+  )
 end
 
 ---@type mcp-tools.Subcommand

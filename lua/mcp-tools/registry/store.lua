@@ -155,7 +155,8 @@ function Registry:add(kind, def, source)
   local row, key = kinds.sort(kind, def)
   -- An argument of ours that is misspelt must not be as good as none: what it was to prevent would be done.
   local closed = source ~= nil and source.origin == 'bundled'
-  local normalised, fault = require(row.definition).normalise(def, closed)
+  local mounted = source ~= nil and source.origin == 'mounted'
+  local normalised, fault = require(row.definition).normalise(def, closed, mounted)
   local twin = normalised and twin_of(self, row, key)
   if twin then
     local text = "%s '%s': name: clients cannot tell it from '%s', which is registered already"

@@ -85,8 +85,7 @@ local functions = {
     local place = { provider = name, kind = 'tool', name = def.name, structured = def.output_schema ~= nil or nil }
     return {
       execute = function(ctx, args)
-        -- An empty table says by the schema which of the two it is.
-        remote.call(provider.target, ctx, place, ctx.call.definition.check:shape(args), ctx.call.max_result)
+        remote.call(provider.target, ctx, place, args, ctx.call.max_result)
       end,
     }
   end,

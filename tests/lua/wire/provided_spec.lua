@@ -241,3 +241,78 @@ describe('provided tools', function()
     require('mcp-tools').unregister('far_echo')
   end)
 end)
+
+describe('schemas of a mounted server', function()
+  local channel
+
+  before_each(function()
+    require('mcp-tools.config').setup({ approval = { default = 'allow' } })
+    channel = other()
+    wire.hello(channel, { protocol = wire.PROTOCOL, role = 'client' })
+  end)
+
+  after_each(function()
+    wire.lost(channel)
+    vim.fn.jobstop(channel)
+  end)
+
+  --- What is published of a tool with these schemas, given as JSON.
+  local function published(input, output)
+    local text = ('[{"name":"far_x","description":"x","input_schema":%s%s}]'):format(
+      input,
+      output and ',"output_schema":' .. output or ''
+    )
+    t.eq({}, wire.provide(channel, 'far', text).refused)
+    return vim.json.decode(wire.list('tools').json)[1]
+  end
+
+  for _, property in ipairs({
+    '{"type":"array","items":[{"type":"string"},{"type":"number"}]}',
+    '{"type":"string","required":true}',
+    '{"type":"number","minimum":0,"exclusiveMinimum":true}',
+    '{"type":"string","examples":"x"}',
+    '{"type":"string","example":"x","descriptoin":"y"}',
+    '{"type":"object","unevaluatedProperties":false}',
+    '{"$dynamicRef":"#node"}',
+    '{"$ref":"https://example.com/other.json"}',
+    '{"type":"string","description":null,"enum":null}',
+    '{"type":"any"}',
+  }) do
+    it('are published as they came: ' .. property, function()
+      local notify, told = vim.notify, {}
+      vim.notify = function(text)
+        table.insert(told, text)
+      end
+      local schema = ('{"type":"object","properties":{"a":%s},"required":["a"]}'):format(property)
+      local tool = published(schema, schema)
+      vim.notify = notify
+      t.eq(vim.json.decode(schema), tool.inputSchema)
+      t.eq(vim.json.decode(schema), tool.outputSchema)
+      t.eq({}, told)
+    end)
+  end
+
+  it('have the form that clients need at the top', function()
+    t.eq({ type = 'object', properties = vim.empty_dict() }, published('{"properties":[]}').inputSchema)
+    t.eq(nil, published('{"type":"object"}', '{"type":"array"}').outputSchema)
+    local refused = wire.provide(channel, 'far', '[{"name":"far_x","description":"x","input_schema":{"type":"array"}}]')
+    t.matches('input_schema.type: must be "object"', refused.refused[1])
+    local deep = ('{"items":'):rep(200) .. '{}' .. ('}'):rep(200)
+    local text = ('[{"name":"far_x","description":"x","input_schema":{"type":"object","x":%s}}]'):format(deep)
+    t.eq(1, #wire.provide(channel, 'far', text).refused)
+  end)
+
+  it('leave the check of arguments to the server', function()
+    published('{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":"object"}},"required":["n"]}')
+    local function args_of(args, exact)
+      local call = core.get().executor:execute('far_x', args, { host = 'test', exact_args = exact })
+      t.eq('running', call.state)
+      call:cancel('test')
+      return vim.json.encode(call.args)
+    end
+    t.eq('{}', args_of({}))
+    t.eq('{"o":{}}', args_of({ o = {} }))
+    t.eq('{"o":[]}', args_of({ o = {} }, true))
+    t.eq('{"n":null}', args_of({ n = vim.NIL }))
+  end)
+end)

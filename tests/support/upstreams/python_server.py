@@ -74,8 +74,10 @@ async def call_tool(ctx: Any, params: Any) -> Any:
     match params.name:
         case "echo":
             return text(arguments["text"])
+        case "add" if not isinstance(arguments["a"], int):
+            return {**text("a: must be an integer"), "isError": True}
         case "add":
-            total = arguments["a"] + arguments["b"]
+            total = arguments["a"] + arguments.get("b", 2)
             return {**text(str(total)), "structuredContent": {"sum": total}}
         case "picture":
             about = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"a/b": [None, {}]}}

@@ -7,6 +7,7 @@
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
+local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')
 local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
@@ -35,7 +36,7 @@ local M = {}
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
 ---@field handler function
----@field check mcp-tools.Validator of the arguments
+---@field check mcp-tools.Validator? of the arguments; nil when a mounted server checks them
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
@@ -113,6 +114,27 @@ local function take_schema(intake, field, raw)
   return published, validator
 end
 
+--- Takes in the schemas of a mounted server's tool.
+---@param intake mcp-tools.Intake
+---@param def table
+---@return table? input
+---@return table? output
+local function take_foreign(intake, def)
+  local given = type(def.input_schema) == 'table' and def.input_schema or {}
+  local input, fault = foreign_schema.take(given)
+  if fault then
+    add_all(intake.faults, 'input_schema', { fault })
+  end
+  local output
+  if type(def.output_schema) == 'table' then
+    output, fault = foreign_schema.take(def.output_schema)
+    if fault then
+      add_all(intake.lint, 'output_schema', { { field = fault.field, message = fault.message .. ' (left out)' } })
+    end
+  end
+  return input, output
+end
+
 --- The schema of the arguments, from either form.
 ---@param intake mcp-tools.Intake
 ---@param def table
@@ -156,9 +178,10 @@ end
 --- Takes in a definition.
 ---@param def mcp-tools.Tool
 ---@param closed? boolean arguments that `args` does not name are refused
+---@param mounted? boolean another server runs and checks it
 ---@return mcp-tools.Definition?
 ---@return string? err every fault, a line each: `tool 'x': args.n.type: …`
-function M.normalise(def, closed)
+function M.normalise(def, closed, mounted)
   if type(def) ~= 'table' then
     return nil, 'tool: must be a table, got ' .. type(def)
   end
@@ -166,10 +189,14 @@ function M.normalise(def, closed)
   local checked = tool_fields.check(def)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
-  local input, check = take_arguments(intake, def, closed)
-  local output, check_output
-  if type(def.output_schema) == 'table' then
-    output, check_output = take_schema(intake, 'output_schema', def.output_schema)
+  local input, check, output, check_output
+  if mounted then
+    input, output = take_foreign(intake, def)
+  else
+    input, check = take_arguments(intake, def, closed)
+    if type(def.output_schema) == 'table' then
+      output, check_output = take_schema(intake, 'output_schema', def.output_schema)
+    end
   end
   if #intake.faults > 0 then
     return nil, common.report('tool', def.name, intake)

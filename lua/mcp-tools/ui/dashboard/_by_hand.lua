@@ -5,6 +5,7 @@
 
 local form = require('mcp-tools.ui.form')
 local json = require('mcp-tools.util.json')
+local json_schema = require('mcp-tools.schema')
 
 ---@type table<string, table> tool → arguments
 local last = {}
@@ -66,7 +67,8 @@ return function(parts, name)
   parts.close() -- its answer comes in a window of its own
   local schema, plain = tool.input_schema, true
   for _, property in pairs(schema.properties or {}) do
-    plain = plain and is_plain(property)
+    -- Schemas of mounted servers are not checked before: the form needs one that compiles.
+    plain = plain and is_plain(property) and (tool.check ~= nil or json_schema.compile(property) ~= nil)
   end
   if not plain then
     return ask_json(parts, name)

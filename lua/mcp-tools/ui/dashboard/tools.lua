@@ -68,7 +68,11 @@ local function add_details(rows, tool, why)
   for name, property in vim.spairs(schema.properties or {}) do
     local must = vim.list_contains(schema.required or {}, name) and ', required' or ''
     local of = type(property) == 'table' and property or {}
-    local what = ('%s%s  %s'):format(type(of.type) == 'string' and of.type or 'any', must, of.description or '')
+    local what = ('%s%s  %s'):format(
+      type(of.type) == 'string' and of.type or 'any',
+      must,
+      type(of.description) == 'string' and of.description or ''
+    )
     table.insert(texts, { { name, 'Key' }, what })
   end
   local list, label = {}, 0

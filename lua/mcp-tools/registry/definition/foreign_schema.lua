@@ -1,0 +1,77 @@
+--- Schemas of mounted servers: published as they came, for the server itself validates what it gets.
+---
+--- Only what every client requires of a tool is looked at: an object at the top, whose properties are a map.
+
+local common = require('mcp-tools.registry.definition.common')
+local schema_faults = require('mcp-tools.schema.faults')
+local value = require('mcp-tools.schema.value')
+
+local M = {}
+
+---@param properties any
+---@return boolean
+local function is_map_of_schemas(properties)
+  if type(properties) ~= 'table' then
+    return false
+  end
+  for name, schema in pairs(properties) do
+    if type(name) ~= 'string' or (type(schema) ~= 'table' and type(schema) ~= 'boolean') then
+      return false
+    end
+  end
+  return true
+end
+
+--- Takes in a schema.
+---@param schema table
+---@return table? published
+---@return mcp-tools.Fault?
+function M.take(schema)
+  local fault = schema_faults.data(schema)
+  if fault then
+    return nil, fault
+  elseif schema.type ~= nil and schema.type ~= 'object' then
+    return nil, { field = 'type', message = 'must be "object" at the top' }
+  elseif schema.properties ~= nil and not is_map_of_schemas(schema.properties) then
+    return nil, { field = 'properties', message = 'must map names to schemas' }
+  elseif schema.required ~= nil and common.texts(schema.required) then
+    return nil, { field = 'required', message = 'must be a list of names' }
+  end
+  local published = vim.tbl_extend('force', schema, { type = 'object' })
+  if published.properties and next(published.properties) == nil then
+    published.properties = vim.empty_dict() -- some servers write an empty map as a list
+  end
+  return published
+end
+
+---@param list table
+---@param schema any
+---@return table
+local function shaped_list(list, schema)
+  local out = {}
+  for i, item in ipairs(list) do
+    out[i] = M.shaped(item, schema)
+  end
+  return out
+end
+
+--- Gives empty tables of a value from Lua the form that a schema says in plain words.
+---@param v any never changed
+---@param schema any
+---@return any
+function M.shaped(v, schema)
+  if type(v) ~= 'table' or type(schema) ~= 'table' then
+    return v
+  elseif next(v) == nil then
+    return schema.type == 'object' and vim.empty_dict() or v
+  elseif value.is_array(v) then
+    return shaped_list(v, schema.items)
+  end
+  local out, properties = {}, type(schema.properties) == 'table' and schema.properties or {}
+  for name, item in pairs(v) do
+    out[name] = M.shaped(item, properties[name])
+  end
+  return out
+end
+
+return M

@@ -1,8 +1,4 @@
-"""Arguments that do not survive the way to Lua are refused here; everything else is for the tool's schema.
-
-Receives: the arguments of a call, as parsed, and what else of a client's goes to the editor.
-Sends: the faults. Does not know about: schemas.
-"""
+"""Refuses arguments that do not survive the way to Lua; the tool's schema checks everything else."""
 
 from __future__ import annotations
 
@@ -26,34 +22,37 @@ MAX_NAMES, MAX_NAME_BYTES = 1000, 64 * 1024
 file, which takes the editor some time."""
 
 MAX_FIELD = 200
-"""Characters of a name that is told back."""
+"""Characters of a field's path in a fault: its names come from the client."""
 
 MAX_FAULTS = 100
-"""Faults that are told; a client needs to see the kind, not all of them."""
+"""Faults that are reported; a client needs to see the kind, not all of them."""
 
 
 def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
-    """One fault per number that Lua would round or cannot hold; or one, when there is too much."""
+    """Returns one fault per number that Lua would round or cannot hold; or one, when there is too much.
+
+    The work is bounded by `MAX_VALUES`, however large the arguments are.
+    """
     extent = _look(arguments)
     if extent.values > MAX_VALUES:
         text = f"has more than {MAX_VALUES} values; send fewer, or what belongs together as one text"
         return (FieldError(_largest(arguments), text),)
-    if extent.names > MAX_NAMES or extent.name_bytes > MAX_NAME_BYTES:
-        names = set(_names(arguments))
-        if len(names) > MAX_NAMES or sum(map(len, names)) > MAX_NAME_BYTES:
-            text = f"has more than {MAX_NAMES} different names, or {MAX_NAME_BYTES} characters of names"
-            return (FieldError(_largest(arguments), f"{text}; send fewer, or a list of pairs, or one text"),)
-    return tuple(islice(_faults(arguments, ""), MAX_FAULTS)) if extent.faulty else ()
+    may_have_too_many = extent.names > MAX_NAMES or extent.name_bytes > MAX_NAME_BYTES
+    if may_have_too_many and _has_too_many_names(arguments):
+        named = [name for name, value in arguments.items() if _has_too_many_names({"": value})]
+        field = _cut(named[0]) if named else "(root)"
+        text = f"has more than {MAX_NAMES} different names, or {MAX_NAME_BYTES} characters of names"
+        return (FieldError(field, f"{text}; send fewer, or a list of pairs, or one text"),)
+    return tuple(islice(_faults(arguments), MAX_FAULTS)) if extent.faulty else ()
 
 
 def fits(value: Any) -> bool:
-    """Whether a value of a client has no more parts than the editor looks through in a few milliseconds."""
-    extent = _look({"": value})
-    return extent.values <= MAX_VALUES and extent.names <= MAX_VALUES
+    """Returns whether a value has no more parts than the editor looks through in a few milliseconds."""
+    return _look({"": value}).values <= MAX_VALUES
 
 
 def refused(arguments: dict[str, Any]) -> Outcome | None:
-    """The outcome of a call with such arguments; None when they are in order."""
+    """Returns the outcome of a call with such arguments; None when they are valid."""
     faults = faults_of(arguments)
     if not faults:
         return None
@@ -62,7 +61,7 @@ def refused(arguments: dict[str, Any]) -> Outcome | None:
 
 
 class _Extent(NamedTuple):
-    """How much there is; with more values than count, the rest has not been looked at."""
+    """How much there is; with more values than `MAX_VALUES`, the rest has not been looked at."""
 
     values: int
     names: int
@@ -71,7 +70,7 @@ class _Extent(NamedTuple):
 
 
 def _look(arguments: dict[str, Any]) -> _Extent:
-    """How much there is, as far as it counts, and whether a value has a fault: nearly no call has."""
+    """Measures arguments, and finds out whether a value has a fault: nearly no call has."""
     stack: list[Any] = [arguments]
     count, names, size, faulty = 0, 0, 0, False
     while stack:
@@ -81,46 +80,61 @@ def _look(arguments: dict[str, Any]) -> _Extent:
             continue
         if kind is dict:
             count += len(value)
+            if count > MAX_VALUES:
+                break
             names += len(value)
             size += sum(map(len, value))
             stack.extend(value.values())
         elif kind is list:
             count += len(value)
+            if count > MAX_VALUES:
+                break
             stack.extend(value)
         elif _fault(value):
             faulty = True
-        if count > MAX_VALUES:
-            break
     return _Extent(count, names, size, faulty)
 
 
-def _names(value: Any) -> Iterator[str]:
+def _largest(arguments: dict[str, Any]) -> str:
+    """Returns the argument that has too many values by itself, if there is one among the first."""
+    looked = 0
+    for name, value in arguments.items():
+        looked += 1 + _look({"": value}).values
+        if looked > MAX_VALUES:
+            return _cut(name) if not fits(value) else "(root)"
+    return "(root)"
+
+
+def _has_too_many_names(value: Any) -> bool:
+    """Returns whether a value, which has few values, has more different names than a call may have."""
+    names: set[str] = set()
     stack: list[Any] = [value]
     while stack:
         value = stack.pop()
         if isinstance(value, dict):
-            yield from value
-        stack.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+            names.update(value)
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
+    return len(names) > MAX_NAMES or sum(map(len, names)) > MAX_NAME_BYTES
 
 
-def _largest(arguments: dict[str, Any]) -> str:
-    """Of the arguments the one that is too much, when it is one; else all are."""
-    for name, value in arguments.items():
-        extent = _look({"": value})
-        if extent.values > MAX_VALUES or extent.names > MAX_NAMES or extent.name_bytes > MAX_NAME_BYTES:
-            return name[:MAX_FIELD]
-    return "(root)"
+def _faults(arguments: dict[str, Any]) -> Iterator[FieldError]:
+    """Finds the faults in arguments that have few values."""
+    stack: list[tuple[Any, str]] = [(arguments, "")]
+    while stack:
+        value, path = stack.pop()
+        if isinstance(value, dict):
+            inside = [(child, _cut(f"{path}.{key}" if path else key)) for key, child in value.items()]
+            stack.extend(reversed(inside))
+        elif isinstance(value, list):
+            stack.extend(reversed([(child, _cut(f"{path}[{at}]")) for at, child in enumerate(value)]))
+        elif message := _fault(value):
+            yield FieldError(path, message)
 
 
-def _faults(value: Any, path: str) -> Iterator[FieldError]:
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield from _faults(child, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from _faults(child, f"{path}[{index}]")
-    elif message := _fault(value):
-        yield FieldError(path, message)
+def _cut(path: str) -> str:
+    return path if len(path) <= MAX_FIELD else path[:MAX_FIELD]
 
 
 def _fault(value: Any) -> str | None:

@@ -17,7 +17,7 @@ from mcp_types.methods import serialize_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from .. import jsonrpc
-from ..calls.arguments import faults_of
+from ..calls.arguments import refused
 from ..calls.runner import Calls
 from ..model import Outcome
 from . import execute
@@ -68,7 +68,8 @@ class FastPath:
         """Runs a plain call; False leaves the answer to the kernel, either way the tool has run if it may."""
         params, dispatch = caller.params, caller.dispatch
         arguments = params.get("arguments") or {}
-        if faults_of(arguments):
+        if (failure := refused(arguments)) is not None:
+            dispatch.early = failure
             return False
         try:
             outcome = await execute.run(self._calls, caller, params["name"], arguments)

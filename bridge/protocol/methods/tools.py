@@ -39,11 +39,11 @@ class Tools:
     async def call(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """`tools/call`."""
         arguments = params.arguments or {}
-        if failure := refused(arguments):
-            return tool_result(failure)
         outcome = dispatch_of(context).early
         if isinstance(outcome, InputRequiredError):
             raise outcome
+        if outcome is None:
+            outcome = refused(arguments)
         if outcome is None:
             outcome = await execute.run(self._calls, caller_of(context), params.name, arguments)
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from bridge.calls.arguments import (
     MAX_VALUES,
     faults_of,
     fits,
+    refused,
 )
 
 
@@ -61,6 +63,32 @@ def test_so_many_names_and_no_more() -> None:
 def test_faults_that_are_told_are_bounded() -> None:
     """Thousands of bad numbers make no answer of megabytes."""
     assert len(faults_of({"x": [float("inf")] * 5000})) == MAX_FAULTS
+
+
+def test_a_fault_repeats_little_of_its_path() -> None:
+    """Long names in deeply nested arguments make no answer of hundreds of megabytes."""
+    value: Any = [MAX_INTEGER + 1] * 100
+    for _ in range(60):
+        value = {"n" * 1000: value}
+    outcome = refused({"x": value})
+    assert outcome is not None
+    assert outcome.error is not None
+    assert len(outcome.error.errors) == MAX_FAULTS
+    assert len(repr(outcome)) < 100_000
+
+
+def test_however_many_arguments_there_are_few_are_looked_at() -> None:
+    """Nobody else is served meanwhile."""
+    rows = [[0] * MAX_VALUES] * 200
+    began = time.process_time()
+    for arguments in (
+        {str(number): 0 for number in range(400_000)},
+        {str(number): row[:-1] for number, row in enumerate(rows)},
+        {str(number): row for number, row in enumerate(rows)},
+    ):
+        for _ in range(10):
+            assert len(faults_of(arguments)) == 1
+    assert time.process_time() - began < 0.5
 
 
 def test_what_fits() -> None:

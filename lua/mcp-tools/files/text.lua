@@ -86,7 +86,8 @@ end
 --- The bytes of a file as the text of its buffer, with "\n" between lines. Line breaks are CR LF where all of them are.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file, which has been read with this encoding and these line breaks
----@return string
+---@return string text
+---@return mcp-tools.TextEnds ends
 function M.as_buffer(bytes, bufnr)
   local text = M.decode(bytes, bufnr and vim.bo[bufnr].fileencoding)
   local is_dos
@@ -95,7 +96,8 @@ function M.as_buffer(bytes, bufnr)
   else
     is_dos = text:sub(1, 1) ~= '\n' and not text:find('[^\r]\n')
   end
-  return is_dos and (text:gsub('\r\n', '\n')) or text
+  local ends = { last = text:byte(-1) == 10, crlf = is_dos and text:find('\n', 1, true) ~= nil }
+  return is_dos and (text:gsub('\r\n', '\n')) or text, ends
 end
 
 local function go_on() end
@@ -145,7 +147,29 @@ function M.text_of(lines, ends)
   return table.concat(lines, line_break) .. (ends.last and line_break or '')
 end
 
---- How the lines of a buffer are written.
+--- What changes of the form of a text, in words.
+---@param old mcp-tools.TextEnds
+---@param new mcp-tools.TextEnds
+---@return string? nil: nothing
+function M.ends_change(old, new)
+  local parts = {}
+  if old.crlf ~= new.crlf then
+    table.insert(parts, 'line breaks become ' .. (new.crlf and 'CRLF' or 'LF'))
+  end
+  if old.last ~= new.last then
+    table.insert(parts, new.last and 'a line break is added at the end' or 'the line break at the end is removed')
+  end
+  return #parts > 0 and table.concat(parts, ', ') or nil
+end
+
+--- How the lines of a buffer are written where 'fixendofline' adds nothing.
+---@param bufnr integer
+---@return mcp-tools.TextEnds ends
+function M.kept_ends_of(bufnr)
+  return { last = vim.bo[bufnr].endofline, crlf = vim.bo[bufnr].fileformat == 'dos' }
+end
+
+--- How the lines of a buffer are written by `:write`.
 ---@param bufnr integer
 ---@return mcp-tools.TextEnds
 function M.ends_of(bufnr)

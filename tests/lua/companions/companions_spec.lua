@@ -404,16 +404,16 @@ describe('a proposal', function()
     open('gemini')
     local latin = project.write('latin.txt', 'caf\233\n')
     for _, case in ipairs({
-      { 'a.txt', 'one\r\ntwo\r\nthree\r\n', 'line breaks become CRLF' },
-      { 'a.txt', 'one\ntwo\nthree', 'the line break at the end goes' },
-      { 'latin.txt', 'café\n', 'the encoding or the byte order mark is another' },
+      { 'a.txt', 'one\r\ntwo\r\nthree\r\n', 'CRLF' },
+      { 'a.txt', 'one\ntwo\nthree', 'line break at the end' },
+      { 'latin.txt', 'café\n', 'encoding' },
     }) do
       local path = case[1] == 'a.txt' and file or latin
       for _, verdict in ipairs({ 'rejected', 'accepted' }) do
         session.pushed = {}
         agents.call(session, 'openDiff', { filePath = path, newContent = case[2] })
         local one = agents.review(session)
-        t.eq({ case[3] }, { one.files[1].hunks[1].form })
+        t.matches(case[3], one.files[1].hunks[1].form)
         one:decide_rest(verdict)
         t.eq({ 'ide/diff' .. verdict:gsub('^%l', string.upper), verdict == 'accepted' and case[2] or nil }, {
           told()[1],

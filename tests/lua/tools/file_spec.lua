@@ -140,6 +140,50 @@ describe('file_write', function()
     t.eq('four', over('four'))
   end)
 
+  it('writes exactly the text that was sent, or reports what the file keeps', function()
+    local function over(before, text, more)
+      local path = project.write('a.txt', before)
+      local args = { path = 'a.txt', text = text, expected_sha256 = vim.fn.sha256(before) }
+      local value = call('file_write', vim.tbl_extend('force', args, more or {}))
+      local after = disk(path)
+      vim.cmd('silent! %bwipeout!')
+      return after, value.written, value.note
+    end
+    for _, case in ipairs({
+      { 'one\ntwo\n', 'one\ntwo' },
+      { 'one\ntwo', 'one\ntwo\n' },
+      { 'one\ntwo\n', 'one\r\ntwo\r\n' },
+      { 'one\ntwo\n', 'one\r\ntwo' },
+      { 'one\r\ntwo\r\n', 'one\r\ntwo\nthree\r\n' },
+      { 'one\r\ntwo\r\n', 'one\r\n2\r\n' },
+      { 'one\ntwo\n', 'one\r\ntwo\n' },
+      { 'one\r\n', '' },
+      { 'one\n', '\n' },
+    }) do
+      t.eq({ case, case[2], true, nil }, { case, over(case[1], case[2]) })
+    end
+    local after, written, note = over('one\r\ntwo\r\n', 'one\n2\n')
+    t.eq({ 'one\r\n2\r\n', true }, { after, written })
+    t.matches('CRLF', note)
+    t.eq({ 'one\ntwo\n', true, nil }, { over('one\r\ntwo\r\n', 'one\ntwo\n', { line_breaks = 'lf' }) })
+    t.eq({ 'one\r\n2\r\n', true, nil }, { over('one\ntwo\n', 'one\n2\n', { line_breaks = 'crlf' }) })
+    t.matches('latin1', select(3, over('\252\n', 'ä\n')))
+    call('file_write', { path = 'new.txt', text = 'a\nb\n', line_breaks = 'crlf' })
+    t.eq('a\r\nb\r\n', disk(project.root .. '/new.txt'))
+  end)
+
+  it('changes how lines end in an open buffer only with its text', function()
+    local path = project.write('a.txt', 'one\n')
+    vim.cmd('silent edit ' .. path)
+    api.nvim_create_autocmd('BufWritePre', { pattern = '*/a.txt', command = 'throw "no"', once = true })
+    local args = { path = path, text = 'one\r\ntwo', changedtick = api.nvim_buf_get_changedtick(0) }
+    refused('file_write', 'tool_error', 'not written', args)
+    t.eq({ 'unix', true, false, 'one\n' }, { vim.bo.fileformat, vim.bo.endofline, vim.bo.modified, disk(path) })
+    args.changedtick = api.nvim_buf_get_changedtick(0)
+    t.eq(true, call('file_write', args).written)
+    t.eq({ 'dos', false, 'one\r\ntwo' }, { vim.bo.fileformat, vim.bo.endofline, disk(path) })
+  end)
+
   it('keeps one byte order mark, whether or not the text has it', function()
     for _, text in ipairs({ '\239\187\191a\nB\n', 'a\nC\n' }) do
       local path = project.write('bom.txt', '\239\187\191a\nb\n')
@@ -158,6 +202,8 @@ describe('file_write', function()
       '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n',
       preview({ path = 'a.txt', text = 'two\n', expected_sha256 = 'x' })
     )
+    t.matches('Line breaks become CRLF', preview({ path = 'a.txt', text = 'one\r\n', expected_sha256 = 'x' }))
+    t.matches('the line break at the end', preview({ path = 'a.txt', text = 'two', expected_sha256 = 'x' }):lower())
     t.eq('stale', select(2, preview({ path = 'a.txt', text = 'two\n' })).code)
   end)
 end)

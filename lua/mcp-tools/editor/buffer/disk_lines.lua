@@ -14,10 +14,11 @@ local M = {}
 --- A file's bytes as the text of its buffer, with a line break at the end.
 ---@param bytes string
 ---@param bufnr? integer the buffer of the file
----@return string
+---@return string text
+---@return mcp-tools.TextEnds ends of the bytes
 local function text_of(bytes, bufnr)
-  local text = file_text.as_buffer(bytes, bufnr)
-  return text:sub(-1) == '\n' and text or text .. '\n'
+  local text, ends = file_text.as_buffer(bytes, bufnr)
+  return ends.last and text or text .. '\n', ends
 end
 
 --- Reads the text for a call. In a coroutine.
@@ -33,7 +34,7 @@ function M.await(ctx, path, bufnr)
   if not bytes then
     return nil, err
   end
-  return text_of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil)
+  return (text_of(bytes, bufnr and vim.api.nvim_buf_is_loaded(bufnr) and bufnr or nil))
 end
 
 --- Its lines for a question to the person, if they are known; else they are being read from now on.
@@ -44,12 +45,14 @@ end
 ---@return string[]? lines
 ---@return string? fault
 ---@return string? code 'ENOENT', or that of a file that is being read (files/ahead.lua)
+---@return mcp-tools.TextEnds? ends of a file that is not open
 function M.now(path, bufnr, again, max_bytes)
   local bytes, fault, code = ahead.get(path, again)
   if not bytes or #bytes > (max_bytes or math.huge) then
     return nil, fault or 'the file is too large', code
   end
-  return vim.split(text_of(bytes, bufnr):sub(1, -2), '\n', { plain = true })
+  local text, ends = text_of(bytes, bufnr)
+  return vim.split(text:sub(1, -2), '\n', { plain = true }), nil, nil, ends
 end
 
 return M

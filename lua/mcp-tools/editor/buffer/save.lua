@@ -82,17 +82,20 @@ end
 
 --- Writes a buffer at once. A file that others changed since it was read is `stale`.
 ---@param bufnr integer loaded
----@param overwrite? boolean also what others wrote since
+---@param opts? { overwrite: boolean?, keep_end: boolean? } `overwrite`: also what others wrote since; `keep_end`: no
+---  line break is added at the end, whatever 'fixendofline' is
 ---@return mcp-tools.Error? err
-function M.now(bufnr, overwrite)
-  local err = M.refusal(bufnr) or kept(bufnr, overwrite) or unwritable(bufnr)
+function M.now(bufnr, opts)
+  opts = opts or {}
+  local err = M.refusal(bufnr) or kept(bufnr, opts.overwrite) or unwritable(bufnr)
   if err then
     return err
   end
   local options = vim.bo[bufnr]
   local fixes = options.fixendofline
-  if not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
-    options.fixendofline = false -- nobody has opened the file: it keeps the end that it had
+  -- A file that nobody has opened keeps the end that it had.
+  if opts.keep_end or not options.buflisted and #vim.fn.win_findbuf(bufnr) == 0 then
+    options.fixendofline = false
   end
   -- With `!`: what `:write` would ask about has been checked.
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
@@ -118,7 +121,7 @@ function M.write(bufnr, cb, opts)
     elseif opts and opts.ctx and opts.ctx:cancelled() then
       return cb(errors.new('cancelled', 'cancelled before anything was written'))
     end
-    cb(M.now(bufnr, opts and opts.overwrite))
+    cb(M.now(bufnr, { overwrite = opts and opts.overwrite }))
   end)
 end
 

@@ -8,6 +8,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local baseline = require('mcp-tools.editor.edit.baseline')
 local changes = require('mcp-tools.editor.edit.changes')
 local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
 local line_diff = require('mcp-tools.editor.edit.line_diff')
 local log = require('mcp-tools.log')
 local save = require('mcp-tools.editor.buffer.save')
@@ -35,6 +36,7 @@ local M = {}
 ---@field seq integer state of the undo tree before
 ---@field modified boolean
 ---@field hunks mcp-tools.EditHunk[]
+---@field ends mcp-tools.TextEnds? before, where the edit has changed them
 
 --- A text that has changed since somebody read it.
 ---@param bufnr integer
@@ -86,14 +88,16 @@ end
 --- Edits in the order of the text, with the line breaks of the buffer.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
+---@param is_exact? boolean a CR is part of the new text
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
-function M.ordered(bufnr, edits)
+function M.ordered(bufnr, edits, is_exact)
   local count = api.nvim_buf_line_count(bufnr)
   local function row_of(row)
     return line_of(bufnr, row)
   end
-  return text_edits.ordered(text_edits.with_line_breaks(edits, count, row_of), count, row_of)
+  edits = is_exact and edits or text_edits.with_line_breaks(edits, count, row_of)
+  return text_edits.ordered(edits, count, row_of)
 end
 
 ---@param bufnr integer
@@ -137,12 +141,28 @@ local function span_of(before, now)
   return math.max(first - 1, 0), math.min(#before - last, #before - 1)
 end
 
+---@param bufnr integer
+---@param ends mcp-tools.TextEnds
+local function set_ends(bufnr, ends)
+  vim.bo[bufnr].endofline = ends.last
+  vim.bo[bufnr].fileformat = ends.crlf and 'dos' or 'unix'
+end
+
+--- Has an edit changed anything?
+---@param done mcp-tools.EditDone
+---@return boolean
+function M.has_changed(done)
+  return #done.hunks > 0 or done.ends ~= nil
+end
+
 --- Puts a buffer back. What the person sees is as before; of the undo tree a branch is left.
 ---@param done mcp-tools.EditDone
 function M.take_back(done)
   local bufnr = done.bufnr
   if not api.nvim_buf_is_loaded(bufnr) then
     return
+  elseif done.ends then
+    set_ends(bufnr, done.ends)
   end
   views.keep(bufnr, function()
     pcall(api.nvim_buf_call, bufnr, function()
@@ -159,26 +179,35 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
+---@param ends? mcp-tools.TextEnds how its lines are to end; then a CR is part of the new text
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err
-function M.change(bufnr, edits, changedtick)
+function M.change(bufnr, edits, changedtick, ends)
   local err = M.refusal(bufnr, changedtick)
   local list
   if not err then
-    list, err = M.ordered(bufnr, edits)
+    list, err = M.ordered(bufnr, edits, ends ~= nil)
   end
   if not list then
     return nil, err
   end
   local parts = parts_of(bufnr, list)
   local done = { bufnr = bufnr, before = {}, seq = 0, modified = vim.bo[bufnr].modified, hunks = {} }
-  if #parts == 0 then
+  local ends_now = file_text.kept_ends_of(bufnr)
+  if ends and not vim.deep_equal(ends, ends_now) then
+    done.ends = ends_now
+    set_ends(bufnr, ends)
+  end
+  if #parts == 0 and not done.ends then
     return done
   end
   done.before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  done.seq = vim.fn.undotree(bufnr).seq_cur
+  if #parts == 0 then
+    return done
+  end
   local ok, thrown = pcall(function()
     break_undo(bufnr)
-    done.seq = vim.fn.undotree(bufnr).seq_cur
     for i = #parts, 1, -1 do
       local at = parts[i]
       api.nvim_buf_set_text(bufnr, at.row, at.col, at.end_row, at.end_col, at.lines)

@@ -10,6 +10,7 @@ local are_stale = require('mcp-tools.editor.review.review').are_stale
 local config = require('mcp-tools.config')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
 local log = require('mcp-tools.log')
 local open_buffer = require('mcp-tools.editor.buffer.open')
 local policy = require('mcp-tools.editor.review.policy')
@@ -95,7 +96,7 @@ end
 ---@param bufnr integer
 ---@return string
 local function text_of(lines, bufnr)
-  return table.concat(lines, '\n') .. ((vim.bo[bufnr].endofline or vim.bo[bufnr].fixendofline) and '\n' or '')
+  return file_text.text_of(lines, { last = file_text.ends_of(bufnr).last, crlf = false })
 end
 
 ---@class mcp-tools.ReviewNote what the agent is told of a review
@@ -138,7 +139,9 @@ local function take_over(ctx, targets, outcome, cb)
       proposal:sync()
       target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil
       target.changedtick = not target.gone and api.nvim_buf_get_changedtick(target.bufnr) or nil
-      vim.list_extend(rejected, proposal:rejected())
+      local left_out = proposal:rejected()
+      target.ends = #left_out == 0 and target.ends or nil
+      vim.list_extend(rejected, left_out)
       step(i + 1)
     end)
   end
@@ -148,21 +151,24 @@ end
 --- Asks about edits before they are made. The targets have only what was accepted afterwards.
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[] loaded
----@param ordered fun(bufnr: integer, edits: mcp-tools.Edit[]): mcp-tools.Replacement[]?, mcp-tools.Error?
+---@param ordered fun(bufnr: integer, edits: mcp-tools.Edit[], is_exact: boolean): mcp-tools.Replacement[]?,
+---  mcp-tools.Error?
 ---@param cb fun(note: mcp-tools.ReviewNote?, err: mcp-tools.Error?)
 function M.before(ctx, targets, ordered, cb)
   local files = {}
   for i, target in ipairs(targets) do
-    local list, err = ordered(target.bufnr, target.edits)
+    local list, err = ordered(target.bufnr, target.edits, target.ends ~= nil)
     if not list then
       return cb(nil, err)
     end
     local bufnr, before = target.bufnr, api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
+    local after, ends = text_edits.applied(before, list), file_text.kept_ends_of(bufnr)
     files[i] = {
       path = api.nvim_buf_get_name(bufnr),
       bufnr = bufnr,
-      base = text_of(before, bufnr),
-      text = text_of(text_edits.applied(before, list), bufnr),
+      base = target.ends and file_text.text_of(before, ends) or text_of(before, bufnr),
+      text = target.ends and file_text.text_of(after, target.ends) or text_of(after, bufnr),
+      differs = target.ends and file_text.ends_change(ends, target.ends) ~= nil,
     }
   end
   ask(ctx, files, function(outcome, err)

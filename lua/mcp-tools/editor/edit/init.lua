@@ -81,6 +81,7 @@ end
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer?
 ---@field write boolean? else as for all
+---@field ends mcp-tools.TextEnds? how its lines are to end, if that is part of the edit
 
 ---@class mcp-tools.FileEdited: mcp-tools.Edited
 ---@field written boolean
@@ -98,6 +99,7 @@ end
 ---@field bufnr integer
 ---@field new boolean it was not loaded before
 ---@field write boolean?
+---@field ends mcp-tools.TextEnds?
 ---@field state mcp-tools.DiskState?
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
@@ -120,6 +122,7 @@ local function gather(items, ctx, cb)
       bufnr = bufnr,
       new = new,
       write = item.write,
+      ends = item.ends,
     }
     table.insert(targets, target)
     disk.refresh(bufnr, function(state)
@@ -156,10 +159,10 @@ end
 local function undo_all(targets)
   for i = #targets, 1, -1 do
     local target = targets[i]
-    if target.done and #target.done.hunks > 0 then
+    if target.done and buffer_change.has_changed(target.done) then
       buffer_change.take_back(target.done)
       if target.written then
-        local err = save.now(target.bufnr, true)
+        local err = save.now(target.bufnr, { overwrite = true, keep_end = true })
         if err then
           log.error('an edit of several files was taken back, but %s', err.message)
         end
@@ -197,14 +200,14 @@ local function change_all(targets, write)
     if err then
       return err
     end
-    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick)
+    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, target.ends)
     if err then
       return err
     end
   end
   for _, target in ipairs(targets) do
-    if is_wanted(target, write) and #target.done.hunks > 0 then
-      local err = save.now(target.bufnr)
+    if is_wanted(target, write) and buffer_change.has_changed(target.done) then
+      local err = save.now(target.bufnr, { keep_end = target.ends ~= nil })
       if err then
         return err
       end
@@ -223,7 +226,7 @@ local function meant_for_now(item)
     return item
   end
   local tick = item.changedtick or api.nvim_buf_get_changedtick(bufnr)
-  return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write }
+  return { bufnr = bufnr, edits = item.edits, changedtick = tick, write = item.write, ends = item.ends }
 end
 
 --- Takes back what the person has rejected of an edit that was made. Files that nobody sees are written.

@@ -13,6 +13,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
 local project = require('mcp-tools.files.project')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
 local unified_diff = require('mcp-tools.editor.result.unified_diff')
@@ -58,23 +59,24 @@ end
 ---@param args { path: string?, bufnr: integer?, changedtick: integer? }
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? the last one: why not shown
 ---@param again? fun() called when a file has been read that was not known
+---@param ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds how lines will end; then a CR is part of a text
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of(args, edits_of, again)
+function M.of(args, edits_of, again, ends_of)
   local found, err = buffers.find(args)
   if not found then
     return nil, err
   end
   local root = project.root()
-  local lines, fault, code
+  local lines, fault, code, ends
   if found.bufnr then
     err = edit.refusal(found.bufnr, args.changedtick)
     if err then
       return nil, err
     end
-    lines = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+    lines, ends = api.nvim_buf_get_lines(found.bufnr, 0, -1, false), file_text.kept_ends_of(found.bufnr)
   else
-    lines, fault, code = disk_lines.now(found.path or '', nil, again)
+    lines, fault, code, ends = disk_lines.now(found.path or '', nil, again)
     if not lines then
       return unreadable(access.shown(found.path or '', root), fault, code)
     end
@@ -84,23 +86,23 @@ function M.of(args, edits_of, again)
   if why then
     return ('The difference cannot be shown: %s'):format(why)
   end
-  local text
-  if edits and found.bufnr then
-    text, err = edit.preview(found.bufnr, edits, { changedtick = args.changedtick, root = root, context = CONTEXT })
-  elseif edits then
-    local list
-    local function line_of(row)
-      return lines[row + 1]
-    end
-    list, err = text_edits.ordered(text_edits.with_line_breaks(edits, #lines, line_of), #lines, line_of)
-    local name = access.shown(found.path, root)
-    local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
-    text = list and unified_diff.of(lines, text_edits.applied(lines, list), names)
-  end
-  if not text then
+  if not edits then
     return nil, err
   end
-  return M.shown(text)
+  local function line_of(row)
+    return lines[row + 1]
+  end
+  local list
+  edits = ends_of and edits or text_edits.with_line_breaks(edits, #lines, line_of)
+  list, err = text_edits.ordered(edits, #lines, line_of)
+  if not list then
+    return nil, err
+  end
+  local name = found.bufnr and buffers.shown(found.bufnr, root) or access.shown(found.path, root)
+  local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
+  local text = unified_diff.of(lines, text_edits.applied(lines, list), names)
+  local change = ends_of and ends and file_text.ends_change(ends, ends_of(ends))
+  return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
 
 --- What writing a buffer would change on the disk.
@@ -133,12 +135,13 @@ end
 ---@param new string[] its lines when it is a new one
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?
 ---@param again? fun() called when a file has been read that was not known
+---@param ends_of fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of_file(args, new, edits_of, again)
+function M.of_file(args, new, edits_of, again, ends_of)
   local found = buffers.find({ path = args.path })
   if not found or found.bufnr or vim.uv.fs_lstat(found.path) then
-    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of, again)
+    return M.of({ path = args.path, changedtick = args.changedtick }, edits_of, again, ends_of)
   end
   local name = access.shown(found.path, project.root())
   local text = unified_diff.of({}, new, { old = '/dev/null', new = 'b/' .. name })

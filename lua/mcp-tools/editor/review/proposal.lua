@@ -36,16 +36,10 @@ Proposal.__index = Proposal
 ---@param new_ends { last: boolean, crlf: boolean }
 ---@return string
 local function new_form(base, ends, new, new_ends)
-  local parts = {}
   if not vim.deep_equal(base, new) then
     return 'the file is written; the buffer has this already, and more that is not saved'
-  elseif ends.crlf ~= new_ends.crlf then
-    table.insert(parts, 'line breaks become ' .. (new_ends.crlf and 'CRLF' or 'LF'))
   end
-  if ends.last ~= new_ends.last then
-    table.insert(parts, new_ends.last and 'a line break comes to the end' or 'the line break at the end goes')
-  end
-  return #parts > 0 and table.concat(parts, ', ') or 'the encoding or the byte order mark is another'
+  return text_lines.ends_change(ends, new_ends) or 'the encoding or the byte order mark changes'
 end
 
 --- The one hunk of a text that has no other, though its bytes would be others: on the last line.

@@ -9,6 +9,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
 local gate = require('mcp-tools.editor.edit.gate')
 local project = require('mcp-tools.files.project')
 local target = require('mcp-tools.editor.buffer.target')
@@ -16,19 +17,58 @@ local utf8 = require('mcp-tools.util.utf8')
 
 --- FileChangeType of the protocol.
 local CREATED = 1
+--- Byte order mark of UTF-8.
+local BOM = '\239\187\191'
 
----@param text string
+--- The text of a call, as lines and how they are to end.
+---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@return string[] lines
-local function lines_of(text)
-  return vim.split((text:gsub('\n$', '')), '\n', { plain = true })
+---@return mcp-tools.TextEnds ends
+local function sent(args)
+  local text = args.line_breaks and args.text:gsub('\r\n', '\n') or args.text
+  local lines, ends = file_text.lines_of(text)
+  ends.crlf = ends.crlf or args.line_breaks == 'crlf'
+  return lines, ends
+end
+
+--- How the lines of a file that is replaced are to end. Readers give its text without CR, so a text without CR does not
+--- mean that its CRLF line breaks are to go.
+---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
+---@param now mcp-tools.TextEnds
+---@return mcp-tools.TextEnds ends
+---@return boolean kept they are those of the file, and not of the text
+local function ends_for(args, now)
+  local _, ends = sent(args)
+  local kept = now.crlf and not ends.crlf and not args.line_breaks and not args.text:find('\r\n', 1, true)
+  return { last = ends.last, crlf = ends.crlf or kept }, kept and args.text:find('\n', 1, true) ~= nil
 end
 
 --- All of a text.
 ---@param count integer lines of the text before
----@param text string
+---@param args { text: string, line_breaks: 'lf'|'crlf'|nil }
 ---@return mcp-tools.Edit[]
-local function whole(count, text)
+local function whole(count, args)
+  local text = table.concat(sent(args), '\n') .. '\n'
   return { { start_line = 0, start_col = 0, end_line = count, end_col = 0, text = text } }
+end
+
+--- What is on the disk otherwise than in the text that was sent.
+---@param args { text: string }
+---@param bufnr integer
+---@param kept boolean
+---@return string?
+local function note_of(args, bufnr, kept)
+  local options, parts = vim.bo[bufnr], {}
+  if kept then
+    table.insert(parts, "CRLF line breaks (line_breaks = 'lf' changes them)")
+  end
+  if options.bomb and args.text:sub(1, 3) ~= BOM then
+    table.insert(parts, 'a byte order mark')
+  end
+  if options.fileencoding ~= '' and options.fileencoding ~= 'utf-8' then
+    table.insert(parts, 'the encoding ' .. options.fileencoding)
+  end
+  return #parts > 0 and 'the file keeps ' .. table.concat(parts, ' and ') or nil
 end
 
 --- What can be told of the file without reading it: is it what the client thinks that it is?
@@ -84,20 +124,17 @@ local function replace(ctx, args, found)
   if not loaded then
     return ctx(nil, err)
   end
-  local tick = vim.api.nvim_buf_get_changedtick(loaded.bufnr)
-  local ends = vim.bo[loaded.bufnr].endofline
-  vim.bo[loaded.bufnr].endofline = args.text == '' or args.text:sub(-1) == '\n'
-  -- Neovim writes the byte order mark of a file that has one, whether or not the client has given it back.
-  local text = vim.bo[loaded.bufnr].bomb and args.text:gsub('^\239\187\191', '') or args.text
-  local edits = whole(vim.api.nvim_buf_line_count(loaded.bufnr), text)
+  local bufnr = loaded.bufnr
+  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  local ends, kept = ends_for(args, file_text.kept_ends_of(bufnr))
+  local edits = whole(vim.api.nvim_buf_line_count(bufnr), args)
+  -- Neovim writes the byte order mark of a file that has one, whether or not the client has sent it.
+  edits[1].text = vim.bo[bufnr].bomb and edits[1].text:gsub('^' .. BOM, '') or edits[1].text
   local files
   files, err = ctx:await(function(done)
-    local items = { { bufnr = loaded.bufnr, edits = edits, changedtick = args.changedtick or tick } }
-    edit.apply_all(items, { ctx = ctx, write = true }, done)
+    local item = { bufnr = bufnr, edits = edits, changedtick = args.changedtick or tick, ends = ends }
+    edit.apply_all({ item }, { ctx = ctx, write = true }, done)
   end)
-  if vim.api.nvim_buf_is_valid(loaded.bufnr) and not (files and files[1].written) then
-    vim.bo[loaded.bufnr].endofline = ends
-  end
   if not files then
     target.drop(loaded)
     return ctx(nil, err)
@@ -106,12 +143,13 @@ local function replace(ctx, args, found)
     path = (utf8.repair(found.shown)),
     created = false,
     written = files[1].written,
-    bufnr = loaded.bufnr,
+    bufnr = bufnr,
     changedtick = files[1].changedtick,
     applied = files[1].hunks,
     rejected = files.rejected,
     edited_by_person = files.edited,
-  }, loaded.bufnr)
+    note = vim.api.nvim_buf_is_loaded(bufnr) and note_of(args, bufnr, kept) or nil,
+  }, bufnr)
 end
 
 return {
@@ -125,6 +163,11 @@ return {
       required = true,
     },
     text = { type = 'string', description = 'All of its text', required = true },
+    line_breaks = {
+      type = 'string',
+      enum = { 'lf', 'crlf' },
+      description = 'Line breaks on the disk; default: CRLF where the text, or else the file that is replaced, has them',
+    },
     expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
     changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },
     diagnostics = after_edit.ARG,
@@ -142,9 +185,18 @@ return {
     if err then
       return nil, err
     end
-    return edit_preview.of_file(args, lines_of(args.text), function(lines)
-      return whole(#lines, args.text)
-    end, again)
+    local lines = sent(args)
+    return edit_preview.of_file(
+      args,
+      args.text == '' and {} or lines,
+      function(now)
+        return whole(#now, args)
+      end,
+      again,
+      function(now)
+        return (ends_for(args, now))
+      end
+    )
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
@@ -165,10 +217,10 @@ return {
     elseif stat or found.bufnr then
       return replace(ctx, args, found)
     end
-    local text, note = args.text, {}
+    local text, note = file_text.text_of(sent(args)), {}
     if gate.asks(ctx) then
       text, err, note = ctx:await(function(done)
-        gate.before_new(ctx, found.path, args.text, done)
+        gate.before_new(ctx, found.path, text, done)
       end)
     end
     err = err or ctx:await(function(done)
@@ -178,7 +230,7 @@ return {
       return ctx(nil, err)
     end
     disk.tell_servers(found.path, CREATED)
-    edit.made(found.path, text == '' and {} or lines_of(text), ctx)
+    edit.made(found.path, text == '' and {} or file_text.lines_of(text), ctx)
     return after_edit.add(ctx, args, {
       path = (utf8.repair(found.shown)),
       created = true,

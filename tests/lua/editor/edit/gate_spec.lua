@@ -177,6 +177,25 @@ describe('with review.when = "ask" an edit', function()
     t.eq(nil, vim.uv.fs_stat(project.root .. '/no.txt'))
   end)
 
+  it('of how lines end waits for the review like any other', function()
+    local path = project.write('a.txt', 'one\ntwo\n')
+    local function write()
+      local args = { path = path, text = 'one\r\ntwo', expected_sha256 = vim.fn.sha256('one\ntwo\n') }
+      return call('file_write', args)
+    end
+    local one = write()
+    local open = shown()
+    t.eq({ 'unix', true }, { vim.bo[open.files[1].bufnr].fileformat, vim.bo[open.files[1].bufnr].endofline })
+    t.matches('CRLF', open.files[1].hunks[1].form)
+    open:decide_rest('rejected')
+    t.eq('access_denied', outcome_of(one).error.code)
+    t.eq({ 'one', 'two', '' }, vim.fn.readfile(path, 'b'))
+    one = write()
+    shown():decide_rest('accepted')
+    t.eq(nil, outcome_of(one).error)
+    t.eq({ 'one\r', 'two' }, vim.fn.readfile(path, 'b'))
+  end)
+
   it('is busy, not rejected, when too many wait for the person', function()
     for i = 1, 8 do
       call('buffer_edit', { path = project.write(i .. '.txt', 'a\n'), edits = { EDITS[1] } })

@@ -55,9 +55,9 @@ local rpcnotify = vim.rpcnotify
 
 before_each(function()
   told = {}
-  vim.rpcnotify = function(channel, event, text) ---@diagnostic disable-line: duplicate-set-field
+  rawset(vim, 'rpcnotify', function(channel, event, text)
     table.insert(told, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
-  end
+  end)
 end)
 
 after_each(function()
@@ -65,7 +65,7 @@ after_each(function()
   integrations.follow()
   current.supervisor, current.prepared, current.said = unpack(before, 1, 3)
   current.changed()
-  vim.rpcnotify = rpcnotify
+  rawset(vim, 'rpcnotify', rpcnotify)
   for _, name in ipairs({ 'opencode.server', 'opencode.config', 'sidekick.cli.session' }) do
     package.loaded[name] = nil
   end

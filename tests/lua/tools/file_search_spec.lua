@@ -1,4 +1,5 @@
 local project = require('editor_project')
+local search_programs = require('search_programs')
 local t = require('helpers')
 
 local call, start = project.text, project.start
@@ -26,7 +27,10 @@ before_each(function()
   project.write('src/b.py', 'def post():\n    return "post äpost"\n')
   project.write('.env', 'post=secret\n')
 end)
-after_each(project.close)
+after_each(function()
+  search_programs.restore()
+  project.close()
+end)
 
 describe('file_search', function()
   it('takes globs up to a length in all', function()
@@ -88,6 +92,7 @@ describe('file_search', function()
   it('takes a NUL for a character as any other', function()
     vim.cmd.edit(project.write('nul.txt', 'post\0post\n'))
     t.matches('^2 matches in 1 files\nnul.txt', (search({ query = 'po.t', regex = true, globs = { 'nul.txt' } })))
+    search_programs.use('rg')
     replace({
       query = 'p(o.*s)t',
       replacement = '$1',
@@ -158,7 +163,7 @@ describe('file_replace', function()
   it('lists first, and replaces then what was listed', function()
     vim.cmd.edit('a.lua')
     local text = replace({ query = 'post', replacement = 'send', word = true })
-    t.matches('^4 occurrences in 2 files, nothing replaced yet; apply with dry_run=false and expected_count=4', text)
+    t.matches('^4 occurrences in 2 files, nothing replaced yet; apply with expected_count=4', text)
     t.matches('\na.lua\n  %x+ 1:7: local post = 1\n', text)
     t.matches('local post', disk('a.lua'))
     text = replace({ query = 'post', replacement = 'send', word = true, dry_run = false, expected_count = 4 })
@@ -172,6 +177,7 @@ describe('file_replace', function()
   end)
 
   it('makes no more text than anybody means', function()
+    search_programs.use('rg')
     project.write('many.txt', ('x\n'):rep(9000))
     local args = { query = 'x', replacement = ('y'):rep(1000), path = 'many.txt' }
     t.matches('would make more than 4 MiB of all places', select(2, replace(args)).message)
@@ -225,6 +231,7 @@ describe('file_replace', function()
   end)
 
   it('takes groups, and text of several lines', function()
+    search_programs.use('rg')
     t.matches(
       '"post äpost" → %[post äpost%]',
       (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', ''))
@@ -282,18 +289,68 @@ describe('file_replace', function()
     t.eq({ 'caf\233 dos\nb\n', 'a\ndos' }, { disk('latin.txt'), disk('end.txt') })
   end)
 
-  it('shows the person the difference of its dry run', function()
+  it('needs no dry run where the number is known', function()
+    local text = replace({ query = 'post', replacement = 'send', word = true, expected_count = 4 })
+    t.eq('4 occurrences replaced in 2 files\na.lua: 2\nsrc/b.py: 2', text)
+    t.matches('^0 occurrences in 0 files, nothing replaced', (replace({ query = 'gone', replacement = '' })))
+    text = replace({ query = 'send', replacement = 'x', dry_run = true, expected_count = 4 })
+    t.matches('nothing replaced yet', text)
+    local definition = require('mcp-tools.tools.file.replace')
+    t.eq('it changes files', definition.needs_approval({ dry_run = false }))
+    t.eq('it changes files', definition.needs_approval({ expected_count = 1 }))
+    t.eq(false, definition.needs_approval({ dry_run = true, expected_count = 1 }))
+    t.eq(false, definition.needs_approval({}))
+  end)
+
+  it('answers in few lines for many files, and names those that are not saved', function()
+    for i = 1, 100 do
+      project.write(('many/%d.lua'):format(i), 'needle\n')
+    end
+    vim.cmd.edit('many/7.lua')
+    local text = replace({ query = 'needle', replacement = 'pin', expected_count = 100 })
+    t.eq('100 occurrences replaced in 100 files\nmany/7.lua: 1, open and not saved', text)
+  end)
+
+  it('shows the difference to the user once the files were searched, without a dry run before', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local send', regex = false, ignore_case = false, word = false }
+    args.dry_run = false
     t.eq('validation_error', select(2, definition.preview(args)).code)
     args.expected_count = 1
-    local before, err = definition.preview(args)
-    t.eq(nil, before)
-    t.matches('make a dry run', err.message)
-    replace(args)
-    t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', definition.preview(args))
-    t.eq('it changes files', definition.needs_approval({ dry_run = false }))
-    t.eq(false, definition.needs_approval({ dry_run = true }))
+    local shown, err
+    local function ask()
+      definition.preview(args, function(failed)
+        err = failed
+        shown = definition.preview(args) or ''
+      end)
+      t.wait(function()
+        return shown
+      end, 8000)
+      return shown
+    end
+    t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', ask())
+    -- Another question is about the text as it is then.
+    args.expected_count, shown = 2, nil
+    t.matches('^replaces 2 occurrences', ask())
+    t.eq('stale', err.code)
+  end)
+
+  it('and a search do not block the editor on lines of megabytes', function()
+    local line = {}
+    for i = 1, 100 do
+      line[i] = ('x'):rep(30000) .. 'needle' .. i
+    end
+    project.write('min.js', table.concat(line) .. '\n')
+    local began = vim.uv.hrtime()
+    local text = replace({ query = 'needle', replacement = 'pin' })
+    t.matches('^100 occurrences in 1 files.*\n  %x+ 1:30001: …x+needle1x+…\n  %x+ 1:60008: …x+needle2x+', text)
+    t.matches('^100 matches in 1 files', (search({ query = 'needle' })))
+    t.ok((vim.uv.hrtime() - began) / 1e9 < 4)
+    local ids = {}
+    for id in text:gmatch('\n  (%x+) ') do
+      ids[id] = true
+    end
+    t.eq(100, vim.tbl_count(ids))
   end)
 end)
 

@@ -36,10 +36,10 @@ describe('text in text', function()
     )
     t.eq('not_found', err.code)
     local matcher = require('mcp-tools.editor.search.matcher').new({ query = needle })
-    matcher:plain(text, error, error)
+    matcher:each(text, error, error)
     matcher = require('mcp-tools.editor.search.matcher').new({ query = ('a'):rep(400000) .. '\nb' })
     for _ = 1, 100 do
-      matcher:plain('a short text\n', error, error)
+      matcher:each('a short text\n', error, error)
     end
     t.ok((vim.uv.hrtime() - began) / 1e6 < 4000)
   end)

@@ -11,6 +11,7 @@
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
 local repository = require('mcp-tools.files.repository')
+local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
@@ -40,42 +41,23 @@ local function names_of(text, pause)
   return list
 end
 
---- Puts lists that are sorted in stretches in order; equal names come once.
+--- Sorts names by their bytes; equal names come once.
 ---@param list string[]
 ---@param pause fun()
 ---@return string[]
 local function sorted(list, pause)
-  local runs, run = {}, nil
-  for i, name in ipairs(list) do
-    if not run or name < run[#run] then
-      run = {}
-      table.insert(runs, run)
+  local names, out = sort(list, function(a, b)
+    return a < b
+  end, pause), {}
+  for i, name in ipairs(names) do
+    if name ~= names[i - 1] then
+      out[#out + 1] = name
     end
-    run[#run + 1] = name
     if i % 2000 == 0 then
       pause()
     end
   end
-  while #runs > 1 do
-    local merged = {}
-    for i = 1, #runs, 2 do
-      local a, b, out, x, y = runs[i], runs[i + 1] or {}, {}, 1, 1
-      while a[x] or b[y] do
-        local first = b[y] == nil or a[x] ~= nil and a[x] <= b[y]
-        local name = first and a[x] or b[y]
-        x, y = first and x + 1 or x, first and y or y + 1
-        if out[#out] ~= name then
-          out[#out + 1] = name
-        end
-        if (x + y) % 2000 == 0 then
-          pause()
-        end
-      end
-      table.insert(merged, out)
-    end
-    runs = merged
-  end
-  return runs[1] or {}
+  return out
 end
 
 --- Deleted files are still in git's index.
@@ -109,7 +91,7 @@ end
 ---@return string[]?
 local function by_rg(ctx, folder, pause)
   local done = process.await(
-    { 'rg', '--no-config', '--files', '--null', '--hidden', '--glob=!.git', '--sort=path', '--', '.' },
+    { 'rg', '--no-config', '--files', '--null', '--hidden', '--glob=!.git', '--no-ignore-dot', '--', '.' },
     { ctx = ctx, cwd = folder, limit = MAX_BYTES, timeout = TIMEOUT, env = { PATH = process.search_path() } }
   )
   if done.cut or not (done.ok or done.quiet) then
@@ -170,15 +152,14 @@ local function by_walk(ctx, folder, pause)
           table.insert(todo, below .. entry.name .. '/')
         end
       elseif #list >= MAX_WALKED then
-        return list, true
+        return sorted(list, pause), true
       else
         table.insert(list, below .. entry.name)
       end
     end
     pause()
   end
-  table.sort(list)
-  return list, false
+  return sorted(list, pause), false
 end
 
 --- Leaves out what lies in repositories that have another name than `.git`.

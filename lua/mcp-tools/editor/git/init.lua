@@ -131,7 +131,7 @@ function M.run(args, opts, cb)
     end)
   end
   local env = environment()
-  local decided = vim.tbl_extend('error', env, { GIT_COMMON_DIR = found.common })
+  local decided = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
   local function run(settings, more, how)
     local command = command_with(settings)
     vim.list_extend(command, { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree })

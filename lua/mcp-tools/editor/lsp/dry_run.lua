@@ -5,11 +5,9 @@
 --- Does not know about: approval, what the server is asked.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local edit_preview = require('mcp-tools.editor.edit.preview')
-local log = require('mcp-tools.log')
-local project = require('mcp-tools.files.project')
-local task = require('mcp-tools.util.task')
 
 local api = vim.api
 
@@ -73,29 +71,6 @@ local function known(what, args)
   return found and found.diff or nil
 end
 
---- A ctx for a dry run that no call waits for, and what ends it.
----@return table ctx
----@return fun() finish
-local function free()
-  local over, hooks = false, {}
-  local function nothing() end
-  local call = {}
-  function call.ended()
-    return over
-  end
-  function call.on_end(_, hook)
-    table.insert(hooks, hook)
-  end
-  local ctx = { root = project.root(), call = call }
-  ctx.on_cancel, ctx.cancelled, ctx.covers, ctx.progress = nothing, call.ended, nothing, nothing
-  return ctx, function()
-    over = true
-    for _, hook in ipairs(hooks) do
-      hook()
-    end
-  end
-end
-
 --- What is said of a call before it runs.
 ---@param what string
 ---@param args table
@@ -114,15 +89,11 @@ function M.preview(what, args, text, run, again)
     return text
   end
   local given = vim.tbl_extend('force', args, { dry_run = true })
-  local fields, finish = free()
-  task.run(fields, function(ctx)
-    local _, err = run(ctx --[[@as mcp-tools.Ctx]], given)
+  background.run(function(ctx)
+    local _, err = run(ctx, given)
     return err
-  end, function(ok, err)
-    finish()
-    if not ok then
-      log.error('a dry run for a question failed: %s', err)
-    elseif not (err and PASSING[err.code]) then
+  end, function(err)
+    if not (err and PASSING[err.code]) then
       again(err)
     end
   end)

@@ -1,19 +1,11 @@
---- Files that may hold a query: by ripgrep, else by git, else all.
----
---- Receives: a query, a place.
---- Sends: paths that nobody has judged yet. A file too many does no harm: each is looked at again.
---- Does not know about: buffers, matches.
+--- Files that may match a query: by a program that looks at the disk, else all.
 
+local engines = require('mcp-tools.editor.search.engine')
 local files = require('mcp-tools.editor.search.files')
-local git = require('mcp-tools.editor.git')
-local process = require('mcp-tools.editor.process')
+local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
-
---- Bytes of names.
-local MAX_NAMES = 16 * 1024 * 1024
-local TIMEOUT = 30000
 
 --- The longest line of a plain query: programs look at lines.
 ---@param text string
@@ -26,82 +18,33 @@ local function longest_line(text)
   return best
 end
 
----@param query mcp-tools.search.Query
----@return string[]
-local function options(query)
-  local list = {}
-  if not query.regex then
-    table.insert(list, '-F')
-  end
-  if query.ignore_case then
-    table.insert(list, '-i')
-  end
-  return list
-end
-
----@param done mcp-tools.process.Result
----@return string[]?
-local function names_of(done)
-  if done.ok or done.quiet or done.code == 1 and done.stdout == '' then
-    return vim.split(done.stdout, '\0', { plain = true, trimempty = true })
-  end
-end
-
----@param ctx mcp-tools.Ctx
----@param place mcp-tools.search.Place
----@param query mcp-tools.search.Query
----@param text string
----@return string[]? paths
-local function by_ripgrep(ctx, place, query, text)
-  local command = { 'rg', '--no-config', '--files-with-matches', '--null', '--hidden', '--glob=!.git', '--no-messages' }
-  vim.list_extend(command, options(query))
-  vim.list_extend(command, { '--regexp=' .. text, '--', place.path })
-  local folder = place.folder and place.path or vim.fs.dirname(place.path)
-  return names_of(process.await(command, {
-    ctx = ctx,
-    cwd = folder,
-    env = { PATH = process.search_path() },
-    limit = MAX_NAMES,
-    timeout = TIMEOUT,
-  }))
-end
-
----@param ctx mcp-tools.Ctx
----@param place mcp-tools.search.Place
----@param query mcp-tools.search.Query
----@param text string
----@return string[]? paths
-local function by_git(ctx, place, query, text)
-  local args = { 'grep', '--untracked', '-I', '-l', '-z' }
-  vim.list_extend(args, options(query))
-  vim.list_extend(args, query.regex and { '-P' } or {})
-  vim.list_extend(args, { '-e', text, '--', '.' })
-  local done = git.await(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT })
-  local names = names_of(done)
-  return names and vim.tbl_map(function(name)
-    return place.path .. '/' .. name
-  end, names)
-end
-
---- Files that may hold the query.
+--- Files that may match. Which of them may be read was not checked.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param place mcp-tools.search.Place
 ---@param query mcp-tools.search.Query
----@param globs? string[]
----@return string[]? absolute, sorted
+---@param opts { globs: string[]?, engine: mcp-tools.search.Engine? } `engine` of a regular expression
+---@return string[]? absolute, sorted, some twice
 ---@return mcp-tools.Error|boolean? err_or_cut
-function M.find(ctx, place, query, globs)
+function M.find(ctx, place, query, opts)
   if not place.folder then
     return { place.path }
   end
-  local takes, err = files.matcher(globs)
+  local takes, err = files.matcher(opts.globs)
   if not takes then
     return nil, err
   end
-  local text = query.regex and query.query or longest_line(query.query)
-  local found = text ~= '' and (by_ripgrep(ctx, place, query, text) or by_git(ctx, place, query, text))
+  local found, cut
+  if opts.engine then
+    found, cut = opts.engine:files(ctx, place)
+  else
+    local line = longest_line(query.query)
+    local flags = query.ignore_case and { '-i' } or {}
+    if line ~= '' then
+      found, cut = engines.files(ctx, place, { pattern = line, is_regex = false, flags = flags })
+    end
+  end
   if not found then
-    return files.list(ctx, place, globs)
+    return files.list(ctx, place, opts.globs)
   end
   local pause, kept = time_slice.of(ctx), {}
   for _, path in ipairs(found) do
@@ -110,8 +53,10 @@ function M.find(ctx, place, query, globs)
     end
     pause()
   end
-  table.sort(kept)
-  return kept, #found >= files.MAX_FILES
+  kept = sort(kept, function(a, b)
+    return a < b
+  end, pause)
+  return kept, cut or #found >= files.MAX_FILES
 end
 
 return M

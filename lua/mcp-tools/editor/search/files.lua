@@ -126,8 +126,7 @@ function M.list(ctx, place, globs)
     end
     pause()
   end
-  table.sort(found)
-  return found, cut
+  return found, cut -- sorted as the names are
 end
 
 --- What was withheld, in a line.

@@ -9,9 +9,11 @@ local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local candidates = require('mcp-tools.editor.search.candidates')
 local contents = require('mcp-tools.editor.buffer.contents')
+local engines = require('mcp-tools.editor.search.engine')
 local files = require('mcp-tools.editor.search.files')
 local matcher = require('mcp-tools.editor.search.matcher')
 local paths = require('mcp-tools.files.paths')
+local sort = require('mcp-tools.util.sort')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
@@ -20,6 +22,9 @@ local M = {}
 
 --- Places of one search that are counted one by one.
 M.MAX_MATCHES = 100000
+
+--- Bytes of texts that are handed to a program together.
+local MAX_BATCH = 4 * 1024 * 1024
 
 ---@class mcp-tools.search.File
 ---@field path string resolved
@@ -36,7 +41,7 @@ M.MAX_MATCHES = 100000
 ---@field passed integer files that are too large
 ---@field cut boolean there is more
 ---@field place mcp-tools.search.Place
----@field matcher mcp-tools.search.Matcher
+---@field engine mcp-tools.search.Engine? of a regular expression
 ---@field max integer places
 
 --- Buffers below a place whose text is not what the disk has.
@@ -58,17 +63,51 @@ local function unsaved(place, takes)
   return list
 end
 
+--- Adds the places of one file.
 ---@param found mcp-tools.search.Found
 ---@param file mcp-tools.search.File
----@param pause fun()
-local function look(found, file, pause)
-  found.matcher:each(file.text, function(match)
+---@param each fun(add: fun(match: mcp-tools.search.Match): boolean)
+local function add(found, file, each)
+  each(function(match)
     table.insert(file.matches, match)
     found.total = found.total + 1
     return found.total >= found.max
-  end, pause)
+  end)
   if #file.matches > 0 then
     table.insert(found.files, file)
+  end
+end
+
+--- Hands texts to a program together, as starting one costs more than a short text does.
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.search.Found
+---@param batch mcp-tools.search.File[]
+---@return mcp-tools.Error?
+local function add_by_engine(ctx, found, batch)
+  local texts, first_rows, row, pause = {}, {}, 0, time_slice.of(ctx)
+  for i, file in ipairs(batch) do
+    local text = file.text:sub(-1) == '\n' and file.text or file.text .. '\n'
+    texts[i], first_rows[i] = text, row
+    row = row + select(2, text:gsub('\n', '\n'))
+    pause()
+  end
+  local spots, err, cut = found.engine:matches(ctx, table.concat(texts))
+  if not spots then
+    return err
+  end
+  found.cut = found.cut or cut == true
+  local at = 1
+  for i, file in ipairs(batch) do
+    local before, first_row = first_rows[i + 1] or row, first_rows[i]
+    add(found, file, function(add_match)
+      while spots[at] and spots[at].row < before and found.total < found.max do
+        local spot = spots[at]
+        local at_row = spot.row - first_row
+        add_match({ row = at_row, col = spot.col, end_row = at_row, end_col = spot.end_col })
+        at = at + 1
+        pause()
+      end
+    end)
   end
 end
 
@@ -91,8 +130,9 @@ local function judged(ctx, found, list, takes)
     end
     pause()
   end
-  table.sort(out)
-  return out
+  return sort(out, function(a, b)
+    return a < b
+  end, pause)
 end
 
 --- Searches.
@@ -102,18 +142,21 @@ end
 ---@return mcp-tools.search.Found?
 ---@return mcp-tools.Error? err
 function M.find(ctx, query, opts)
-  local made, err = matcher.new(query)
-  local place, takes, list
-  if made then
+  local err = matcher.refusal(query)
+  local place, takes, engine, list
+  if not err then
     place, err = files.place(ctx, opts.path)
   end
   if place then
     takes, err = files.matcher(opts.globs)
   end
-  if takes then
-    list, err = candidates.find(ctx, place, query, opts.globs)
+  if takes and query.regex then
+    engine, err = engines.open(ctx, query)
   end
-  if not (made and place and takes and list) then
+  if takes and not err then
+    list, err = candidates.find(ctx, place, query, { globs = opts.globs, engine = engine })
+  end
+  if not (place and takes and list) then
     return nil, err --[[@as mcp-tools.Error]]
   end
   local found = {
@@ -122,18 +165,20 @@ function M.find(ctx, query, opts)
     passed = 0,
     cut = err == true,
     place = place,
-    matcher = made,
+    engine = engine,
     max = opts.max or M.MAX_MATCHES,
   }
   list = judged(ctx, found, list, takes)
+  local plain = not engine and matcher.new(query)
   local pause, of_path = time_slice.of(ctx), buffers.of_paths()
+  local batch, size = {}, 0
   for first = 1, #list, contents.AT_ONCE do
     local chunk = vim.list_slice(list, first, first + contents.AT_ONCE - 1)
     local read = contents.of(ctx, chunk, of_path)
     for _, path in ipairs(chunk) do
       local text = read[path]
-      if text and found.total < found.max then
-        look(found, {
+      local file = text
+        and {
           path = path,
           shown = access.shown(path, ctx.root),
           bufnr = text.bufnr,
@@ -141,10 +186,24 @@ function M.find(ctx, query, opts)
           unsaved = text.unsaved,
           text = text.text,
           matches = {},
-        }, pause)
+        }
+      if file and plain and found.total < found.max then
+        add(found, file, function(add_match)
+          plain:each(file.text, add_match, pause)
+        end)
+      elseif file then
+        table.insert(batch, file)
+        size = size + #file.text
       elseif text == false then
         found.passed = found.passed + 1
       end
+    end
+    if engine and (size > MAX_BATCH or first + contents.AT_ONCE > #list) then
+      local failed = add_by_engine(ctx, found, batch)
+      if failed then
+        return nil, failed
+      end
+      batch, size = {}, 0
     end
     if found.total >= found.max then
       found.cut = true

@@ -11,15 +11,21 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Characters of a line that are shown, and of them before a match.
+--- Maximum characters of a line that are shown, and of them before a match.
 local MAX_LINE, BEFORE = 200, 80
+--- Bytes of a longer line that are looked at: enough for the characters that are shown.
+local WINDOW, WINDOW_BEFORE = 4 * (MAX_LINE + BEFORE), 4 * BEFORE
 
 --- Lines of a text by number, found as they are asked for.
 ---@param text string
 ---@return fun(row: integer): string? from 0
 function M.rows(text)
   local starts, last = { [0] = 1 }, 0
+  local kept_row, kept
   return function(row)
+    if row == kept_row then
+      return kept
+    end
     while last < row do
       local stop = text:find('\n', starts[last], true)
       if not stop or stop == #text then
@@ -29,9 +35,37 @@ function M.rows(text)
       starts[last] = stop + 1
     end
     local from = starts[row]
-    local stop = text:find('\n', from, true) or #text + 1
-    return (text:sub(from, stop - 1):gsub('\r$', ''))
+    local stop = (text:find('\n', from, true) or #text + 1) - 1
+    kept_row, kept = row, text:sub(from, text:byte(stop) == 13 and stop - 1 or stop)
+    return kept
   end
+end
+
+--- Counts columns, from the last place on where it is in the same line.
+---@return fun(line: string, col: integer): integer column from 1, of a byte from 0
+function M.columns()
+  local last_line, last_col, characters
+  return function(line, col)
+    if line ~= last_line or col < last_col then
+      last_line, last_col, characters = line, 0, 0
+    end
+    characters = characters + position.characters(line:sub(last_col + 1, col))
+    last_col = col
+    return characters + 1
+  end
+end
+
+---@param line string
+---@param byte integer from 0
+---@return integer byte the beginning of the character that it is in
+local function character_start(line, byte)
+  for at = byte, math.max(0, byte - 3), -1 do
+    local b = line:byte(at + 1)
+    if not b or b < 128 or b >= 192 then
+      return at
+    end
+  end
+  return byte
 end
 
 --- A line as it is shown: cut where it is long, so that the match can be seen.
@@ -39,16 +73,22 @@ end
 ---@param col? integer bytes from 0
 ---@return string
 function M.shown(line, col)
-  line = utf8.repair(line)
-  local length = position.characters(line)
-  if length > MAX_LINE then
-    local at = col and position.characters(line:sub(1, col)) or 0
-    local from = math.max(0, math.min(at - BEFORE, length - MAX_LINE))
-    line = (from > 0 and '…' or '')
-      .. vim.fn.strcharpart(line:gsub('%z', '\n'), from, MAX_LINE)
-      .. (from + MAX_LINE < length and '…' or '')
+  local from, to = 0, #line
+  if to > WINDOW then
+    from = character_start(line, math.max(0, math.min((col or 0) - WINDOW_BEFORE, to - WINDOW)))
+    to = character_start(line, math.min(to, from + WINDOW))
   end
-  return redact.quoted((line:gsub('%c', function(char)
+  local text = utf8.repair(line:sub(from + 1, to))
+  local length = position.characters(text)
+  local is_cut, is_cut_before = to < #line, from > 0
+  if length > MAX_LINE then
+    local at = col and position.characters(text:sub(1, col - from)) or 0
+    local first = math.max(0, math.min(at - BEFORE, length - MAX_LINE))
+    text = vim.fn.strcharpart(text:gsub('%z', '\n'), first, MAX_LINE)
+    is_cut, is_cut_before = is_cut or first + MAX_LINE < length, is_cut_before or first > 0
+  end
+  text = (is_cut_before and '…' or '') .. text .. (is_cut and '…' or '')
+  return redact.quoted((text:gsub('%c', function(char)
     return char == '\t' and char or '?'
   end)))
 end
@@ -58,7 +98,8 @@ end
 ---@param to integer of its matches
 ---@param context integer
 ---@param out string[]
-local function add(file, from, to, context, out)
+---@param pause fun()
+local function add(file, from, to, context, out, pause)
   local row_of, printed, is_match = M.rows(file.text), -1, {}
   for i = from, to do
     is_match[file.matches[i].row] = is_match[file.matches[i].row] or file.matches[i]
@@ -77,6 +118,7 @@ local function add(file, from, to, context, out)
       elseif line then
         table.insert(out, ('  %d- %s'):format(each + 1, M.shown(line)))
       end
+      pause()
       printed = math.max(printed, each)
     end
   end
@@ -86,14 +128,15 @@ end
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer }
 ---@param context integer
+---@param pause fun()
 ---@return string[]
-local function places(found, opts, context)
+local function places(found, opts, context, pause)
   local out, passed, left = {}, 0, opts.limit
   for _, file in ipairs(found.files) do
     local from = math.max(1, opts.offset - passed + 1)
     local to = math.min(#file.matches, from + left - 1)
     if from <= to and left > 0 then
-      add(file, from, to, context, out)
+      add(file, from, to, context, out, pause)
       left = left - (to - from + 1)
     end
     passed = passed + #file.matches
@@ -114,22 +157,20 @@ local function head(found, opts)
   if found.passed > 0 then
     text = ('%s; %d files are too large to be searched'):format(text, found.passed)
   end
-  if found.matcher.passed > 0 then
-    text = ('%s; %d lines are too long for this regular expression'):format(text, found.matcher.passed)
-  end
   return text
 end
 
 --- The answer to a search.
 ---@param found mcp-tools.search.Found
 ---@param opts { limit: integer, offset: integer, context: integer }
+---@param pause fun() called between pieces of work
 ---@return string
-function M.of(found, opts)
+function M.of(found, opts, pause)
   local function with(context, without)
     return {
       without = without,
       text = function()
-        local rows = places(found, opts, context)
+        local rows = places(found, opts, context, pause)
         table.insert(rows, 1, head(found, opts))
         return table.concat(rows, '\n')
       end,

@@ -1,13 +1,11 @@
---- Text replaced in many files: looked at first, then all of what was meant, or nothing.
+--- Text replaced in many files: listed first, then all of what was meant, or nothing.
 ---
---- Receives: a query with its replacement, ids of occurrences, how many they must be; the ctx of a `run` tool.
---- Sends: occurrences with ids, or what has changed.
---- Does not know about: approval.
----
---- An id says which text stands where; where that has changed there is no such id any more.
+--- An id stands for a text at a place; where that has changed the id no longer exists.
 
 local api = vim.api
+local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -25,8 +23,10 @@ local M = {}
 M.MAX_FILES, M.MAX_PLACES = 500, 10000
 --- Bytes that places of one call become.
 local MAX_NEW = 4 * 1024 * 1024
---- Bytes of the texts that a dry run keeps for the person's look at it.
-local MAX_KEPT = 16 * 1024 * 1024
+--- Bytes on each side of a match that its id depends on.
+local AROUND = 100
+--- How long a preview that was computed for a question is kept, in ns: the question shows it at once.
+local FRESH = 5e9
 
 ---@class mcp-tools.Occurrence
 ---@field id string
@@ -55,8 +55,69 @@ local MAX_KEPT = 16 * 1024 * 1024
 ---@param line string
 ---@return string
 local function id_of(file, match, line)
-  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. line:gsub('%z', '\n') -- which takes no NUL
-  return vim.fn.sha256(text):sub(1, 8)
+  local to = match.end_row == match.row and match.end_col or #line
+  local near = line:sub(math.max(1, match.col + 1 - AROUND), to + AROUND)
+  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. near:gsub('%z', '\n') -- which takes no NUL
+  return vim.fn.sha256(text):sub(1, 12)
+end
+
+--- The line of each match, and its groups where a replacement has some.
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.search.Found
+---@param replacement string
+---@return { line: string, groups: table<string, string>? }[][]? places by file
+---@return mcp-tools.Error? err
+local function places_of(ctx, found, replacement)
+  local places, lines, pause = {}, {}, time_slice.of(ctx)
+  local has_groups = found.engine ~= nil and replacement:find('%$[%d$]') ~= nil
+  for i, file in ipairs(found.files) do
+    local row_of, last, list = matches_text.rows(file.text), nil, {}
+    for k, match in ipairs(file.matches) do
+      local line = row_of(match.row) or ''
+      if match.row ~= last then
+        last = match.row
+        table.insert(lines, line .. '\n')
+      end
+      list[k] = { line = line, groups = has_groups and { ['0'] = line:sub(match.col + 1, match.end_col), ['$'] = '$' } }
+      pause()
+    end
+    places[i] = list
+  end
+  if not (has_groups and replacement:gsub('%$%$', ''):find('%$[1-9]')) then
+    return places
+  end
+  local all, err = found.engine:groups(ctx, table.concat(lines))
+  if not all then
+    return nil, err
+  end
+  local at = 0
+  for _, list in ipairs(places) do
+    for _, place in ipairs(list) do
+      at = at + 1
+      if not all[at] or all[at]['0'] ~= place.groups['0'] then
+        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be told')
+      end
+      place.groups = vim.tbl_extend('force', place.groups, all[at])
+    end
+    pause()
+  end
+  return places
+end
+
+--- What a place becomes: `$1` and `$0` of a regular expression are what its groups matched, `$$` is a dollar.
+---@param replacement string
+---@param groups table<string, string>?
+---@param room integer
+---@return string? nil: there would be more than `room` bytes, which are not made
+local function replaced(replacement, groups, room)
+  if not groups then
+    return #replacement <= room and replacement or nil
+  end
+  local size = #replacement
+  for which in replacement:gmatch('%$([%d$])') do
+    size = size - 2 + #(groups[which] or '')
+  end
+  return size <= room and (replacement:gsub('%$([%d$])', groups)) or nil
 end
 
 --- Every occurrence, with what it would become.
@@ -72,24 +133,29 @@ function M.plan(ctx, args)
     local text = '%d occurrences in %d files; at most %d in %d are replaced at once: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, M.MAX_PLACES, M.MAX_FILES))
   end
+  local places
+  places, err = places_of(ctx, found, args.replacement)
+  if not places then
+    return nil, err
+  end
   local plan, pause = { files = {}, total = found.total, passed = found.passed }, time_slice.of(ctx)
-  local replaced, room = found.matcher:replacer(args.replacement), MAX_NEW
-  for _, file in ipairs(found.files) do
-    local row_of, list = matches_text.rows(file.text), {}
-    for i, match in ipairs(file.matches) do
-      local line = row_of(match.row) or ''
-      local new = replaced(line, match, room)
+  local room = MAX_NEW
+  for i, file in ipairs(found.files) do
+    local list = {}
+    for k, match in ipairs(file.matches) do
+      local place = places[i][k]
+      local new = replaced(args.replacement, place.groups, room)
       if not new then
         local text =
           'replacement: it would make more than %d MiB of all places; make it shorter, or narrow it with path'
         return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
       end
       room = room - #new
-      list[i] = {
-        id = id_of(file, match, line),
+      list[k] = {
+        id = id_of(file, match, place.line),
         row = match.row,
         col = match.col,
-        line = line,
+        line = place.line,
         match = match,
         new = new,
       }
@@ -217,72 +283,53 @@ function M.apply(ctx, plan)
   return files
 end
 
--- What the person sees beforehand: that of the last dry run --------------------------------------------------------
-
----@type { key: string, plan: mcp-tools.ReplacePlan }?
-local last
-
----@param args mcp-tools.ReplaceArgs
----@return string
-local function key_of(args)
-  local list = {}
-  for _, name in ipairs({ 'query', 'replacement', 'path', 'globs', 'regex', 'ignore_case', 'word' }) do
-    table.insert(list, vim.inspect(args[name] or false))
+--- Does a call only list? `expected_count` alone is enough to replace.
+---@param args { dry_run: boolean?, expected_count: integer? }
+---@return boolean
+function M.is_dry_run(args)
+  if args.dry_run == nil then
+    return args.expected_count == nil
   end
-  return table.concat(list, '\n')
+  return args.dry_run
 end
 
---- Keeps a dry run for the preview of what follows it.
----@param args mcp-tools.ReplaceArgs
----@param plan mcp-tools.ReplacePlan
-function M.remember(args, plan)
-  local size = 0
-  for _, each in ipairs(plan.files) do
-    size = size + #each.file.text
-  end
-  last = size <= MAX_KEPT and { key = key_of(args), plan = plan } or nil
-end
-
---- What is replaced has to be counted before.
+--- Whatever is replaced must be counted.
 ---@param args { dry_run: boolean?, expected_count: integer? }
 ---@return mcp-tools.Error?
 function M.uncounted(args)
-  if not args.dry_run and not args.expected_count then
+  if not M.is_dry_run(args) and not args.expected_count then
     local text = 'expected_count: say how many are to be replaced; a dry run counts them'
     return errors.new('validation_error', text)
   end
 end
 
---- Why a plan is not what was counted.
----@param plan mcp-tools.ReplacePlan
----@param args { expected_count: integer }
----@return mcp-tools.Error?
-function M.miscounted(plan, args)
-  if plan.total ~= args.expected_count then
-    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
-    return errors.new('stale', text:format(args.expected_count, plan.total))
+--- What a call replaces.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer }
+---@return mcp-tools.ReplacePlan?
+---@return mcp-tools.Error? err
+function M.counted(ctx, args)
+  local plan, err = M.plan(ctx, args)
+  if plan then
+    plan, err = M.chosen(plan, args.ids)
   end
+  if plan and plan.total ~= args.expected_count then
+    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
+    return nil, errors.new('stale', text:format(args.expected_count, plan.total))
+  end
+  return plan, err
 end
 
---- The difference that a call would make.
----@param args mcp-tools.ReplaceArgs|{ ids: string[]? }
----@return string?
----@return mcp-tools.Error? err
-function M.preview(args)
-  local err = M.uncounted(args)
-  if err then
-    return nil, err
-  elseif not last or last.key ~= key_of(args) then
-    local text = 'dry_run: make a dry run with these arguments first, so that the person sees what would change'
-    return nil, errors.new('validation_error', text)
-  end
-  local plan
-  plan, err = M.chosen(last.plan, args.ids)
-  err = plan and M.miscounted(plan, args) or err
-  if not plan or err then
-    return nil, err
-  end
-  local parts = {}
+-- The preview ---------------------------------------------------------------------------------------------------------
+
+---@type table<string, { diff: string, at: integer }> by arguments
+local computed = {}
+
+---@param ctx mcp-tools.Ctx
+---@param plan mcp-tools.ReplacePlan
+---@return string
+local function diff_of(ctx, plan)
+  local parts, pause = {}, time_slice.of(ctx)
   for _, each in ipairs(plan.files) do
     local lines = vim.split((each.file.text:gsub('\n$', '')), '\n', { plain = true })
     local list = text_edits.ordered(edits_of(each), #lines, function(row)
@@ -290,8 +337,42 @@ function M.preview(args)
     end)
     local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
     table.insert(parts, list and (unified_diff.of(lines, text_edits.applied(lines, list), names)) or '')
+    pause()
   end
-  return edit_preview.shown(table.concat(parts))
+  return table.concat(parts)
+end
+
+--- What a call would change: first in words, then, once the files were searched, the difference.
+---@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer? }
+---@param again? fun(err: mcp-tools.Error?) called when there is more to say
+---@return string?
+---@return mcp-tools.Error? err
+function M.preview(args, again)
+  local err = M.uncounted(args)
+  if err then
+    return nil, err
+  end
+  local key = canonical_json.text(args)
+  for each, known in pairs(computed) do
+    if vim.uv.hrtime() - known.at > FRESH then
+      computed[each] = nil
+    end
+  end
+  if computed[key] then
+    return edit_preview.shown(computed[key].diff)
+  end
+  if again and not M.is_dry_run(args) then
+    background.run(function(ctx)
+      local plan, failed = M.counted(ctx, args)
+      return { diff = plan and diff_of(ctx, plan), err = failed }
+    end, function(made)
+      computed[key] = made.diff and { diff = made.diff, at = vim.uv.hrtime() }
+      again(made.err)
+    end)
+  end
+  local text =
+    'replaces %d occurrences of "%s" with "%s" in %s\n(the difference is shown here once the files were searched)'
+  return text:format(args.expected_count or 0, args.query, args.replacement, args.path or 'the project')
 end
 
 return M

@@ -6,17 +6,22 @@
 
 local fit = require('mcp-tools.editor.result.fit')
 local matches_text = require('mcp-tools.editor.search.matches_text')
-local position = require('mcp-tools.editor.position')
 
 local M = {}
+
+--- Maximum number of files that the answer to a replacement names.
+local MAX_NAMED = 20
+--- Files that were written are named up to this number of them.
+local MAX_FEW = 5
 
 ---@param plan mcp-tools.ReplacePlan
 ---@param opts { limit: integer, offset: integer }
 ---@param with 'text'|'ids'
 ---@param regex boolean
+---@param pause fun()
 ---@return string[]
-local function rows(plan, opts, with, regex)
-  local out, passed = {}, 0
+local function rows(plan, opts, with, regex, pause)
+  local out, passed, column_of = {}, 0, matches_text.columns()
   for _, each in ipairs(plan.files) do
     local named = false
     for _, one in ipairs(each.occurrences) do
@@ -25,12 +30,12 @@ local function rows(plan, opts, with, regex)
           table.insert(out, each.file.shown .. (each.file.unsaved and ' (unsaved)' or ''))
           named = true
         end
-        local column = position.characters(one.line:sub(1, one.col)) + 1
         local text = with == 'text' and ': ' .. matches_text.shown(one.line, one.col) or ''
         if text ~= '' and regex then
           text = text .. ' → ' .. matches_text.shown(one.new)
         end
-        table.insert(out, ('  %s %d:%d%s'):format(one.id, one.row + 1, column, text))
+        table.insert(out, ('  %s %d:%d%s'):format(one.id, one.row + 1, column_of(one.line, one.col), text))
+        pause()
       end
       passed = passed + 1
     end
@@ -41,11 +46,12 @@ end
 --- The answer to a dry run.
 ---@param plan mcp-tools.ReplacePlan
 ---@param args { limit: integer, offset: integer, regex: boolean }
+---@param pause fun() called between pieces of work
 ---@return string
-function M.dry(plan, args)
+function M.dry(plan, args, pause)
   local head = ('%d occurrences in %d files, nothing replaced yet'):format(plan.total, #plan.files)
   if plan.total > 0 then
-    head = ('%s; apply with dry_run=false and expected_count=%d, or with ids of some'):format(head, plan.total)
+    head = ('%s; apply with expected_count=%d, or with ids of some'):format(head, plan.total)
   end
   local last = math.min(args.offset + args.limit, plan.total)
   if args.offset > 0 or last < plan.total then
@@ -59,7 +65,7 @@ function M.dry(plan, args)
     return {
       without = without,
       text = function()
-        local list = rows(plan, args, with, args.regex)
+        local list = rows(plan, args, with, args.regex, pause)
         table.insert(list, 1, head)
         return table.concat(list, '\n')
       end,
@@ -96,9 +102,16 @@ function M.done(plan, files)
   if files.rejected or files.edited then
     list[1] = ('%d occurrences in %d files, as far as the person accepted them'):format(plan.total, #plan.files)
   end
+  local named, others = {}, {}
   for i, each in ipairs(plan.files) do
     local state = files[i].written and '' or #files[i].hunks == 0 and ', unchanged' or ', open and not saved'
-    table.insert(list, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
+    table.insert(state == '' and others or named, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
+  end
+  -- What is not on the disk comes first; many files that are say little.
+  vim.list_extend(named, #others <= MAX_FEW and others or {})
+  vim.list_extend(list, named, 1, math.min(#named, MAX_NAMED))
+  if #named > MAX_NAMED then
+    table.insert(list, ('and %d more files that are not saved or unchanged'):format(#named - MAX_NAMED))
   end
   for _, each in ipairs(files.rejected or {}) do
     local reason = each.reason and ': ' .. each.reason or ''

@@ -22,7 +22,11 @@ return {
       items = { type = 'string', maxLength = 500 },
       description = 'Only such files, as `*.lua` or `src/**`; with ! before it without them',
     },
-    regex = { type = 'boolean', description = 'query is a regular expression for single lines', default = false },
+    regex = {
+      type = 'boolean',
+      description = 'query is a regular expression (ripgrep syntax), matched line by line',
+      default = false,
+    },
     ignore_case = { type = 'boolean', description = 'Capital and small letters are alike', default = false },
     word = { type = 'boolean', description = 'Whole words only', default = false },
     context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
@@ -36,8 +40,9 @@ return {
     if not found then
       return ctx(nil, err)
     end
-    redact.refresh(time_slice.of(ctx))
-    local text = matches_text.of(found, args)
+    local pause = time_slice.of(ctx)
+    redact.refresh(pause)
+    local text = matches_text.of(found, args, pause)
     if found.total == 0 then
       -- In general: which of them hold the query is for nobody.
       text = text .. '; sensitive files, links that lead outside of the project and what git ignores are not searched'

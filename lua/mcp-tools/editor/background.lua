@@ -1,0 +1,48 @@
+--- Work that no call waits for, such as what a question for approval shows.
+
+local log = require('mcp-tools.log')
+local project = require('mcp-tools.files.project')
+local task = require('mcp-tools.util.task')
+
+local M = {}
+
+--- A ctx like that of a call, and what ends it together with the processes that were started for it.
+---@return table ctx
+---@return fun() finish
+local function new_ctx()
+  local over, hooks = false, {}
+  local function nothing() end
+  local call = {}
+  function call.ended()
+    return over
+  end
+  function call.on_end(_, hook)
+    table.insert(hooks, hook)
+  end
+  local ctx = { root = project.root(), call = call }
+  ctx.on_cancel, ctx.cancelled, ctx.covers, ctx.progress = nothing, call.ended, nothing, nothing
+  return ctx, function()
+    over = true
+    for _, hook in ipairs(hooks) do
+      hook()
+    end
+  end
+end
+
+--- Runs `fn` in a coroutine. One that throws is logged, and `cb` is not called.
+---@generic T
+---@param fn fun(ctx: mcp-tools.Ctx): T
+---@param cb fun(value: T)
+function M.run(fn, cb)
+  local fields, finish = new_ctx()
+  task.run(fields, fn --[[@as fun(task: mcp-tools.Task): any]], function(ok, value)
+    finish()
+    if ok then
+      cb(value)
+    else
+      log.error('work for a question failed: %s', value)
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,425 @@
+--- Regular expressions by a program: ripgrep, else `git grep -P`.
+---
+--- The same program says which files on the disk may match and where a text matches. It gets texts as the editor has
+--- them, so its results are right for unsaved text, other encodings and CRLF files. A pattern that takes too long ends
+--- with its process.
+
+local errors = require('mcp-tools.errors')
+local git = require('mcp-tools.editor.git')
+local process = require('mcp-tools.editor.process')
+local time_slice = require('mcp-tools.util.time_slice')
+local trim = require('mcp-tools.util.trim')
+local utf8 = require('mcp-tools.util.utf8')
+
+local uv = vim.uv
+
+local M = {}
+
+--- Maximum size of a pattern, in bytes.
+local MAX_PATTERN = 4096
+--- Maximum size of the output for one text, and of all names, in bytes.
+local MAX_OUTPUT, MAX_NAMES = 32 * 1024 * 1024, 16 * 1024 * 1024
+local TIMEOUT = 30000
+
+local RG = { 'rg', '--no-config', '--color=never' }
+--- How ripgrep lists files. What it ignores is what git ignores, so results do not depend on what is installed.
+local RG_FILES = {
+  '--files-with-matches',
+  '--null',
+  '--hidden',
+  '--glob=!.git',
+  '--no-ignore-dot',
+  '--no-messages',
+}
+--- How it looks through a text on stdin.
+local RG_TEXT = { '--no-filename', '--no-heading', '--text', '--encoding=none', '--engine=auto', '--line-number' }
+--- How git does. Its columns are wrong but for the first match of a line, so matches are found by their color.
+--- `--no-index` needs no repository.
+local GIT_TEXT = vim
+  .iter({
+    'git',
+    { '-c', 'color.grep.match=#123457', '-c', 'color.grep.separator=normal', '-c', 'color.grep.lineNumber=normal' },
+    { 'grep', '--no-index', '--color=always', '--text', '-h', '--line-number', '-P' },
+  })
+  :flatten()
+  :totable()
+local GIT_MATCH, GIT_END = '\27[38;2;18;52;87m', '\27[m'
+
+--- Bytes that are not valid UTF-8, so that the editor shows them as other text. For matching by bytes.
+local NOT_UTF8 = table.concat({
+  '[\\xC0\\xC1\\xF5-\\xFF]',
+  '(?:^|[\\x00-\\x7F])[\\x80-\\xBF]',
+  '[\\xC2-\\xDF](?:[^\\x80-\\xBF]|$|[\\x80-\\xBF]{2})',
+  '[\\xE0-\\xEF](?:[\\x80-\\xBF]?(?:[^\\x80-\\xBF]|$)|[\\x80-\\xBF]{3})',
+  '[\\xF0-\\xF4](?:[\\x80-\\xBF]{0,2}(?:[^\\x80-\\xBF]|$)|[\\x80-\\xBF]{4})',
+}, '|')
+
+---@class mcp-tools.search.Spot
+---@field row integer from 0
+---@field col integer bytes from 0
+---@field end_col integer
+
+---@class mcp-tools.search.Engine
+---@field name 'rg'|'git'
+---@field pattern string
+---@field flags string[]
+local Engine = {}
+Engine.__index = Engine
+
+--- Runs ripgrep.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param args string[]
+---@param opts { cwd: string, stdin: string?, limit: integer? }
+---@return mcp-tools.process.Result
+local function rg(ctx, args, opts)
+  return process.await(
+    vim.list_extend(vim.list_slice(RG), args),
+    vim.tbl_extend('force', { ctx = ctx, timeout = TIMEOUT, env = { PATH = process.search_path() } }, opts)
+  )
+end
+
+--- Names of files, each with a NUL after it. The last one of an output that was cut is not whole.
+---@param done mcp-tools.process.Result
+---@return string[]? names nil when the search failed
+---@return boolean? cut
+local function names_of(done)
+  -- ripgrep ends with 2 where it could not read some of the files.
+  local is_usable = done.ok or done.quiet or done.stdout ~= '' and done.code == 2 and trim(done.stderr) == ''
+  if not is_usable and not (done.code == 1 and done.stdout == '') then
+    return nil
+  end
+  local text = done.cut and done.stdout:gsub('[^%z]*$', '') or done.stdout
+  return vim.split(text, '\0', { plain = true, trimempty = true }), done.cut
+end
+
+--- Runs several functions that await at the same time.
+---@param ctx mcp-tools.Ctx
+---@param list (fun(done: fun(result: mcp-tools.process.Result)))[]
+---@return mcp-tools.process.Result[]
+local function all(ctx, list)
+  local results, left = {}, #list
+  return ctx:await(function(done)
+    for i, start in ipairs(list) do
+      start(function(result)
+        results[i], left = result, left - 1
+        if left == 0 then
+          done(results)
+        end
+      end)
+    end
+  end)
+end
+
+---@class mcp-tools.search.FileQuery
+---@field pattern string one line
+---@field is_regex boolean
+---@field flags string[] `-i`
+
+--- Does the editor show some files as other text than what this query would be matched with?
+---@param query mcp-tools.search.FileQuery
+local function depends_on_encoding(query)
+  return query.is_regex or query.pattern:find('[\128-\255]') ~= nil
+end
+
+---@param ctx mcp-tools.Ctx
+---@param place mcp-tools.search.Place
+---@param query mcp-tools.search.FileQuery
+---@return string[]? paths
+---@return boolean? cut
+local function files_by_rg(ctx, place, query)
+  local function start(args)
+    return function(done)
+      local command = vim.iter({ RG, RG_FILES, args, '--', place.path }):flatten():totable()
+      process.run(command, {
+        ctx = ctx,
+        cwd = place.path,
+        env = { PATH = process.search_path() },
+        limit = MAX_NAMES,
+        timeout = TIMEOUT,
+      }, done)
+    end
+  end
+  local how = query.is_regex and { '--engine=auto', '--crlf' } or { '--fixed-strings' }
+  local list = { start(vim.iter({ how, query.flags, '--regexp=' .. query.pattern }):flatten():totable()) }
+  if depends_on_encoding(query) then
+    -- Also files with a CR that ends no line: `--crlf` takes it for a line break.
+    table.insert(list, start({ '--regexp=(?-u)\\r[^\\n]|' .. NOT_UTF8 }))
+  end
+  local found, is_cut = {}, false
+  for _, done in ipairs(all(ctx, list)) do
+    local names, cut = names_of(done)
+    if not names then
+      return nil
+    end
+    vim.list_extend(found, names)
+    is_cut = is_cut or cut == true
+  end
+  return found, is_cut
+end
+
+---@param ctx mcp-tools.Ctx
+---@param place mcp-tools.search.Place
+---@param query mcp-tools.search.FileQuery
+---@return string[]? paths
+---@return boolean? cut
+local function files_by_git(ctx, place, query)
+  local function start(args, env)
+    return function(done)
+      local command = vim.iter({ 'grep', '--untracked', '-I', '-l', '-z', args, '--', '.' }):flatten():totable()
+      git.run(command, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT, env = env }, done)
+    end
+  end
+  local how = query.is_regex and '-P' or '-F'
+  local list = { start(vim.iter({ how, query.flags, '-e', query.pattern }):flatten():totable()) }
+  if depends_on_encoding(query) then
+    -- git takes a CR and a byte order mark for text. Single bytes match only where text has no encoding.
+    local pattern = query.is_regex and '\\r|^\\xEF\\xBB\\xBF|' .. NOT_UTF8 or NOT_UTF8
+    table.insert(list, start({ '-P', '-e', pattern }, { LC_ALL = 'C' }))
+  end
+  local found, is_cut = {}, false
+  for _, done in ipairs(all(ctx, list)) do
+    local names, cut = names_of(done)
+    if not names then
+      return nil
+    end
+    for _, name in ipairs(names) do
+      table.insert(found, place.path .. '/' .. name)
+    end
+    is_cut = is_cut or cut == true
+  end
+  return found, is_cut
+end
+
+--- Files on the disk that may match. Which of them may be read was not checked.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param place mcp-tools.search.Place a directory
+---@param query mcp-tools.search.FileQuery
+---@param engine? mcp-tools.search.Engine the only one to use
+---@return string[]? paths absolute, in no order, some twice; nil when no program can tell
+---@return boolean? cut there are more
+function M.files(ctx, place, query, engine)
+  local paths, cut
+  if not engine or engine.name == 'rg' then
+    paths, cut = files_by_rg(ctx, place, query)
+  end
+  if not paths and (not engine or engine.name == 'git') then
+    paths, cut = files_by_git(ctx, place, query)
+  end
+  return paths, cut
+end
+
+--- The same for its pattern.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param place mcp-tools.search.Place
+---@return string[]? paths
+---@return boolean? cut
+function Engine:files(ctx, place)
+  return M.files(ctx, place, { pattern = self.pattern, is_regex = true, flags = self.flags }, self)
+end
+
+--- Runs `git grep` on a text, which needs a file: one in the editor's private temporary directory.
+---@param ctx mcp-tools.Ctx
+---@param args string[]
+---@param text string
+---@return mcp-tools.process.Result
+local function git_grep(ctx, args, text)
+  local directory = vim.fn.tempname()
+  local function step(fn, ...)
+    local given = { ... }
+    return ctx:await(function(done)
+      table.insert(
+        given,
+        vim.schedule_wrap(function(err, value)
+          done(not err and (value or true) or nil, err)
+        end)
+      )
+      fn(unpack(given))
+    end)
+  end
+  local file = directory .. '/text'
+  local fd, err = step(uv.fs_mkdir, directory, 448), nil -- 0700
+  if fd then
+    fd, err = step(uv.fs_open, file, 'wx', 384) -- 0600
+  end
+  local is_written
+  if fd then
+    is_written, err = step(uv.fs_write, fd, text, 0)
+    uv.fs_close(fd)
+  end
+  local done = process.not_run(err or 'the text cannot be written')
+  if is_written == #text then
+    done = process.await(vim.iter({ GIT_TEXT, args, '--', 'text' }):flatten():totable(), {
+      ctx = ctx,
+      cwd = directory,
+      env = {
+        GIT_CEILING_DIRECTORIES = vim.fs.dirname(directory),
+        GIT_CONFIG_GLOBAL = '/dev/null',
+        GIT_CONFIG_SYSTEM = '/dev/null',
+        LC_ALL = 'C.UTF-8',
+        LANGUAGE = false,
+        PATH = process.search_path(),
+      },
+      limit = MAX_OUTPUT,
+      timeout = TIMEOUT,
+    })
+  end
+  uv.fs_unlink(file)
+  uv.fs_rmdir(directory)
+  return done
+end
+
+--- Why a program did not look through a text.
+---@param done mcp-tools.process.Result
+---@return mcp-tools.Error
+local function error_of(done)
+  if done.ended_by == 'timeout' then
+    return errors.new('too_large', 'query: this regular expression takes too long; simplify it, or narrow it with path')
+  elseif not done.code or done.signal ~= 0 then
+    return errors.new('tool_error', done.fault)
+  end
+  -- The reason is at the end; git puts it behind the pattern.
+  local why = trim(done.stderr):match('[^\n]*$'):gsub("^fatal: .*': ", ''):gsub('^error: ', '')
+  local text = ('query: this regular expression cannot be used: %s'):format((utf8.repair(why)))
+  return errors.new('validation_error', text)
+end
+
+--- Runs the program on a text.
+---@param ctx mcp-tools.Ctx
+---@param text string
+---@param args string[] of ripgrep
+---@return string? output
+---@return mcp-tools.Error? err
+---@return boolean? cut
+function Engine:run(ctx, text, args)
+  text = text:gsub('\r\n', '\n')
+  local done
+  if self.name == 'rg' then
+    local command = vim.iter({ RG_TEXT, self.flags, args, '--regexp=' .. self.pattern, '-' }):flatten():totable()
+    done = rg(ctx, command, { cwd = '/', stdin = text, limit = MAX_OUTPUT })
+  else
+    local command = vim.iter({ self.flags, '-e', self.pattern }):flatten():totable()
+    done = git_grep(ctx, command, (text:gsub('\27', '\1')))
+  end
+  if done.ok or done.code == 1 and done.stderr == '' then
+    return done.stdout, nil, done.cut
+  end
+  return nil, error_of(done)
+end
+
+--- Columns of the matches in a line that git has colored.
+---@param line string
+---@param add fun(col: integer, end_col: integer)
+local function colored(line, add)
+  local at, col = 1, 0
+  while true do
+    local first, last = line:find(GIT_MATCH, at, true)
+    if not first then
+      return
+    end
+    col = col + first - at
+    local stop, stopped = line:find(GIT_END, last + 1, true)
+    if not stop then
+      return
+    end
+    add(col, col + stop - last - 1)
+    col, at = col + stop - last - 1, stopped + 1
+  end
+end
+
+--- Every place where a text matches; lines are matched one by one, without a CR at their end.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param text string its lines end with "\n"
+---@return mcp-tools.search.Spot[]? in order
+---@return mcp-tools.Error? err
+---@return boolean? cut there are more
+function Engine:matches(ctx, text)
+  local output, err, cut = self:run(ctx, text, { '--only-matching', '--column' })
+  if not output then
+    return nil, err
+  end
+  local spots, pause = {}, time_slice.of(ctx)
+  for number, rest in output:gmatch('(%d+):([^\n]*)\n') do
+    local row = number - 1
+    local function add(col, end_col)
+      if end_col > col then
+        spots[#spots + 1] = { row = row, col = col, end_col = end_col }
+      end
+      pause()
+    end
+    if self.name == 'git' then
+      colored(rest, add)
+    else
+      local col, matched = rest:match('^(%d+):(.*)$')
+      add(col - 1, col - 1 + #matched)
+    end
+  end
+  return spots, nil, cut
+end
+
+--- What the groups of each match are, `$0` to `$9`.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param text string its lines end with "\n"
+---@return table<string, string>[]? in the order of `matches`
+---@return mcp-tools.Error? err
+function Engine:groups(ctx, text)
+  if self.name ~= 'rg' then
+    local hint = 'replacement: groups ($1 to $9) need ripgrep (rg), which is not installed; $0 is the whole match'
+    return nil, errors.new('tool_error', hint)
+  end
+  local between, number = '\30', 0
+  while text:find(between, 1, true) do
+    number = number + 1
+    between = ('\30%d\30'):format(number)
+  end
+  local parts = {}
+  for i = 0, 9 do
+    parts[i + 1] = ('${%d}%s'):format(i, between)
+  end
+  local output, err, cut = self:run(ctx, text, { '--only-matching', '--replace=' .. table.concat(parts) })
+  if not output or cut then
+    return nil, err or errors.new('too_large', 'query: what it matches is too large; narrow it with path')
+  end
+  local list, pause = {}, time_slice.of(ctx)
+  for line in output:gmatch('%d+:([^\n]*)\n') do
+    local texts = vim.split(line, between, { plain = true })
+    if texts[1] ~= '' then
+      local groups = {}
+      for i = 0, 9 do
+        groups[tostring(i)] = texts[i + 1] or ''
+      end
+      table.insert(list, groups)
+    end
+    pause()
+  end
+  return list
+end
+
+--- Finds the program for a pattern, and checks the pattern with it.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param query mcp-tools.search.Query
+---@return mcp-tools.search.Engine?
+---@return mcp-tools.Error? err
+function M.open(ctx, query)
+  local pattern = query.query
+  if #pattern > MAX_PATTERN then
+    return nil, errors.new('validation_error', ('query: maximum length of a pattern is %d bytes'):format(MAX_PATTERN))
+  elseif query.word then
+    pattern = ('\\b(?:%s)\\b'):format(pattern)
+  end
+  local flags = query.ignore_case and { '-i' } or {}
+  for _, name in ipairs({ 'rg', 'git' }) do
+    -- PCRE of git knows only ASCII words and digits unless it is told.
+    local engine = { name = name, pattern = name == 'git' and '(*UCP)' .. pattern or pattern, flags = flags }
+    setmetatable(engine, Engine)
+    local _, err = engine:matches(ctx, '')
+    if not err then
+      return engine
+    elseif err.code ~= 'tool_error' then
+      return nil, err
+    end
+  end
+  local text = 'regex: a search by regular expression needs ripgrep (rg) or git; install one, or search for plain text'
+  return nil, errors.new('tool_error', text)
+end
+
+return M

@@ -1,0 +1,192 @@
+-- Regular expressions: ripgrep and git find the same, and what the editor shows is what is matched.
+
+local background = require('mcp-tools.editor.background')
+local engines = require('mcp-tools.editor.search.engine')
+local project = require('editor_project')
+local search_programs = require('search_programs')
+local t = require('helpers')
+
+--- Runs a function in a coroutine, and returns what it returned.
+local function await(fn)
+  local value
+  background.run(fn, function(made)
+    value = { made }
+  end)
+  return t.wait(function()
+    return value
+  end, 20000)[1]
+end
+
+local function open(query, opts)
+  return await(function(ctx)
+    local engine, err = engines.open(ctx, vim.tbl_extend('force', { query = query, regex = true }, opts or {}))
+    return engine or err
+  end)
+end
+
+--- Texts that a pattern matches, in order.
+local function matches(query, text, opts)
+  local engine, lines = open(query, opts), vim.split(text, '\n', { plain = true })
+  t.eq({ query, nil }, { query, engine.message })
+  return await(function(ctx)
+    return vim.tbl_map(function(spot)
+      return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col)
+    end, assert(engine:matches(ctx, text .. '\n')))
+  end)
+end
+
+local function search(query, opts)
+  return (project.text('file_search', vim.tbl_extend('force', { query = query, regex = true }, opts or {})))
+end
+
+for _, name in ipairs({ 'rg', 'git' }) do
+  describe('a regular expression by ' .. name, function()
+    before_each(function()
+      project.open()
+      project.offer({ 'file' })
+      vim.fn.delete(project.root .. '/.git', 'rf')
+      vim.system({ 'git', 'init', '-q' }, { cwd = project.root }):wait()
+      search_programs.use(name)
+    end)
+    after_each(function()
+      search_programs.restore()
+      project.close()
+    end)
+
+    it('means what it means elsewhere', function()
+      t.eq(name, open('a').name)
+      for _, case in ipairs({
+        { 'a.c', 'abc a\nc axc', { 'abc', 'axc' } },
+        { 'fo*?', 'foo', { 'f' } },
+        { '".*?"', 'x "a" y "b c"', { '"a"', '"b c"' } },
+        { 'fo{2}', 'foo fo', { 'foo' } },
+        { '\\bpost\\b', 'äpost postä post', { 'post' } },
+        { '^x|y$', 'x x y y', { 'x', 'y' } },
+        { '(a)\\1', 'aa ab', { 'aa' } },
+        { '(?<!s)word(?=s)', 'words swords word', { 'word' } },
+        { '(?P<n>a)b', 'ab', { 'ab' } },
+        { '[[:alpha:]]+', 'ab1', { 'ab' } },
+        { '\\p{Lu}', 'aÄ', { 'Ä' } },
+        { '(?i)ab', 'AB ab', { 'AB', 'ab' } },
+        { 'ä+', 'ääb', { 'ää' } },
+        { '.', 'ä€𝄞', { 'ä', '€', '𝄞' } },
+        { 'a$', 'ba\r\nca\r', { 'a', 'a' } },
+        { 'po.t', 'a\0b po\0t', { 'po\0t' } },
+        { 'a+', '\27[maa\27[31maaa', { 'aa', 'aaa' } },
+      }) do
+        t.eq({ case[1], case[3] }, { case[1], matches(case[1], case[2]) })
+      end
+      t.eq({ 'AB', 'ab' }, matches('ab', 'AB ab', { ignore_case = true }))
+      t.eq({ 'post' }, matches('po.t', 'posts äpost post', { word = true }))
+      t.eq(30000, #matches('aa*', ('a'):rep(30000))[1])
+    end)
+
+    it('that is wrong is refused with the reason', function()
+      for source, why in pairs({
+        ['(a'] = 'parenthesis',
+        ['[a'] = 'terminating ]',
+        ['\\'] = 'cannot be used: .',
+        [('a'):rep(5000)] = '4096 bytes',
+      }) do
+        local err = open(source)
+        t.eq({ source, 'validation_error' }, { source, err.code })
+        t.matches(why, err.message)
+      end
+    end)
+
+    it('matches lines of CRLF files, and text of other encodings, as the editor shows them', function()
+      project.write('lf.txt', 'one;\ncafé\n')
+      project.write('crlf.txt', 'one;\r\ntwo;\r\n')
+      project.write('latin.txt', 'caf\233\n')
+      project.write('mark.txt', '\239\187\191one;\n')
+      t.matches('^4 matches in 3 files\ncrlf.txt\n.*\nlf.txt\n.*\nmark.txt\n', search(';$'))
+      t.matches('^3 matches in 3 files\ncrlf.txt\n.*\nlf.txt\n.*\nmark.txt\n', search('^one'))
+      t.matches('^2 matches in 2 files\nlatin.txt\n  1:1: café\nlf.txt\n  2:1: café', search('café'))
+      t.matches('^2 matches in 2 files\nlatin.txt', search('caf\\W?.$'))
+      t.matches('^2 matches in 2 files\nlatin.txt', search('café', { regex = false }))
+    end)
+
+    it('matches unsaved text, and not what it has replaced on the disk', function()
+      vim.cmd.edit(project.write('a.txt', 'old\n'))
+      vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'x', 'new one' })
+      t.eq('1 matches in 1 files\na.txt (unsaved)\n  2:1: new one', search('n.w'))
+      t.matches('^0 matches', search('^old'))
+    end)
+
+    it('searches what git does not ignore, whatever .ignore says', function()
+      project.write('.ignore', 'a.txt\n')
+      project.write('.gitignore', 'b.txt\n')
+      project.write('a.txt', 'needle\n')
+      project.write('b.txt', 'needle\n')
+      t.matches('^1 matches in 1 files\na.txt', search('n.edle'))
+    end)
+
+    it('works where there is no repository', function()
+      vim.fn.delete(project.root .. '/.git', 'rf')
+      project.write('sub/a.txt', 'needle\n')
+      t.matches('^1 matches in 1 files\nsub/a.txt', search('n.edle'))
+    end)
+
+    it('ends with its call, however long it takes', function()
+      project.write('a.txt', ('x'):rep(200000) .. '\n')
+      local running = project.start('file_search', { query = '(x+x+)+(?=y)y', regex = true })
+      running:cancel('client')
+      t.eq('cancelled', running.outcome.error.code)
+    end)
+  end)
+end
+
+describe('a replacement by a regular expression', function()
+  before_each(function()
+    project.open()
+    project.offer({ 'file' })
+  end)
+  after_each(function()
+    search_programs.restore()
+    project.close()
+  end)
+
+  local function replace(replacement)
+    return project.text('file_replace', {
+      query = '(\\w+)\\.(\\w*)',
+      replacement = replacement,
+      regex = true,
+      expected_count = 3,
+    })
+  end
+
+  it('takes groups where ripgrep is installed', function()
+    search_programs.use('rg')
+    project.write('a.txt', 'x = a.b + c.\30\r\n\30é.f\r\n')
+    t.ok(replace('$2-$1 $0 $$1 $9'))
+    t.eq(
+      'x = b-a a.b $1  + -c c. $1 \30\r\n\30f-é é.f $1 \r\n',
+      table.concat(vim.fn.readfile(project.root .. '/a.txt', 'b'), '\n')
+    )
+  end)
+
+  it('refuses them where it is not; the whole match needs no groups', function()
+    search_programs.use('git')
+    project.write('a.txt', 'a.b c. é.f\n')
+    local _, err = replace('$1')
+    t.eq('tool_error', err.code)
+    t.matches('ripgrep', err.message)
+    t.ok(replace('[$0]$$'))
+    t.eq('[a.b]$ [c.]$ [é.f]$\n', table.concat(vim.fn.readfile(project.root .. '/a.txt', 'b'), '\n'))
+  end)
+end)
+
+describe('a machine without ripgrep and git', function()
+  it('refuses regular expressions, and searches plain text', function()
+    project.open()
+    project.offer({ 'file' })
+    project.write('a.txt', 'needle\n')
+    search_programs.use('none')
+    local _, err = project.text('file_search', { query = 'n.edle', regex = true })
+    t.eq('tool_error', err.code)
+    t.matches('needs ripgrep', err.message)
+    t.matches('^1 matches', project.text('file_search', { query = 'needle' }))
+    search_programs.restore()
+    project.close()
+  end)
+end)

@@ -13,6 +13,9 @@ local project = require('mcp-tools.files.project')
 
 local M = {}
 
+local UNAFFECTED = '. Clients connected by :McpTools connect are not affected, except over HTTP: those need the new'
+  .. ' token (:McpTools endpoint). Or set bridge.port to a free port'
+
 ---@class mcp-tools.bridge.Hello what the bridge tells when it attaches
 ---@field pid integer
 ---@field port integer
@@ -38,20 +41,21 @@ local function new_token(info)
     identity.served(mine, info.port)
     return nil
   end
-  local held = 'port %d is held by a program that is not ours'
-  if mine.kept_from == wanted then
-    -- The token is the one that was made because of it.
-    local text = held .. ': the bridge listens on %d'
-    notify.once('port', 'warn', text:format(wanted, info.port), 'Set bridge.port to a free port')
+  local is_new = mine.kept_from == wanted or mine.token == current.adopted
+  current.adopted = nil
+  if is_new then
+    -- The token was made because of it, or just now because of another port.
+    local text = 'another program uses port %d, so the bridge listens on %d; set bridge.port to a free port'
+    notify.once('port', 'warn', text:format(wanted, info.port))
     return nil
   end
   local ok, err = identity.renew_token(mine, wanted)
   if not ok then
     error(err, 0) -- better no bridge than one behind a token that a stranger may know
   end
-  local text = held .. ', so clients may have sent it the token: a new token was made and the bridge listens on %d'
+  local text = 'another program uses port %d and may have seen the token: the bridge listens on %d with a new token'
   said.note = text:format(wanted, info.port)
-  notify.warn(said.note, 'Give clients the new token (:McpTools endpoint), or set bridge.port to a free port')
+  notify.warn(said.note .. UNAFFECTED)
   return mine.token
 end
 

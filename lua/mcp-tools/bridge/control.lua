@@ -10,10 +10,12 @@ local attachment = require('mcp-tools.bridge.attachment')
 local await_install = require('mcp-tools.bridge.await_install')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
+local identity = require('mcp-tools.bridge.identity')
 local install = require('mcp-tools.bridge.install')
 local instances = require('mcp-tools.bridge.instances')
 local global_state = require('mcp-tools.util.global_state')
 local launch = require('mcp-tools.bridge.launch')
+local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.files.project')
 
@@ -89,10 +91,23 @@ local function give_up(err)
   end
 end
 
+local stop_watch = function() end
+
+--- Restarts the bridge with the token that another editor of the project has made, because a foreign process may know
+--- the old one. A restart, so that every client finds out at once and no connection with the old token stays.
+---@param token string
+local function adopt(token)
+  log.info('another Neovim has made a new token for this project: the bridge is restarted with it')
+  current.adopted = token
+  supervisor:restart()
+end
+
 ---@param state mcp-tools.bridge.State
 local function on_state(state)
+  stop_watch()
   if state == 'ready' then
     current.fault = nil
+    stop_watch = identity.watch(current.prepared.identity, adopt)
     announce.publish()
     announce.ready(request.announce)
   else

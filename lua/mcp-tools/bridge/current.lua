@@ -12,6 +12,7 @@ local log = require('mcp-tools.log')
 ---@field prepared? mcp-tools.bridge.Prepared what the last start was made from
 ---@field fault? mcp-tools.bridge.PythonFault
 ---@field said mcp-tools.bridge.Said
+---@field adopted? string token that another editor has just made, because of which the bridge is restarted
 local M = {
   supervisor = { state = 'stopped', tries = 0 },
   said = { hello = {} },

@@ -157,6 +157,37 @@ function M.renew_token(identity, port)
   return true
 end
 
+--- Watches for a new token that another editor of the project makes.
+---@param identity mcp-tools.bridge.Identity
+---@param fn fun(token: string) called once, on the main loop
+---@return fun() stop
+function M.watch(identity, fn)
+  local event = vim.uv.new_fs_event()
+  local function stop()
+    if event and not event:is_closing() then
+      event:close()
+    end
+  end
+  local function check()
+    local read = event and not event:is_closing() and private_files.read(identity.path)
+    local token = read and not read.exposed and read.value and read.value.token
+    if is_token(token) and token ~= identity.token then
+      stop()
+      fn(token)
+    end
+  end
+  if event then
+    -- The file is replaced, never written to, so its directory is watched.
+    event:start(vim.fs.dirname(identity.path), {}, function(err, name)
+      if not err and (name == nil or name == vim.fs.basename(identity.path)) then
+        vim.schedule(check)
+      end
+    end)
+    vim.schedule(check) -- it may have changed since it was read
+  end
+  return stop
+end
+
 --- The bridge serves a port: from now on clients send the token there, so whoever has it next may know the token.
 ---@param identity mcp-tools.bridge.Identity changed in place
 ---@param port integer

@@ -189,17 +189,38 @@ describe('bridge', function()
     t.ok(token ~= old)
     t.eq(token, bridge.get_auth_token())
     t.eq(token, identity.load(project.root()).token)
-    t.matches(('port %d is held by a program that is not ours'):format(port), bridge.status().note)
-    notifications.wait('a new token was made')
+    t.matches(('another program uses port %d '):format(port), bridge.status().note)
+    notifications.wait('with a new token')
     t.ok(not notifications.text():find(token, 1, true))
 
     -- The next process of this editor finds the same stranger: the token has not been sent there, so it stays.
     local again = hello({ port = port + 1, port_holder = 'stranger' })
     t.eq(nil, attachment.attached(8, again))
-    t.matches('held by a program', bridge.status().note)
+    t.matches('another program uses', bridge.status().note)
     -- Once the port was ours, clients use it: a stranger there is given the token anew.
     attachment.reported('listening', { port = port }, 8)
     t.ok(attachment.attached(9, again) ~= token)
+  end)
+
+  it('takes over the token that another editor of the project makes', function()
+    use('ready')
+    bridge.start()
+    reach('ready')
+    local port = bridge.get_port()
+    local other = assert(identity.load(project.root()))
+    t.ok(identity.renew_token(other, port))
+    t.wait(function()
+      return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token
+    end, 5000, 'the new token')
+    t.eq(other.token .. '\n', starts()[2].stdin)
+    t.eq(other.token, instance().token)
+    -- Editors with different wanted ports must not renew each other's token for ever.
+    t.ok(identity.renew_token(other, port + 5))
+    t.wait(function()
+      return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token
+    end, 5000, 'the next token')
+    t.eq(nil, attachment.attached(7, hello({ port = port + 1, port_holder = 'stranger' })))
+    t.eq(other.token, identity.load(project.root()).token)
   end)
 
   it('is not confused by a bridge that somebody else has started', function()

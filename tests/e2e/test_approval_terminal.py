@@ -132,6 +132,12 @@ async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         call = await ask()
         await screen.type("N")
+        await screen.shows("Why not?")
+        await screen.type("wrong file")
+        await screen.press("Enter")
+        assert 'said no: "wrong file"' in error_of(await ended(call))["message"]
+        call = await ask()
+        await screen.type("X")
         assert error_of(await ended(call))["code"] == "access_denied"
         assert "denied it always" in error_of(await client.call_tool("nvim_risky", {}))["message"]
         await screen.hides("may this run?")
@@ -163,18 +169,18 @@ async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
     """Beside the window keys are the text's: the frame says how to answer from there, inside by which key."""
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "CTRL-W w then y n s a N")
+        outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "CTRL-W w then y, n, ?")
         assert "once" not in outside
         await screen.type("i")
         await screen.shows("<F5> yes", "<Esc>:McpTools approve or deny")
         await screen.press("Escape")
         await screen.shows(" CTRL-W w then")
         await screen.command("split")
-        await screen.shows(":McpTools approve look then y n s a N")
+        await screen.shows(":McpTools approve look then y, n, ?")
         await screen.command("only")
         await screen.shows(" CTRL-W w then")
         await screen.press("C-w", "w")
-        inside = await screen.shows("y once", "n deny", "s session", "a always", "N never")
+        inside = await screen.shows("y once", "n deny", "N deny, why", "s session", "a always", "X never")
         assert "CTRL-W" not in inside
         await looked_at(screen)
         await screen.type("n")
@@ -224,7 +230,7 @@ async def test_why_an_answer_was_not_taken(screen: Terminal, bridge: Bridge) -> 
         await looked_at(screen)
         await screen.type("typed ")
         await screen.press("F5")
-        await screen.shows("there is more to read: look, then answer again 1 of 2 … 10 more lines", "line 16")
+        await screen.shows("press again to continue 1 of 2 … 10 more lines", "line 16")
         await screen.press("F5")
         await screen.shows("line 29")
         await screen.press("F5")
@@ -384,7 +390,7 @@ async def test_another_question_under_the_fingers(screen: Terminal, bridge: Brid
         first.cancel()
         await screen.shows("n: 2")
         await screen.press("Enter")
-        await screen.shows("the question has just changed")
+        await screen.shows("The question has just changed")
         assert await ran(screen) == 0
         await looked_at(screen)
         await screen.command("McpTools approve")
@@ -484,7 +490,7 @@ async def test_what_would_change_by_now(screen: Terminal, bridge: Bridge) -> Non
         await looked_at(screen)
         await screen.nvim.lua("_G.line = 'second'")
         await screen.press("F5")
-        await screen.shows("│ -second", "look, then answer again")
+        await screen.shows("│ -second", "answer again")
         assert not call.done()
         await looked_at(screen)
         await screen.press("F5")
@@ -508,7 +514,7 @@ async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge
         await screen.nvim.lua("_G.diff = ('-old\\n'):rep(12) .. '+new' tell()")
         await screen.shows("│ -old", "more lines")
         await screen.press("F5")
-        await screen.shows("there is more to read", "│ +new")
+        await screen.shows("press again to continue", "│ +new")
         assert not call.done()
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"

@@ -19,15 +19,15 @@ local function grant(item, choice)
     return notify.info(('%s may run when it is tried again with the same arguments'):format(item.tool))
   end
   -- As when it is answered in time: a yes to a question about files is for these files.
-  local level = item.files and 'files' or 'trusted'
-  local ok, err = gateway.ledger:set(item.project, item.definition, level, item.files)
+  local ok, err = gateway:allow_always(item.project, item.definition, item.files, item.key)
   if not ok then
     return notify.error(err)
   end
   gateway.grants.unanswered = vim.tbl_filter(function(other)
     return other ~= item
   end, gateway.grants.unanswered)
-  notify.info(('%s may run from now on%s'):format(item.tool, item.files and ' with these files' or ''))
+  local how = item.key and ' with the same arguments' or item.files and ' with these files' or ''
+  notify.info(('%s may run from now on%s'):format(item.tool, how))
 end
 
 --- Nothing is being asked: what nobody answered before may run at its next try.

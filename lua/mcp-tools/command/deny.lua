@@ -1,4 +1,4 @@
---- `:McpTools deny`: refuses a tool that is asked for.
+--- `:McpTools deny`: denies the open question.
 
 local approval = require('mcp-tools.ui.approval')
 local notify = require('mcp-tools.notify')
@@ -7,14 +7,11 @@ local CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
 
 ---@type mcp-tools.Subcommand
 return {
-  usage = '[always | session]',
-  description = 'deny the tool that is asked for; from now on; all that its session asks for',
+  usage = '[always | session | REASON]',
+  description = 'deny the call that waits for approval, with a reason for the assistant; deny its tool always, or'
+    .. ' all further questions of its session',
   run = function(rest)
-    local choice = CHOICES[rest]
-    if not choice then
-      return notify.error(('deny %s? :McpTools deny [always | session]'):format(rest))
-    end
-    local ok, why = approval.answer_current(choice)
+    local ok, why = approval.answer_current(CHOICES[rest] or 'deny', not CHOICES[rest] and rest or nil)
     if not ok and why then
       notify.warn(why)
     end

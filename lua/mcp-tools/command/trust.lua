@@ -44,26 +44,27 @@ local function tools(only)
   end, core.get().registry:list('tools'))
 end
 
---- The files outside the project that the person allowed always, by the name of the tool.
+--- The files outside the project and the calls that the user allowed always, by the name of the tool.
 ---@return table<string, string[]>
-local function files_by_tool()
-  local gateway, files = core.get().gateway, {}
+local function allowed_by_tool()
+  local gateway, allowed = core.get().gateway, {}
   for _, entry in ipairs((gateway.ledger:list(gateway:project()))) do
-    if entry.paths and entry.level ~= 'denied' then
-      files[entry.tool] = vim.list_extend(files[entry.tool] or {}, entry.paths)
+    if entry.level ~= 'denied' then
+      local list = vim.list_extend(allowed[entry.tool] or {}, entry.paths or {})
+      allowed[entry.tool] = vim.list_extend(list, entry.calls or {})
     end
   end
-  return files
+  return allowed
 end
 
 --- All tools; those that the person has decided on come first.
 ---@param lines string[]
 local function add_tools(lines)
   local gateway = core.get().gateway
-  local files, decided, others = files_by_tool(), {}, {}
+  local allowed, decided, others = allowed_by_tool(), {}, {}
   for _, definition in ipairs(core.get().registry:list('tools')) do
     local level, why = gateway:level(definition)
-    local sessions, own = gateway.grants:count(definition.name), files[definition.name] or {}
+    local sessions, own = gateway.grants:count(definition.name), allowed[definition.name] or {}
     local more = sessions > 0 and (', allowed in %d session%s'):format(sessions, sessions == 1 and '' or 's') or ''
     local is_decided = level == 'trusted' or level == 'denied' or sessions > 0 or #own > 0
     local list = is_decided and decided or others

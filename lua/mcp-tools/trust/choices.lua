@@ -5,15 +5,23 @@
 --- Does not know about: how a question is shown, what an answer does.
 
 local policy = require('mcp-tools.editor.review.policy')
+local rules = require('mcp-tools.trust.rules')
 
 local M = {}
 
 ---@type table<mcp-tools.Choice, true>
 M.YES = { once = true, session = true, always = true, review = true }
 
---- What counts when a client says it, which may have asked nobody: nothing that outlives its session.
 ---@type table<mcp-tools.Choice, true>
-M.FROM_CLIENT = { once = true, session = true, deny = true }
+local FROM_CLIENT = { once = true, session = true, deny = true }
+
+--- May a client give this answer? It may have asked nobody, so it can grant nothing that outlives its session.
+---@param call mcp-tools.Call
+---@param choice mcp-tools.Choice
+---@return boolean
+function M.is_from_client(call, choice)
+  return FROM_CLIENT[choice] == true and (choice ~= 'session' or call.session ~= nil)
+end
 
 --- What a person may answer.
 ---@param call mcp-tools.Call
@@ -34,10 +42,13 @@ function M.of(call, decision, is_tiresome)
     -- Their own rule says to ask each time, and comes first: a yes for longer would be without effect. What is no file
     -- may be something else the next time.
     if not by_rule and not shows_other then
-      if call.session then
+      if call.session or call.client.name then
         table.insert(choices, 'session')
       end
-      table.insert(choices, 'always')
+      local _, too_long = rules.call_key(definition, call.args)
+      if not too_long then
+        table.insert(choices, 'always')
+      end
     end
     table.insert(choices, 'never')
   end

@@ -113,6 +113,17 @@ local function files_of(decision)
   end, decision.targets) or nil
 end
 
+--- Allows a tool for good: with these files outside the project, for this very call, or else altogether.
+---@param root string
+---@param definition mcp-tools.Definition
+---@param files string[]?
+---@param key string? of the call, see `rules.call_key`
+---@return boolean ok, string? err
+function Gateway:allow_always(root, definition, files, key)
+  local wanted = key and 'calls' or files and 'files' or 'trusted'
+  return self.ledger:set(root, definition, wanted, files, key and { key })
+end
+
 --- Keeps what the person said beyond this call.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
@@ -121,10 +132,10 @@ end
 function Gateway:remember(call, decision, choice, root)
   local files = files_of(decision)
   local ok, err = true, nil
-  if choice == 'session' and call.session then
+  if choice == 'session' then
     self.grants:allow_session(call, files)
   elseif choice == 'always' then
-    ok, err = self.ledger:set(root, call.definition, files and 'files' or 'trusted', files)
+    ok, err = self:allow_always(root, call.definition, files, (rules.call_key(call.definition, call.args)))
   elseif choice == 'never' then
     ok, err = self.ledger:set(root, call.definition, 'denied')
   elseif choice == 'silence' then
@@ -188,10 +199,11 @@ end
 ---@param decision mcp-tools.Decision
 ---@param choice mcp-tools.Choice
 ---@param who 'person'|'client'
+---@param reason? string why the user denied it
 ---@return mcp-tools.Ruling
-function Gateway:answered(asked, decision, choice, who)
+function Gateway:answered(asked, decision, choice, who, reason)
   local call, by, from_client = asked.call, ('%s: %s'):format(who, choice), who == 'client'
-  if not vim.list_contains(asked.choices, choice) or from_client and not choices.FROM_CLIENT[choice] then
+  if not vim.list_contains(asked.choices, choice) or from_client and not choices.is_from_client(call, choice) then
     return no('error', denial.error(call, ('"%s" is no answer to this question'):format(choice), 'refused'))
   end
   if not choices.YES[choice] then
@@ -201,7 +213,8 @@ function Gateway:answered(asked, decision, choice, who)
     elseif self.grants:denied(call) == Grants.PATIENCE then
       notify.info('three denials in a row: `:McpTools deny session` denies all that this session asks for')
     end
-    return no(by, denial.error(call, 'the person at the editor said no', 'refused'))
+    local why = reason and (': "%s"'):format(reason) or ''
+    return no(by, denial.error(call, 'the user at the editor said no' .. why, 'refused'))
   end
   call.args = asked.args -- whoever else had them
   local changed = self:changed(call, decision)
@@ -227,12 +240,12 @@ function Gateway:question(call, decision, answer)
     choices = choices.of(call, decision, self.grants:is_tiresome(call)),
     root = call.project,
   }
-  self.ask(asked, function(choice, err, by)
+  self.ask(asked, function(choice, err, by, reason)
     conclude(call, answer, function()
       if choice and (call.decision or call:ended()) then
         return nil -- said twice, or too late: it counts for nothing
       elseif choice then
-        return self:answered(asked, decision, choice, by or 'person')
+        return self:answered(asked, decision, choice, by or 'person', reason)
       elseif by == 'timeout' or by == 'nobody to ask' then
         self.grants:missed(call, decision, asked.choices, files_of(decision))
       end

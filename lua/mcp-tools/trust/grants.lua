@@ -6,6 +6,7 @@
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local denial = require('mcp-tools.trust.denial')
+local rules = require('mcp-tools.trust.rules')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
@@ -30,12 +31,13 @@ M.MAX_DENIED = 256
 ---@field granted boolean? the next try may run, whoever makes it
 ---@field choices mcp-tools.Choice[] what could have been answered
 ---@field files string[]? that a yes would have been for; nil: for the tool
+---@field key string? of the call, where "always" is about this call
 ---@field definition mcp-tools.Definition
 ---@field project string
 ---@field remedy string? the line of configuration that would let the tool run
 
 ---@class mcp-tools.Grants
----@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>>
+---@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>> by party
 ---@field order string[] sessions, the one granted longest ago first
 ---@field unanswered mcp-tools.Unanswered[] oldest first
 ---@field denials table<string, integer>
@@ -48,11 +50,11 @@ function M.new()
   return setmetatable({ sessions = {}, order = {}, unanswered = {}, denials = {}, silenced = {} }, Grants)
 end
 
---- Calls without a session are one party: they cannot be told apart.
+--- Who calls: a session, or without one all calls of clients that use the same name.
 ---@param call mcp-tools.Call
 ---@return string
 local function party(call)
-  return call.session or ('without a session, by ' .. call.host)
+  return call.session or ('without a session, by %s %s'):format(call.host, call.client.name or '')
 end
 
 --- Files that a call names, as one text; the same call after a link was moved is another one.
@@ -69,10 +71,10 @@ end
 -- Sessions ---------------------------------------------------------------------------------------------------------
 
 --- Lets a session run a tool: with any files of the project, or with these.
----@param call mcp-tools.Call of a session
+---@param call mcp-tools.Call
 ---@param paths? string[]
 function Grants:allow_session(call, paths)
-  local session, definition = call.session, call.definition
+  local session, definition = party(call), call.definition
   if not self.sessions[session] then
     self.sessions[session] = {}
     table.insert(self.order, session)
@@ -98,7 +100,7 @@ local CHANGED = { changed = true }
 ---@param call mcp-tools.Call
 ---@return { all: boolean?, paths: table<string, true>?, changed: boolean? }?
 function Grants:of_session(call)
-  local granted = call.session and self.sessions[call.session]
+  local granted = self.sessions[party(call)]
   local grant = granted and granted[call.definition.name]
   if not grant then
     return nil
@@ -168,6 +170,7 @@ function Grants:missed(call, decision, choices, files)
     definition = definition,
     choices = choices,
     files = files,
+    key = rules.call_key(definition, call.args),
     remedy = denial.remedy(definition.name, decision),
   })
   if #self.unanswered > MAX_UNANSWERED then

@@ -112,6 +112,7 @@ end
 ---@class mcp-tools.Verdict what the person said of a definition before
 ---@field level mcp-tools.Level?
 ---@field paths string[]?
+---@field calls string[]?
 ---@field changed boolean? they trusted a tool of this name, but not this definition
 
 local NOTHING, DENIED, CHANGED = {}, { level = 'denied' }, { changed = true }
@@ -224,15 +225,17 @@ end
 ---@param root string
 ---@param definition mcp-tools.Definition
 ---@param level mcp-tools.Level? nil forgets all about the name
----@param paths? string[] with "files": what it may have besides what it had
+---@param paths? string[] files outside the project that it may have besides what it had
+---@param calls? string[] keys of calls that it may make besides what it might
 ---@return boolean ok, string? err
-function Ledger:set(root, definition, level, paths)
+function Ledger:set(root, definition, level, paths, calls)
   return self:add(root, {
     tool = definition.name,
     source = source.key(definition),
     hash = canonical_json.fingerprint(definition),
     level = level,
     paths = paths,
+    calls = calls,
     at = os.time(),
   })
 end

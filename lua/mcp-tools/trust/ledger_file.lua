@@ -10,16 +10,19 @@ local M = {}
 local VERSION = 1
 --- Far more than a person decides in a project; a larger file was not written by us.
 local MAX_BYTES = 1024 * 1024
---- Files that one entry names, and their bytes; the oldest give way.
+--- Files or calls that one entry names, and their bytes; the oldest are dropped.
 local MAX_PATHS, MAX_PATH_BYTES = 100, 32 * 1024
 
 ---@alias mcp-tools.Level
 ---| 'trusted'  # runs, whatever its definition says
 ---| 'verified' # runs, unless its definition demands to be asked
----| 'files'    # runs with files that the person allowed for it, and asks otherwise
+---| 'files'    # runs with files that the user allowed for it, and asks otherwise
+---| 'calls'    # runs with the arguments that the user allowed for it, and asks otherwise
 ---| 'denied'   # does not run
 
-local LEVELS = { trusted = true, verified = true, files = true, denied = true }
+local LEVELS = { trusted = true, verified = true, files = true, calls = true, denied = true }
+--- Levels that add to what is allowed already.
+local ADDS = { files = true, calls = true }
 
 ---@class mcp-tools.LedgerEntry
 ---@field tool string
@@ -27,6 +30,7 @@ local LEVELS = { trusted = true, verified = true, files = true, denied = true }
 ---@field hash string fingerprint of the definition
 ---@field level mcp-tools.Level
 ---@field paths string[]? resolved files outside the project that it may have
+---@field calls string[]? keys of calls that it may make (trust/rules.lua)
 ---@field at integer unix seconds
 
 --- What the person said, as it is added to what was said before.
@@ -37,6 +41,7 @@ local LEVELS = { trusted = true, verified = true, files = true, denied = true }
 ---@field hash string?
 ---@field level mcp-tools.Level? nil forgets the tool
 ---@field paths string[]?
+---@field calls string[]?
 ---@field at integer
 
 ---@param value any
@@ -60,6 +65,7 @@ local function is_entry(entry)
     and type(entry.hash) == 'string'
     and LEVELS[entry.level] ~= nil
     and (entry.paths == nil or are_texts(entry.paths))
+    and (entry.calls == nil or are_texts(entry.calls))
 end
 
 --- Reads what was said.
@@ -120,14 +126,15 @@ function M.changed(entries, change)
   for _, other in ipairs(entries) do
     local same = other.tool == change.tool
     if same and other.source == change.source and other.hash == change.hash and other.level ~= 'denied' then
-      entry.paths = other.paths
-      entry.level = change.level == 'files' and other.level or change.level
+      entry.paths, entry.calls = other.paths, other.calls
+      entry.level = ADDS[change.level] and not ADDS[other.level] and other.level or change.level
     end
     if not same or change.level and other.source ~= change.source and other.level ~= 'denied' then
       table.insert(out, other)
     end
   end
   entry.paths = change.paths and joined(entry.paths, change.paths) or entry.paths
+  entry.calls = change.calls and joined(entry.calls, change.calls) or entry.calls
   if change.level then
     table.insert(out, entry)
   end

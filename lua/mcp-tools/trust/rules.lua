@@ -4,6 +4,7 @@
 --- Sends: a decision, or nil from who has no opinion.
 --- Does not know about: in which order they count (trust/gateway.lua), where decisions are kept.
 
+local canonical_json = require('mcp-tools.util.canonical_json')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
@@ -158,6 +159,35 @@ local function set_of(list)
   return set
 end
 
+--- Bytes of a key; a longer call is asked for each time.
+local MAX_KEY = 4096
+
+--- What "always" is about, for a tool that names its decisive arguments (`always_for`): their values, as JSON.
+---@param definition mcp-tools.Definition
+---@param args table
+---@return string? key nil if "always" is about the tool
+---@return boolean too_long
+function M.call_key(definition, args)
+  if not definition.always_for then
+    return nil, false
+  end
+  local decisive = {}
+  for _, name in ipairs(definition.always_for) do
+    decisive[name] = args[name]
+  end
+  local key = canonical_json.text(next(decisive) and decisive or vim.empty_dict())
+  return key, #key > MAX_KEY
+end
+
+--- Did the user always allow this very call?
+---@param call mcp-tools.Call
+---@param verdict mcp-tools.Verdict
+---@return boolean
+local function is_known(call, verdict)
+  local key, too_long = M.call_key(call.definition, call.args)
+  return key ~= nil and not too_long and vim.list_contains(verdict.calls or {}, key)
+end
+
 --- (3) What was decided before.
 ---@param call mcp-tools.Call
 ---@param verdict mcp-tools.Verdict
@@ -167,7 +197,8 @@ end
 ---@return mcp-tools.Decision?
 function M.by_memory(call, verdict, grant, outside, targets)
   if outside then
-    if covers(verdict.paths and set_of(verdict.paths), targets) then
+    local exact = call.definition.always_for ~= nil
+    if covers(verdict.paths and set_of(verdict.paths), targets) and (not exact or is_known(call, verdict)) then
       return { action = 'allow', by = 'ledger', reason = 'you allowed it these files always' }
     elseif covers(grant.paths, targets) then
       return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }
@@ -178,6 +209,8 @@ function M.by_memory(call, verdict, grant, outside, targets)
     return { action = 'ask', by = 'files', reason = where:format(outside.path) }
   elseif verdict.level == 'trusted' then
     return { action = 'allow', by = 'ledger', reason = 'you trust it' }
+  elseif is_known(call, verdict) then
+    return { action = 'allow', by = 'ledger', reason = 'you always allow this call' }
   elseif grant.all then
     return { action = 'allow', by = 'session', reason = 'you allowed it in this session' }
   elseif verdict.changed or grant.changed then

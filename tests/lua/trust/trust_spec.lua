@@ -123,7 +123,7 @@ describe('an answer', function()
     b.run()
     t.eq({ 'once', 'deny', 'session', 'always', 'never' }, b.asked[1].choices)
     b.run({}, { session = nil })
-    t.eq({ 'once', 'deny', 'always', 'never' }, b.asked[2].choices)
+    t.eq({ 'once', 'deny', 'session', 'always', 'never' }, b.asked[2].choices)
     config.setup({ approval = { tools = { x = 'ask' } } })
     b.run()
     t.eq({ 'once', 'deny', 'never' }, b.asked[3].choices)
@@ -141,7 +141,9 @@ describe('an answer', function()
       b.says(choice)
       t.eq('access_denied', (b.run()))
     end
-    b.says('session')
+    b.person = function(_, answer)
+      answer('session', nil, 'client') -- a client can grant nothing that outlives its session
+    end
     t.eq('access_denied', (b.run({}, { session = nil })))
     t.eq({}, b.ran)
   end)
@@ -485,7 +487,97 @@ describe('a question that nobody answered', function()
   end)
 end)
 
+describe('"always" for a tool that runs what its arguments say', function()
+  local function shell()
+    local b = bench()
+    b.tool({ always_for = { 'command', 'cwd' } })
+    return b
+  end
+
+  it('allows the same command, and no other one', function()
+    local b = shell()
+    b.says('always')
+    t.eq('ran', (b.run({ command = 'echo hi', timeout_ms = 5 })))
+    b.says('deny')
+    local function asked(args)
+      local before = #b.asked
+      b.run(args)
+      return #b.asked > before
+    end
+    t.ok(not asked({ command = 'echo hi', timeout_ms = 7 }))
+    t.eq('ran', (shell().run({ command = 'echo hi' }))) -- as after a restart of the editor
+    for _, other in ipairs({ 'echo hi; rm -rf .', 'echo', 'echo hi ', 'echo  hi' }) do
+      t.ok(asked({ command = other }), other)
+    end
+    t.ok(asked({ command = 'echo hi', cwd = root }))
+    b.says('always')
+    b.run({ command = 'make' })
+    b.says('deny')
+    t.ok(not asked({ command = 'make' }))
+    t.ok(not asked({ command = 'echo hi' }))
+  end)
+
+  it('does not allow other commands in a directory outside the project', function()
+    local b = shell()
+    b.says('always')
+    t.eq('ran', (b.run({ command = 'ls', cwd = outside })))
+    b.says('deny')
+    t.eq('ran', (b.run({ command = 'ls', cwd = outside })))
+    t.eq('access_denied', (b.run({ command = 'rm -rf .', cwd = outside })))
+  end)
+
+  it('is not offered for a call that is too long to be kept', function()
+    local b = shell()
+    b.says('deny')
+    b.run({ command = ('x'):rep(10000) })
+    t.ok(not vim.list_contains(b.asked[1].choices, 'always'))
+  end)
+
+  it('is set by every bundled tool that runs what its arguments say', function()
+    for _, name in ipairs({
+      'shell.run',
+      'shell.jobs',
+      'editor.eval_lua',
+      'editor.command',
+      'plugin.call',
+      'dap.run',
+      'dap.evaluate',
+      'runner.run',
+      'runner.debug',
+    }) do
+      local definition = require('mcp-tools.tools.' .. name)
+      t.ok(#definition.always_for > 0, name)
+      for _, argument in ipairs(definition.always_for) do
+        t.ok(definition.args[argument], name .. ' ' .. argument)
+      end
+    end
+  end)
+end)
+
+describe('a grant for a session', function()
+  it('is for clients of the same name where the connection has no session', function()
+    local b = bench()
+    b.says('session')
+    local function run(name)
+      local call = b.executor:execute('x', {}, { host = 'mcp', client = { name = name } })
+      return call.outcome.error and call.outcome.error.code or call.outcome.value
+    end
+    t.eq('ran', run('claude-code'))
+    b.says('deny')
+    t.eq({ 'ran', 'access_denied' }, { run('claude-code'), run('other') })
+  end)
+end)
+
 describe('a denial', function()
+  it('tells the client the reason that the user typed', function()
+    local b = bench()
+    b.person = function(_, answer)
+      answer('deny', nil, nil, 'rounding hides bugs')
+    end
+    local _, call = b.run()
+    t.matches('said no: "rounding hides bugs"', call.outcome.error.message)
+  end)
+
   local function message_of(b, args)
     local _, call = b.run(args)
     return call.outcome.error.message

@@ -40,6 +40,7 @@ local RULES = {
   needs_approval = common.of_type('boolean', 'function', 'string'),
   preview = common.of_type('function'),
   previewed = common.of_type('table'),
+  always_for = common.of_type('table'),
   state = common.of_type('function'),
   hosts = common.of_type('table'),
   execute = common.of_type('function'),

@@ -20,6 +20,7 @@ return {
     session_id = select.ARG,
   },
   annotations = { read_only = false, destructive = true, open_world = true },
+  always_for = { 'expression', 'context' },
   needs_approval = 'it runs an expression in the program under the debugger',
   preview = select.preview(select.stopped, function(args)
     return args.expression

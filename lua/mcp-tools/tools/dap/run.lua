@@ -39,6 +39,7 @@ return {
   args = ARGS,
   annotations = { read_only = false, destructive = false, open_world = true },
   timeout = control.TOOL_TIMEOUT,
+  always_for = { 'configuration', 'type', 'request', 'program', 'args', 'cwd', 'env', 'host', 'port', 'options' },
   needs_approval = function(args)
     return ('it runs %s under the debugger'):format(args.program or args.configuration or args.name or 'a program')
   end,

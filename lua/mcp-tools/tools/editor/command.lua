@@ -26,6 +26,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
+  always_for = { 'command' },
   needs_approval = 'it runs an Ex command, which can do whatever you can',
   preview = function(args)
     return ':' .. args.command

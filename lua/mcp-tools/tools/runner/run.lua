@@ -74,6 +74,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
+  always_for = { 'runner', 'args' },
   needs_approval = function(args)
     return not args.cancel and 'it runs tests, and with them code of the project' or false
   end,

@@ -111,6 +111,7 @@ return {
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
+  always_for = { 'action', 'command', 'argv', 'cwd', 'env' },
   needs_approval = function(args)
     return args.action == 'start' and 'it runs a command that goes on until it is stopped' or false
   end,

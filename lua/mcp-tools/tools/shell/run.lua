@@ -47,6 +47,7 @@ return {
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
+  always_for = { 'command', 'argv', 'cwd', 'env', 'stdin' },
   needs_approval = 'it runs a command',
   preview = function(args)
     return command.preview_of(args, project.root())

@@ -7,7 +7,7 @@
 --- What a client says may be said by nobody: it is offered no answer that outlives its session.
 
 local choices_of = require('mcp-tools.ui.approval.choices')
-local from_client = require('mcp-tools.trust.choices').FROM_CLIENT
+local is_from_client = require('mcp-tools.trust.choices').is_from_client
 local inputs = require('mcp-tools.call.inputs')
 local text = require('mcp-tools.ui.approval.text')
 
@@ -43,7 +43,7 @@ end
 ---@param question mcp-tools.Question
 function M.show(question)
   local choices = vim.tbl_filter(function(choice)
-    return from_client[choice.name]
+    return is_from_client(question.call, choice.name)
   end, choices_of(question))
   local message = 'May this run in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)

@@ -17,8 +17,11 @@ local M = { serial = true }
 local keeper
 
 ---@param shown mcp-tools.ApprovalWindow
----@param choice mcp-tools.Choice
+---@param choice mcp-tools.Choice|'reason'
 local function answer(shown, choice)
+  if choice == 'reason' then
+    return shown.question:deny_because()
+  end
   local ok, why = shown.question:answer_shown(choice)
   if not ok and why then
     notify.warn(why)

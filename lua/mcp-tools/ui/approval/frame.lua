@@ -13,10 +13,9 @@ local api = vim.api
 local M = {}
 
 --- The ways to answer, the quickest first.
----@param question mcp-tools.Question
 ---@param window integer
 ---@return { [1]: string, [2]: string }[] keys, and what they do
-local function ways(question, window)
+local function ways(window)
   local lead, map_mode = keys_to.lead()
   local list = {}
   for _, answer in ipairs({ { 'approve', 'yes' }, { 'deny', 'no' } }) do
@@ -24,11 +23,8 @@ local function ways(question, window)
     table.insert(list, lhs and { lhs, answer[2] } or nil)
   end
   table.insert(list, { lead .. ':McpTools approve', 'or deny' })
-  local keys = vim.tbl_map(function(choice)
-    return choice.key
-  end, choices_of(question))
   local go = keys_to.is_next(window) and 'CTRL-W w' or ':McpTools approve look'
-  table.insert(list, { lead .. go, 'then ' .. table.concat(keys, ' ') })
+  table.insert(list, { lead .. go, 'then y, n, ?' })
   return list
 end
 
@@ -45,7 +41,7 @@ function M.footer(question, window, width)
     end, choices_of(question))
     table.insert(list, { '?', 'keys' })
   else
-    list = ways(question, window)
+    list = ways(window)
   end
   return style.keys(list, width)
 end

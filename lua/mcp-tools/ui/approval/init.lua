@@ -77,13 +77,14 @@ end
 --- Answers one question, whichever is on screen.
 ---@param id string the call's, as `User McpToolsApproval` names it
 ---@param choice mcp-tools.Choice
----@param by? 'person'|'client' who says so (default: the person at the editor)
+---@param by? 'person'|'client' who says so (default: the user at the editor)
+---@param reason? string why it is denied, for the assistant
 ---@return boolean answered
 ---@return string? why_not
-function M.answer(id, choice, by)
+function M.answer(id, choice, by, reason)
   for _, question in ipairs(queue.list()) do
     if question.id == id then
-      return question:answer(choice, by)
+      return question:answer(choice, by, reason)
     end
   end
   return false, 'this question is no longer open'
@@ -91,14 +92,15 @@ end
 
 --- Answers the question on screen, for commands. Refuses when the person may have meant another one.
 ---@param choice mcp-tools.Choice
+---@param reason? string why it is denied, for the assistant
 ---@return boolean answered
 ---@return string? why_not unless it is said beside the question
-function M.answer_current(choice)
+function M.answer_current(choice, reason)
   local question = queue.current()
   if not question then
-    return false, 'nothing is being asked'
+    return false, 'there is no open question'
   end
-  return question:answer_shown(choice)
+  return question:answer_shown(choice, reason)
 end
 
 --- Moves the cursor to the question, where it is a window of ours.

@@ -37,8 +37,9 @@ local GUARD_NS = 400e6
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 
---- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did.
----@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?)
+--- `by` is who answered (default "person", at the editor; or "client"); without a choice, why nobody did. `reason` is
+--- what the user typed to explain a denial.
+---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?, reason: string?)
 ---@alias mcp-tools.Ask fun(asked: mcp-tools.Asked, answer: mcp-tools.Answer)
 
 --- Puts a question to the person somewhere. It answers with `question:answer(choice)`.
@@ -133,7 +134,8 @@ end
 ---@param choice? mcp-tools.Choice
 ---@param err? mcp-tools.Error
 ---@param by? string who answered, or why nobody did
-function Question:close(state, choice, err, by)
+---@param reason? string the user's, for a denial
+function Question:close(state, choice, err, by, reason)
   if self.closed then
     return
   end
@@ -144,7 +146,7 @@ function Question:close(state, choice, err, by)
   for _, asker in ipairs(self.askers) do
     self:have(asker, 'hide')
   end
-  self.tell(choice, err, by)
+  self.tell(choice, err, by, reason)
 end
 
 --- What it shows is another by now, which nobody has read.
@@ -174,41 +176,58 @@ end
 --- Takes an answer. A yes is for what was shown: the person may have gone on writing since.
 ---@param choice mcp-tools.Choice
 ---@param by? 'person'|'client' who says so (default: the person at the editor)
+---@param reason? string why the call is denied, for the assistant
 ---@return boolean taken
 ---@return string? why_not unless it is said beside the question
-function Question:answer(choice, by)
+function Question:answer(choice, by, reason)
   if self.closed then
     return false, 'this question is no longer open'
   elseif not vim.list_contains(self.choices, choice) then
     return false, ('this question cannot be answered by "%s"'):format(choice)
   elseif YES[choice] and by ~= 'client' and changes.have_moved(self) then
     self:renew()
-    return self:refuse('what would change is another by now: look, then answer again')
+    return self:refuse('The change is different now. Review it, then answer again.')
   end
-  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person')
+  self:close(YES[choice] and 'allowed' or 'denied', choice, nil, by or 'person', reason)
   return true
 end
 
 --- Takes an answer by key or command. Refuses it when the person may have meant another question, and a yes to what was
 --- not on the screen.
 ---@param choice mcp-tools.Choice
+---@param reason? string see `answer`
 ---@return boolean taken
 ---@return string? why_not unless it is said beside the question
-function Question:answer_shown(choice)
+function Question:answer_shown(choice, reason)
   local too_soon = self.took_over and uv.hrtime() - self.shown_at < GUARD_NS
   if too_soon or typing.began_before(self.shown_at) then
     self.took_over = false
     typing.forget()
-    return self:refuse('the question has just changed: look, then answer again')
+    return self:refuse('The question has just changed. Read it, then answer again.')
   end
   -- What is reviewed is shown again, whole.
   for _, asker in ipairs(YES[choice] and choice ~= 'review' and self.askers or {}) do
     local ok, more = self:have(asker, 'reveal')
     if more or not ok then
-      return self:refuse('there is more to read: look, then answer again')
+      return self:refuse('more below: press again to continue')
     end
   end
-  return self:answer(choice)
+  return self:answer(choice, nil, reason)
+end
+
+--- Asks the user why the call is denied, then denies it. Without a reason the question stays open.
+---@param stays_open? fun() called if no reason was given
+function Question:deny_because(stays_open)
+  vim.ui.input({ prompt = 'Why not? ' }, function(reason)
+    if reason and vim.trim(reason) ~= '' then
+      local ok, why = self:answer('deny', nil, vim.trim(reason))
+      if not ok then
+        notify.warn(why)
+      end
+    elseif stays_open and not self.closed then
+      stays_open()
+    end
+  end)
 end
 
 --- Somebody who was asking cannot go on. The others can; when there are none, the answer is no.

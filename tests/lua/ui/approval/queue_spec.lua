@@ -1,4 +1,4 @@
--- luacheck: globals vim.ui.select (made to be replaced)
+-- luacheck: globals vim.ui.select vim.ui.input (made to be replaced)
 local Call = require('mcp-tools.call.call')
 local Question = require('mcp-tools.ui.approval.question')
 local queue = require('mcp-tools.ui.approval.queue')
@@ -9,14 +9,14 @@ local text = require('mcp-tools.ui.approval.text')
 local serial = 0
 
 --- A question put to askers; `said` is what came of it.
-local function ask(askers, ms, call)
+local function ask(askers, ms, call, args)
   serial = serial + 1
   call = call or Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
   call:move('ask')
-  local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
+  local asked = { call = call, args = args or {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
   local said = {}
-  local question = Question.new(asked, askers, function(choice, err, by)
-    table.insert(said, { choice = choice, err = err, by = by })
+  local question = Question.new(asked, askers, function(choice, err, by, reason)
+    table.insert(said, { choice = choice, err = err, by = by, reason = reason })
   end)
   queue.add(question, ms or 60000)
   return question, said
@@ -243,10 +243,41 @@ describe('the time for an answer', function()
 end)
 
 describe('a picker', function()
-  local select = vim.ui.select
+  local select, input = vim.ui.select, vim.ui.input
 
   after_each(function()
-    vim.ui.select = select
+    vim.ui.select, vim.ui.input = select, input
+  end)
+
+  it('names every argument, and says how much of it is not shown', function()
+    local prompt
+    vim.ui.select = function(_, opts)
+      prompt = opts.prompt
+    end
+    local args = { a = ('x'):rep(5000), command = 'rm -rf .', text = ('y'):rep(300) .. 'end' }
+    ask({ require('mcp-tools.ui.approval.select') }, nil, nil, args)
+    t.wait(function()
+      return prompt
+    end)
+    t.matches('command = "rm %-rf %."', prompt)
+    t.matches('a = "x+… %(%d+ of 5002 characters not shown%)', prompt)
+    t.matches('text = "y+… %(%d+ of 305 characters not shown%)', prompt)
+  end)
+
+  it('can deny with a reason', function()
+    vim.ui.select = function(items, _, on_choice)
+      on_choice(vim.iter(items):find(function(item)
+        return item.name == 'reason'
+      end))
+    end
+    vim.ui.input = function(_, done)
+      done('not here')
+    end
+    local _, said = ask({ require('mcp-tools.ui.approval.select') })
+    t.wait(function()
+      return #said == 1
+    end)
+    t.eq({ 'deny', 'not here' }, { said[1].choice, said[1].reason })
   end)
 
   it('that answers with what it was not given has said no', function()

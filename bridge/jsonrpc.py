@@ -105,7 +105,7 @@ def parse(body: bytes) -> Message | Batch | Fault:
         return Fault(PARSE_ERROR, "Parse error: not UTF-8")
     except (ValueError, RecursionError):
         return Fault(PARSE_ERROR, "Parse error: not JSON")
-    if _has_more(body, MAX_DEPTH) and _deeper_than(value, MAX_DEPTH):
+    if _has_more(body, MAX_DEPTH) and is_deep(value, MAX_DEPTH):
         return Fault(PARSE_ERROR, f"Parse error: nested deeper than {MAX_DEPTH} levels")
     if not certain and _ESCAPED_SURROGATE.search(body) and not _is_unicode(value):
         return Fault(PARSE_ERROR, "Parse error: a lone surrogate is not a character", _id_of(value))
@@ -229,7 +229,8 @@ def _has_more(body: bytes, brackets: int) -> bool:
     return False
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def is_deep(value: Any, limit: int) -> bool:
+    """Whether a value nests deeper than `limit` levels."""
     level = [value]
     for _ in range(limit):
         level = [child for node in level for child in _children(node)]

@@ -1,7 +1,6 @@
 """Content values: what a tool returns when plain data is not enough.
 
-Receives: text and bytes from tools. Sends: blocks that results.py hands to the editor.
-Does not know about: base64, MCP's names (Lua has both).
+Receives: text and bytes from tools. Sends: blocks that results.py writes as MCP has them.
 """
 
 from __future__ import annotations

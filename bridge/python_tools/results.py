@@ -8,6 +8,7 @@ the host's loop nor the editor walks a large value.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import enum
 import json
@@ -21,12 +22,18 @@ from .content import Block, Result
 from .errors import ToolError
 
 MAX_INTEGER = 2**53
-"""Larger ones would be rounded in Lua."""
+"""Larger ones are rounded where Lua reads them; a result only passes through."""
 MAX_DEPTH = 100
+MAX_BLOCKS = 10_000
+"""Of one result; each costs every client some microseconds."""
 MAX_PATH = 200
 """Characters of where a fault is."""
 RAW = ("bytes", "blob")
 """Fields of content that hold bytes."""
+TEXTS = ("text", "uri", "name", "title", "description", "mime_type")
+"""Fields of content that hold text."""
+NAMES = {"bytes": "data", "mime_type": "mimeType"}
+"""Fields of content that MCP calls otherwise."""
 DIGITS = re.compile(r"\d{16}")
 AS_TEXT = {("uuid", "UUID"), ("decimal", "Decimal")}
 """Types by their names: importing their modules would cost the start of every host some ms."""
@@ -53,8 +60,17 @@ def simpler(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def find_fault(value: Any, path: str = "result", depth: int = 0) -> tuple[str, str] | None:
-    """Where and why a value cannot be written; None when it can."""
+def find_fault(
+    value: Any, path: str = "result", depth: int = 0, *, is_passed: bool = False
+) -> tuple[str, str] | None:
+    """Where and why a value cannot be written; None when it can.
+
+    Args:
+        value: anything.
+        path: where it is.
+        depth: levels above it.
+        is_passed: it only passes through the editor, so that integers may have any size.
+    """
     if depth > MAX_DEPTH:
         return path, f"nested deeper than {MAX_DEPTH} levels, or within itself"
     if isinstance(value, str):
@@ -63,23 +79,24 @@ def find_fault(value: Any, path: str = "result", depth: int = 0) -> tuple[str, s
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int):
-        return (path, "an integer beyond 2^53 would lose digits") if abs(value) > MAX_INTEGER else None
+        is_lost = abs(value) > MAX_INTEGER and not is_passed
+        return (path, "an integer beyond 2^53 would lose digits") if is_lost else None
     if isinstance(value, float):
         return None if math.isfinite(value) else (path, "not a finite number")
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, (str, int)) or not is_text(str(key)):
                 return path, f"the key {key!r} is no text"
-            if found := find_fault(item, f"{path}.{key}", depth + 1):
+            if found := find_fault(item, f"{path}.{key}", depth + 1, is_passed=is_passed):
                 return found
         return None
     if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            if found := find_fault(item, f"{path}[{index}]", depth + 1):
+            if found := find_fault(item, f"{path}[{index}]", depth + 1, is_passed=is_passed):
                 return found
         return None
     try:
-        return find_fault(simpler(value), path, depth + 1)
+        return find_fault(simpler(value), path, depth + 1, is_passed=is_passed)
     except TypeError as error:
         return path, str(error)
 
@@ -93,54 +110,99 @@ def is_text(value: str) -> bool:
     return True
 
 
-def refused(value: Any, why: str) -> ToolError:
+def refused(value: Any, why: str, *, is_passed: bool = False) -> ToolError:
     """The error for a value that cannot be written."""
-    path, reason = find_fault(value) or ("result", why)
+    path, reason = find_fault(value, is_passed=is_passed) or ("result", why)
     if len(path) > MAX_PATH:
         path = f"{path[:MAX_PATH]}…"
     return ToolError(f"{path}: {reason}", Code.NOT_SERIALIZABLE)
 
 
-def to_json(value: Any) -> str:
-    """Compact JSON text; raises ToolError."""
+def to_json(value: Any, *, is_passed: bool = False) -> str:
+    """Compact JSON text.
+
+    Args:
+        value: anything.
+        is_passed: it only passes through the editor, see `find_fault`.
+
+    Raises:
+        ToolError: it cannot be written.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=simpler)
     except (TypeError, ValueError, RecursionError) as error:
-        raise refused(value, str(error)) from None
-    if not is_text(text) or (DIGITS.search(text) and find_fault(value)):
-        raise refused(value, "text that is not UTF-8")
+        raise refused(value, str(error), is_passed=is_passed) from None
+    may_be_deep = text.count("[") + text.count("{") > MAX_DEPTH
+    may_be_faulty = may_be_deep or (not is_passed and DIGITS.search(text))
+    if not is_text(text) or (may_be_faulty and find_fault(value, is_passed=is_passed)):
+        raise refused(value, "text that is not UTF-8", is_passed=is_passed)
     return text
 
 
 def blocks_of(value: Any) -> list[dict[str, Any]] | None:
-    """The blocks of content; None for plain data."""
+    """The blocks of content in MCP's shape; None for plain data."""
     blocks = [value] if isinstance(value, Block) else value
     if not isinstance(blocks, (list, tuple)) or not blocks:
         return None
     if not all(isinstance(block, Block) for block in blocks):
         return None
-    return [
-        {key: field_of(key, item) for key, item in block.fields.items() if item is not None}
-        for block in blocks
-    ]
+    return [block_of(block) for block in blocks]
+
+
+def block_of(block: Block) -> dict[str, Any]:
+    """A block in MCP's shape; raises ToolError or TypeError."""
+    fields = {
+        NAMES.get(key, key): field_of(key, item) for key, item in block.fields.items() if item is not None
+    }
+    if fields["type"] == "resource":
+        return {"type": fields.pop("type"), "resource": fields}
+    return fields
 
 
 def field_of(key: str, item: Any) -> Any:
-    """A field of a block as something that the channel can carry; raises ToolError."""
+    """A field of a block as JSON has it; raises ToolError or TypeError."""
     if key in RAW:
         if not isinstance(item, (bytes, bytearray)):
             raise TypeError(f"content: data must be bytes, not {type(item).__name__}")
-        return bytes(item)
+        return base64.b64encode(item).decode()
     if not isinstance(item, str):
-        return json.loads(to_json(item))
+        data = json.loads(to_json(item, is_passed=True))
+        if key in TEXTS:
+            raise TypeError(f"content: {key} must be text, not {type(item).__name__}")
+        return data
     if not is_text(item):
         raise ToolError(f"content.{key}: text that is not UTF-8", Code.NOT_SERIALIZABLE)
     return item
 
 
 def size_of(blocks: list[dict[str, Any]]) -> int:
-    """Bytes of the texts and data of blocks."""
-    return sum(len(item) for block in blocks for item in block.values() if isinstance(item, (str, bytes)))
+    """Characters of the texts and data of blocks."""
+    size = 0
+    for block in blocks:
+        fields = block.get("resource", block)
+        size += sum(len(item) for item in fields.values() if isinstance(item, str))
+    return size
+
+
+def content_of(
+    blocks: list[dict[str, Any]], texts: dict[str, str], is_error: bool
+) -> tuple[dict[str, Any], int]:
+    """A result in MCP's shape, and the bytes that count for the limit.
+
+    Args:
+        blocks: its content.
+        texts: JSON text of other fields.
+        is_error: it reports a failure.
+    """
+    if len(blocks) > MAX_BLOCKS:
+        text = f"the result has {len(blocks)} content blocks, the limit is {MAX_BLOCKS}"
+        raise ToolError(f"{text}: put what belongs together into one text", Code.TOO_LARGE)
+    parts = {"content": json.dumps(blocks, ensure_ascii=False, separators=(",", ":"))} | texts
+    if is_error:
+        parts["isError"] = "true"
+    size = size_of(blocks) + sum(map(len, texts.values()))
+    text = ",".join(f'"{key}":{part}' for key, part in parts.items())
+    return {"kind": "content", "text": f"{{{text}}}", "size": size}, size
 
 
 def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
@@ -167,15 +229,13 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
         objects: list[Any] = [item for item in (value.structured, value.meta) if item is not None]
         if not all(isinstance(item, dict) for item in objects):
             raise TypeError("Result: `structured` and `meta` must be dicts")
-        blocks = blocks or []
-        more = {"structured": value.structured, "meta": value.meta}
-        outcome = {"kind": "content", "blocks": blocks} | ({"is_error": True} if value.is_error else {})
-        outcome |= {key: to_json(item) for key, item in more.items() if item is not None}
-        size = size_of(blocks) + len(outcome.get("structured", ""))
+        more = {"structuredContent": value.structured, "_meta": value.meta}
+        texts = {key: to_json(item, is_passed=True) for key, item in more.items() if item is not None}
+        outcome, size = content_of(blocks or [], texts, value.is_error)
     elif made := blocks_of(value):
-        outcome, size = {"kind": "content", "blocks": made}, size_of(made)
+        outcome, size = content_of(made, {}, False)
     else:
-        text = to_json(value)
+        text = to_json(value, is_passed=True)
         outcome, size = {"kind": "json", "text": text}, len(text)
     if limit and size > limit:
         raise ToolError(

@@ -6,17 +6,29 @@ Does not know about: connections, calls.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from typing import Any
 
+from .. import jsonrpc
 from .spec import Mount
 
 Outcome = dict[str, Any]
 
-_KEPT = ("annotations", "_meta", "icons")
-"""Of a content block, what the editor passes on as it is."""
+_RESERVED = ("mcp-tools.nvim/", "io.modelcontextprotocol/")
+"""Of `_meta`, the keys of this server and of the protocol: a mounted server must not speak in their name."""
+MAX_BLOCKS = 10_000
+"""Of one result, as for tools of the editor."""
+MAX_DEPTH = 96
+"""Levels of what a result holds: every client reads a message of 100."""
+
+
+def unreserved(item: dict[str, Any]) -> dict[str, Any]:
+    """An item without reserved keys in its `_meta`, and without fields that are null."""
+    meta = item.get("_meta")
+    if isinstance(meta, dict):
+        meta = {key: value for key, value in meta.items() if not key.startswith(_RESERVED)} or None
+    return {key: value for key, value in (item | {"_meta": meta}).items() if value is not None}
 
 
 def failed(code: str, message: str) -> Outcome:
@@ -42,27 +54,23 @@ def plain_text(raw: dict[str, Any], limit: int) -> str | None:
 
 def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     """Of `tools/call`."""
-    blocks, size = _blocks(mount, raw.get("content") or [])
-    outcome: Outcome = {"kind": "content", "blocks": blocks}
+    content = raw.get("content") or []
+    if len(content) > MAX_BLOCKS:
+        return failed("too_large", f"the result has {len(content)} content blocks, the limit is {MAX_BLOCKS}")
+    blocks, size = _blocks(mount, content)
+    result: dict[str, Any] = {"content": blocks}
     if isinstance(raw.get("structuredContent"), dict):
-        outcome["structured"] = json.dumps(raw["structuredContent"], ensure_ascii=False)
+        result["structuredContent"] = raw["structuredContent"]
     if raw.get("isError"):
-        outcome["is_error"] = True
-    if raw.get("_meta"):
-        outcome["meta"] = json.dumps(raw["_meta"], ensure_ascii=False)
-    size += len(outcome.get("structured", "")) + len(outcome.get("meta", ""))
-    return too_large(size, limit, "tool_result") if size > limit else outcome
+        result["isError"] = True
+    return _passed(mount, result | _meta_of(raw), size, limit, "tool_result")
 
 
 def of_resource(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     """Of `resources/read`."""
-    contents, size = [], 0
-    for item in raw.get("contents") or []:
-        contents.append(_contents(mount, item))
-        size += len(item.get("text") or item.get("blob") or "")
-    if size > limit:
-        return too_large(size, limit, "resource")
-    return {"kind": "contents", "contents": contents}
+    contents = [_contents(mount, item) for item in raw.get("contents") or []]
+    size = sum(len(item.get("text") or item.get("blob") or "") for item in contents)
+    return _passed(mount, {"contents": contents} | _meta_of(raw), size, limit, "resource")
 
 
 def of_prompt(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
@@ -71,13 +79,11 @@ def of_prompt(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     for message in raw.get("messages") or []:
         blocks, bytes_ = _blocks(mount, [message["content"]])
         size += bytes_
-        messages.append({"role": message["role"], "block": blocks[0]})
-    if size > limit:
-        return too_large(size, limit, "tool_result")
-    outcome: Outcome = {"kind": "messages", "messages": messages}
+        messages.append({"role": message["role"], "content": blocks[0]})
+    result: dict[str, Any] = {"messages": messages}
     if raw.get("description"):
-        outcome["description"] = raw["description"]
-    return outcome
+        result = {"description": raw["description"]} | result
+    return _passed(mount, result | _meta_of(raw), size, limit, "tool_result")
 
 
 def of_completion(_: Mount, raw: dict[str, Any], __: int) -> Outcome:
@@ -86,7 +92,32 @@ def of_completion(_: Mount, raw: dict[str, Any], __: int) -> Outcome:
     values = {"values": given.get("values") or [], "has_more": bool(given.get("hasMore"))}
     if isinstance(given.get("total"), int):
         values["total"] = given["total"]
-    return {"kind": "json", "text": json.dumps(values, ensure_ascii=False)}
+    return {"kind": "data", "text": json.dumps(values, ensure_ascii=False)}
+
+
+def _meta_of(raw: dict[str, Any]) -> dict[str, Any]:
+    meta = unreserved({"_meta": raw.get("_meta")})
+    return meta if meta.get("_meta") else {}
+
+
+def _passed(mount: Mount, result: dict[str, Any], size: int, limit: int, option: str) -> Outcome:
+    """A result as it came. Escapes and base64 do not count for the limit, structure does."""
+    more = {key: result[key] for key in ("structuredContent", "_meta") if key in result}
+    try:
+        size += len(_dumped(more)) if more else 0
+        if size > limit:
+            return too_large(size, limit, option)
+        text = _dumped(result)
+    except (ValueError, RecursionError) as fault:
+        return failed("invalid_output", f"mount '{mount.name}' gave a result that is no JSON: {fault}")
+    if jsonrpc.is_deep(result, MAX_DEPTH):
+        text = f"mount '{mount.name}' gave a result that is nested deeper than {MAX_DEPTH} levels"
+        return failed("invalid_output", text)
+    return {"kind": "content", "text": text, "size": size}
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _blocks(mount: Mount, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
@@ -94,50 +125,30 @@ def _blocks(mount: Mount, items: list[dict[str, Any]]) -> tuple[list[dict[str, A
     blocks, size = [], 0
     for item in items:
         kind = item.get("type")
+        block = unreserved(item)
         if kind == "text":
-            blocks.append({"type": "text", "text": item["text"]})
-            size += len(item["text"])
+            size += len(block["text"])
         elif kind in ("image", "audio"):
-            blocks.append({"type": kind, "bytes": _bytes(item["data"]), "mime_type": item["mimeType"]})
-            size += len(item["data"])
+            size += len(block["data"])
         elif kind == "resource":
-            blocks.append({"type": "resource", **_contents(mount, item["resource"])})
-            size += len(item["resource"].get("text") or item["resource"].get("blob") or "")
+            block["resource"] = inner = _contents(mount, block["resource"])
+            size += len(inner.get("text") or inner.get("blob") or "")
         elif kind == "resource_link":
-            link = _link(mount, item)
-            blocks.append(link)
-            size += sum(len(value) for value in link.values() if isinstance(value, str))
+            block["uri"] = mount.public_uri(block["uri"])
+            size += sum(len(value) for value in block.values() if isinstance(value, str))
         else:
-            text = json.dumps(item, ensure_ascii=False)
-            blocks.append({"type": "text", "text": text})
-            size += len(text)
-            continue
-        if kept := {field: item[field] for field in _KEPT if item.get(field)}:
-            blocks[-1]["extras"] = json.dumps(kept, ensure_ascii=False)
+            block = {"type": "text", "text": json.dumps(item, ensure_ascii=False)}
+            size += len(block["text"])
+        blocks.append(block)
     return blocks, size
 
 
 def _contents(mount: Mount, item: dict[str, Any]) -> dict[str, Any]:
-    out: dict[str, Any] = {"uri": mount.public_uri(item["uri"])}
-    if item.get("mimeType"):
-        out["mime_type"] = item["mimeType"]
-    if item.get("blob") is not None:
-        out["blob"] = _bytes(item["blob"])
-    else:
-        out["text"] = item.get("text") or ""
-    if item.get("_meta"):
-        out["meta"] = json.dumps(item["_meta"], ensure_ascii=False)
+    out = unreserved(item)
+    out["uri"] = mount.public_uri(out["uri"])
+    if "text" not in out and "blob" not in out:
+        out["text"] = ""
     return out
-
-
-def _link(mount: Mount, item: dict[str, Any]) -> dict[str, Any]:
-    names = {"title": "title", "description": "description", "mimeType": "mime_type", "size": "size"}
-    block = {"type": "resource_link", "uri": mount.public_uri(item["uri"]), "name": item["name"]}
-    return block | {ours: item[theirs] for theirs, ours in names.items() if item.get(theirs) is not None}
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text, validate=False)
 
 
 OF: dict[str, Callable[[Mount, dict[str, Any], int], Outcome]] = {

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from .. import __version__
 from .dispatcher import Dispatcher, Item
+from .outcomes import unreserved
 
 logger = logging.getLogger(__name__)
 
@@ -64,15 +65,6 @@ def _is_text(raw: dict[str, Any]) -> bool:
             for block in content
         )
     )
-
-
-def _unstamped(raw: dict[str, Any]) -> dict[str, Any]:
-    """Without what the server says of itself in each answer: to our clients the server is this bridge."""
-    meta = raw.get("_meta")
-    if not isinstance(meta, dict) or types.SERVER_INFO_META_KEY not in meta:
-        return raw
-    rest = {key: value for key, value in meta.items() if key != types.SERVER_INFO_META_KEY}
-    return {**raw, "_meta": rest} if rest else {key: raw[key] for key in raw if key != "_meta"}
 
 
 def _call_request(**params: Any) -> types.CallToolRequest:
@@ -208,7 +200,7 @@ class Session:
         raw = await self._dispatcher.send_raw_request("tools/call", params, {"on_progress": progress})
         if not _is_text(raw):
             methods.validate_server_result("tools/call", self.protocol, raw)
-        return raw
+        return unreserved(raw) if "_meta" in raw else raw
 
     async def request(
         self, request: Callable[..., Any], progress: Any = None, **params: Any
@@ -227,7 +219,7 @@ class Session:
                 request(**params, **more), _RAW, progress_callback=progress
             )
             if raw.get("resultType") != "input_required":
-                return _unstamped(raw)
+                return unreserved(raw)
             needed = types.InputRequiredResult.model_validate(raw, by_name=False)
             answers = {}
             for key, question in (needed.input_requests or {}).items():

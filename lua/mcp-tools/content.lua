@@ -110,6 +110,62 @@ function M.result(spec)
   )
 end
 
+---@class mcp-tools.RawResult JSON text that another process made; it is passed on as it is
+---@field kind 'json'|'content' data, or a result in MCP's own shape
+---@field text string
+---@field size integer bytes that count for the limit
+local Raw = {}
+
+---@package
+--- A result of another process.
+---@param kind 'json'|'content'
+---@param text string
+---@param size? integer bytes that count for the limit (default: all)
+---@return mcp-tools.RawResult
+function M.raw(kind, text, size)
+  need('raw', 'text', text, { 'string' })
+  return setmetatable({ kind = kind, text = text, size = size or #text }, Raw)
+end
+
+---@package
+---@return boolean
+function M.is_raw(value)
+  return type(value) == 'table' and getmetatable(value) == Raw
+end
+
+---@param block table as MCP has it
+---@return mcp-tools.Block
+local function block_of(block)
+  local made
+  if block.type == 'text' then
+    made = M.text(block.text)
+  elseif block.type == 'image' or block.type == 'audio' then
+    made = M[block.type](vim.base64.decode(block.data), block.mimeType)
+  elseif block.type == 'resource' then
+    local inner = block.resource
+    local blob = inner.blob and vim.base64.decode(inner.blob)
+    made = M.resource({ uri = inner.uri, mime_type = inner.mimeType, text = inner.text, blob = blob })
+    made.resource._meta = inner._meta
+  else
+    made = setmetatable(vim.deepcopy(block), Block)
+  end
+  made.extras = { annotations = block.annotations, _meta = block._meta, icons = block.icons }
+  return made
+end
+
+---@package
+--- A tool result in MCP's shape, as `content.result` makes it.
+---@param result table
+---@return mcp-tools.ContentResult
+function M.of_mcp(result)
+  return M.result({
+    content = vim.tbl_map(block_of, result.content or {}),
+    structured = result.structuredContent,
+    is_error = result.isError,
+    meta = result._meta,
+  })
+end
+
 ---@package
 ---@return boolean
 function M.is_block(value)

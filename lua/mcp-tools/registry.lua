@@ -6,6 +6,7 @@
 --- Does not know about: how a registry works.
 
 local core = require('mcp-tools.core')
+local results = require('mcp-tools.call.result')
 
 local M = {}
 
@@ -57,7 +58,7 @@ local function reply(call)
   if outcome.error then
     return { done = true, error = outcome.error.message }
   end
-  return { done = true, result = outcome.value }
+  return { done = true, result = results.value_of(outcome) }
 end
 
 --- Runs a tool by hand. Poll with `get_result` when it is pending.

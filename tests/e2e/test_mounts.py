@@ -85,7 +85,7 @@ async def test_results_come_as_they_are(mounted: Mounted) -> None:
         image, link, contents = blocks = (await client.call_tool("py__picture")).content
         for block in blocks:
             assert block.annotations == types.Annotations(audience=["user"], priority=0.5)
-            assert block.meta == {"a/b": [None, {}]}
+            assert block.meta == {"a/b": [None, {}, 2**60 + 1]}
         assert isinstance(contents, types.EmbeddedResource)
         assert contents.resource.meta == {"of": "it"}
         assert isinstance(image, types.ImageContent)

@@ -77,6 +77,8 @@ local function settle(call, result, err)
     if size > LARGE and call.room then
       err = call.room(size)
       result = nil
+    elseif payload and payload.raw then
+      result = nil -- made of the text for whoever wants it
     end
     if payload and not err then
       call:finish('finish', { value = result, payload = payload })

@@ -89,32 +89,6 @@ function M.lost(target, err)
   end
 end
 
----@type table<string, fun(block: table): mcp-tools.Block>
-local BLOCKS = {
-  text = function(block)
-    return content.text(block.text)
-  end,
-  image = function(block)
-    return content.image(block.bytes, block.mime_type)
-  end,
-  audio = function(block)
-    return content.audio(block.bytes, block.mime_type)
-  end,
-  resource = content.resource,
-  resource_link = content.resource_link,
-}
-
----@param block table as the process has it; of `extras` and `meta` it has JSON text
----@return mcp-tools.Block
-local function block_of(block)
-  local made = BLOCKS[block.type](block)
-  made.extras = block.extras and vim.json.decode(block.extras) or nil
-  if made.resource then
-    made.resource._meta = block.meta and vim.json.decode(block.meta) or nil
-  end
-  return made
-end
-
 --- A result as its process wrote it, for the registry.
 ---@type table<string, fun(ctx: mcp-tools.Ctx, outcome: table)>
 local OUTCOMES = {
@@ -124,33 +98,16 @@ local OUTCOMES = {
   text = function(ctx, outcome)
     ctx(outcome.text)
   end,
-  json = function(ctx, outcome)
+  --- Data for the handler here.
+  data = function(ctx, outcome)
     ctx(vim.json.decode(outcome.text))
   end,
+  json = function(ctx, outcome)
+    ctx(content.raw('json', outcome.text))
+  end,
+  --- A result in MCP's own shape.
   content = function(ctx, outcome)
-    local blocks = {}
-    for i, block in ipairs(outcome.blocks) do
-      blocks[i] = block_of(block)
-    end
-    ctx(content.result({
-      content = blocks,
-      structured = outcome.structured and vim.json.decode(outcome.structured),
-      is_error = outcome.is_error,
-      meta = outcome.meta and vim.json.decode(outcome.meta),
-    }))
-  end,
-  contents = function(ctx, outcome)
-    for _, each in ipairs(outcome.contents) do
-      each._meta = each.meta and vim.json.decode(each.meta) or nil
-    end
-    ctx(outcome.contents)
-  end,
-  messages = function(ctx, outcome)
-    local messages = {}
-    for i, message in ipairs(outcome.messages) do
-      messages[i] = { role = message.role, content = block_of(message.block) }
-    end
-    ctx({ description = outcome.description, messages = messages })
+    ctx(content.raw('content', outcome.text, outcome.size))
   end,
   error = function(ctx, outcome)
     if outcome.trace then

@@ -54,6 +54,7 @@ end
 ---@field kind 'text'|'json'|'content'|'empty'
 ---@field text string?
 ---@field structured true? the text is also the structured content
+---@field raw true? the text is a result that another process made
 
 --- What a definition promises of its results.
 ---@class mcp-tools.OutputCheck
@@ -100,6 +101,29 @@ local function content_payload(result, limit)
   return text and { kind = 'content', text = text }, err
 end
 
+--- A result that another process made. It is read only where it has to be checked.
+---@param raw mcp-tools.RawResult
+---@param promise mcp-tools.OutputCheck
+---@param limit integer
+---@return mcp-tools.Payload?, mcp-tools.Error?
+local function raw_payload(raw, promise, limit)
+  if raw.size > limit then
+    return nil, too_large(raw.size, limit)
+  elseif promise.check_output then
+    local data = vim.json.decode(raw.text)
+    local failed = raw.kind == 'content' and data.isError
+    if raw.kind == 'content' then
+      data = data.structuredContent
+    end
+    local ok, faults = promise.check_output:check(data == nil and vim.NIL or data)
+    if not ok and not failed then
+      return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
+    end
+  end
+  local structured = raw.kind == 'json' and promise.check_output and true or nil
+  return { kind = raw.kind, text = raw.text, structured = structured, raw = true }
+end
+
 --- Turns a tool's result into what crosses to the bridge.
 ---@param value any what the tool gave
 ---@param promise mcp-tools.OutputCheck
@@ -107,6 +131,9 @@ end
 ---@return mcp-tools.Payload? payload
 ---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
 function M.payload(value, promise, limit)
+  if content.is_raw(value) then
+    return raw_payload(value, promise, limit)
+  end
   local result = content.as_result(value)
   if promise.check_output and not (result and result.is_error) then
     local data = value
@@ -146,7 +173,7 @@ function M.payload(value, promise, limit)
   return payload
 end
 
---- What a tool gave. Of a large result only what is sent was kept: its blocks come as they are sent.
+--- What a tool returned. Of a large result, or one of another process, only what is sent is kept.
 ---@param outcome mcp-tools.Outcome
 ---@return any value
 function M.value_of(outcome)
@@ -155,7 +182,13 @@ function M.value_of(outcome)
     return outcome.value == nil and payload and payload.text or outcome.value
   end
   local ok, value = pcall(vim.json.decode, payload.text)
-  return ok and value or payload.text
+  if ok and payload.raw and payload.kind == 'content' and type(value) == 'table' and value.content then
+    local made, result = pcall(content.of_mcp, value)
+    return made and result or value
+  elseif ok then
+    return value
+  end
+  return payload.text
 end
 
 --- Where the first string that is not UTF-8 stands in a value (the bridge asks when it met such bytes).

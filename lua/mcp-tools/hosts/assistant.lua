@@ -195,7 +195,7 @@ local function outcome_of(call)
   end
   local result = result_of(outcome)
   local text = table.concat(vim.tbl_map(text_of_block, result.content), '\n')
-  return { ok = not result.isError, text = text, content = result.content, value = outcome.value }
+  return { ok = not result.isError, text = text, content = result.content, value = results.value_of(outcome) }
 end
 
 --- Calls a tool for an assistant's model. `cb` runs once, on the main loop, never before this has returned.

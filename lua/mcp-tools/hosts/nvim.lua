@@ -8,6 +8,7 @@ local Ctx = require('mcp-tools.call.ctx')
 local validate = require('mcp-tools.util.validate')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local results = require('mcp-tools.call.result')
 local running = require('mcp-tools.call.running')
 
 local M = {}
@@ -33,7 +34,7 @@ local function listener_of(opts, cb)
     end,
     done = function(self, call)
       if self.returned then
-        cb(call.outcome.value, call.outcome.error)
+        cb(results.value_of(call.outcome), call.outcome.error)
       end
     end,
   }
@@ -63,7 +64,7 @@ function M.start(name, args, opts, cb)
     end))
   end
   if call:ended() then
-    cb(call.outcome.value, call.outcome.error)
+    cb(results.value_of(call.outcome), call.outcome.error)
   end
   return {
     id = call.id,

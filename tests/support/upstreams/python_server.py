@@ -80,7 +80,10 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             total = arguments["a"] + arguments.get("b", 2)
             return {**text(str(total)), "structuredContent": {"sum": total}}
         case "picture":
-            about = {"annotations": {"audience": ["user"], "priority": 0.5}, "_meta": {"a/b": [None, {}]}}
+            about = {
+                "annotations": {"audience": ["user"], "priority": 0.5},
+                "_meta": {"a/b": [None, {}, 2**60 + 1]},
+            }
             image = {"type": "image", "data": PIXEL, "mimeType": "image/png", **about}
             link = {"type": "resource_link", "uri": "test://static", "name": "static", **about}
             inner = {"uri": "test://static", "text": "as it is", "_meta": {"of": "it"}}

@@ -15,10 +15,10 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from bridge.python_tools import Result, ToolError, image, text
+from bridge.python_tools import Result, ToolError, image, resource, text
 from bridge.python_tools.errors import outcome_of as outcome_of_error
 from bridge.python_tools.parameters import Parameter, converter, is_plain
-from bridge.python_tools.results import outcome_of
+from bridge.python_tools.results import outcome_of, to_json
 from bridge.python_tools.scan.docstring import parse
 
 
@@ -51,17 +51,26 @@ def of_json(value: Any) -> Any:
     return json.loads(outcome["text"])
 
 
+def of_content(value: Any) -> Any:
+    outcome = outcome_of(value)
+    assert outcome["kind"] == "content"
+    return json.loads(outcome["text"])
+
+
 def test_kinds_of_results() -> None:
     """Nothing, text, content and data are told apart."""
     assert outcome_of(None) == {"kind": "empty"}
     assert outcome_of("hällo") == {"kind": "text", "text": "hällo"}
-    assert outcome_of(text("a")) == {"kind": "content", "blocks": [{"type": "text", "text": "a"}]}
-    assert outcome_of([image(b"\0", "image/png")])["blocks"][0]["bytes"] == b"\0"
-    assert outcome_of(Result(text("a"), structured={"n": 1}, is_error=True)) == {
-        "kind": "content",
-        "blocks": [{"type": "text", "text": "a"}],
-        "is_error": True,
-        "structured": '{"n":1}',
+    assert of_content(text("a")) == {"content": [{"type": "text", "text": "a"}]}
+    picture = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    assert of_content([image(b"\0", "image/png")]) == {"content": [picture]}
+    inner = {"uri": "x://y", "text": "a", "mimeType": "text/plain"}
+    assert of_content(resource("x://y", "a", "text/plain"))["content"][0]["resource"] == inner
+    assert of_content(Result(text("a"), structured={"n": 2**70}, is_error=True, meta={"a/b": 1})) == {
+        "content": [{"type": "text", "text": "a"}],
+        "structuredContent": {"n": 2**70},
+        "_meta": {"a/b": 1},
+        "isError": True,
     }
     assert of_json([]) == []
     assert of_json([text("a").fields, 1]) == [{"type": "text", "text": "a"}, 1]
@@ -114,8 +123,6 @@ def deep() -> Any:
     [
         ({"a": [object()]}, "result.a[0]: object cannot"),
         ({"a": float("inf")}, "result.a: not a finite"),
-        ([2**53 + 1], "result[0]: an integer beyond"),
-        ([-(2**60)], "result[0]: an integer beyond"),
         (["\ud800"], "result[0]: text that is not"),
         ("\ud800", "result: text that is not"),
         ({(1, 2): 3}, "result: the key (1, 2)"),
@@ -133,11 +140,15 @@ def test_what_cannot_be_written_is_named(value: Any, place: str) -> None:
     assert place in caught.value.message
 
 
-def test_long_digits_that_are_no_integers_pass() -> None:
-    """Only an integer is refused for its digits: floats and text with many are fine."""
-    value = {"pi": 3.141592653589793, "text": "12345678901234567890", "edge": 2**53}
+def test_integers_of_any_size_are_passed_on() -> None:
+    """A result only passes through the editor; what Lua reads is refused instead of rounded."""
+    value = {"pi": 3.141592653589793, "text": "12345678901234567890", "edge": 2**53, "large": [-(2**70)]}
 
     assert of_json(value) == value
+    with pytest.raises(ToolError, match=r"large\[0\]: an integer beyond"):
+        to_json(value)
+    del value["large"]
+    to_json(value)
 
 
 def test_too_large() -> None:

@@ -61,6 +61,14 @@ local function messages_of(value)
   return not err and list or nil, err
 end
 
+---@param size integer
+---@param limit integer
+---@return mcp-tools.Error
+local function too_large(size, limit)
+  local text = ('the prompt has %d bytes, the limit is %d (option limits.tool_result)'):format(size, limit)
+  return errors.new('too_large', text)
+end
+
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, name)
@@ -101,6 +109,12 @@ return {
   end,
   decide = mounted.decide,
   payload = function(value, definition, limit)
+    if content.is_raw(value) then
+      if value.size > limit then
+        return nil, too_large(value.size, limit)
+      end
+      return { kind = 'content', text = value.text, raw = true }
+    end
     local whole = type(value) == 'table' and value.messages ~= nil
     local messages, err = messages_of(whole and value.messages or value)
     if not messages then
@@ -112,8 +126,7 @@ return {
       message.content, size = block, size + bytes
     end
     if size > limit then
-      local text = ('the prompt has %d bytes, the limit is %d (option limits.tool_result)'):format(size, limit)
-      return nil, errors.new('too_large', text)
+      return nil, too_large(size, limit)
     end
     local description = whole and value.description or definition.description
     local text, fault = json.encode({ description = description, messages = messages })

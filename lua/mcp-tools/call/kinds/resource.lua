@@ -70,6 +70,14 @@ local function contents_of(item, located)
   return out, #out.text
 end
 
+---@param size integer
+---@param limit integer
+---@return mcp-tools.Error
+local function too_large(size, limit)
+  local text = ('the resource has %d bytes, the limit is %d (option limits.resource)'):format(size, limit)
+  return errors.new('too_large', text)
+end
+
 ---@type mcp-tools.CallKind
 return {
   find = function(registry, uri)
@@ -83,6 +91,12 @@ return {
     return call.args, mounted.own_uri(call.definition.uri)
   end,
   payload = function(value, located, limit)
+    if content.is_raw(value) then
+      if value.size > limit then
+        return nil, too_large(value.size, limit)
+      end
+      return { kind = 'content', text = value.text, raw = true }
+    end
     local items, err = items_of(value, located)
     if not items then
       return nil, err
@@ -97,8 +111,7 @@ return {
       contents[i], size = one, size + bytes
     end
     if size > limit then
-      local text = ('the resource has %d bytes, the limit is %d (option limits.resource)'):format(size, limit)
-      return nil, errors.new('too_large', text)
+      return nil, too_large(size, limit)
     end
     local text, fault = json.encode({ contents = contents })
     return text and { kind = 'content', text = text }, fault

@@ -8,10 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import hashlib
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,15 +17,10 @@ from ..clients.change import Change, ChangeError, is_for_git
 from ..clients.client import Client, Http, Scope, Server, Stdio
 from ..instances.files import Instance
 from ..stdio.pump import Missing
-from . import editors, offered, show
+from . import editors, offered, program, show
 from .fault import CommandError, Exit
 
-PYTHON_SECONDS = 5.0
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_WHERE = """import sys
-if sys.version_info < (3, 11): sys.exit(1)
-print(sys.executable if sys.prefix == sys.base_prefix else sys._base_executable)"""
-START = Path(__file__).resolve().parent.parent / "start.py"
 
 
 def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
@@ -106,7 +98,7 @@ def scope_of(options: argparse.Namespace) -> tuple[Scope, Path]:
     return ("project" if options.project else "user"), root
 
 
-def server_of(options: argparse.Namespace, client: Client) -> Server:
+def server_of(options: argparse.Namespace, client: Client, scope: Scope, root: Path) -> Server:
     """How the client is to reach the editor.
 
     Raises:
@@ -128,23 +120,13 @@ def server_of(options: argparse.Namespace, client: Client) -> Server:
             Exit.USAGE,
         )
     if not options.http:
-        command, *arguments = command_line()
+        command, *arguments = program.command_line(scope, root)
         elsewhere = () if options.url is None else ("--url", options.url)
         return Stdio(command, (*arguments, "stdio", *elsewhere))
     chosen = editors.choose(options)
     if isinstance(chosen, Missing):
         raise CommandError(f"--http: {chosen.text}", Exit.NO_EDITOR)
     return Http(chosen.url, chosen.token, options.env)
-
-
-def command_line() -> list[str]:
-    """How another program starts this command: by its name, where that is on everybody's PATH."""
-    program = shutil.which("mcp-tools")
-    # The programs of an environment are on PATH while that is active, or runs this as `uvx` does; not later.
-    own = sys.prefix != sys.base_prefix and Path(program or "").parent == Path(sys.executable).parent
-    if program is not None and not own:
-        return ["mcp-tools"]
-    return [_python(), str(START), "cli.main"]
 
 
 def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespace) -> Change:
@@ -155,7 +137,19 @@ def skill_of(client: Client, scope: Scope, root: Path, options: argparse.Namespa
         ChangeError: see `skill.install`.
     """
     found = offered.ask(editors.connect(options)) if scope == "project" else None
-    return skill.install(client, offered.skill(command_line(), found), scope, root)
+    return skill.install(client, offered.skill(program.command_line(scope, root), found), scope, root)
+
+
+def advice_of(options: argparse.Namespace, client: Client, scope: Scope, root: Path) -> str:
+    """Returns what the user has to know or do once the entry is in the configuration."""
+    parts = [client.advice]
+    if options.env is not None:
+        parts.insert(
+            0, f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
+        )
+    elif not options.http:
+        parts.insert(0, program.advice(scope, root))
+    return " ".join(filter(None, parts))
 
 
 def diff_of(changes: list[Change]) -> str:
@@ -195,23 +189,3 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
 def attempt_fault(error: ChangeError) -> CommandError:
     """What a change that cannot be made is for the person."""
     return CommandError(str(error))
-
-
-def _python() -> str:
-    """A Python that stays: the system's, if it is new enough; the plugin's own is made anew at times.
-
-    It is asked where it really is: the one on PATH may be a shim of a version manager (pyenv, asdf, mise),
-    which a client without this shell's environment cannot run (it may be another in the folder of a
-    project, so it is asked outside of one), or that of an environment of a project.
-    """
-    system = shutil.which("python3")
-    if system is None:
-        return sys.executable
-    try:
-        done = subprocess.run(
-            [system, "-I", "-c", _WHERE], capture_output=True, timeout=PYTHON_SECONDS, check=False, cwd="/"
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return sys.executable
-    found = os.fsdecode(done.stdout).strip()
-    return found if done.returncode == 0 and os.access(found, os.X_OK) else sys.executable

@@ -18,21 +18,22 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints the file's name and what belongs into it."""
     _, client = connecting.client_of(options)
-    scope, _ = connecting.scope_of(options)
+    scope, root = connecting.scope_of(options)
     if scope not in client.files:
         raise CommandError(
             f"{client.title} has no configuration of a {scope}; leave --project out", Exit.USAGE
         )
-    entry = client.entry(connecting.server_of(options, client), client)
+    entry = client.entry(connecting.server_of(options, client, scope, root), client)
     try:
         text = change.format_of(client).put("", (*client.path, NAME), entry)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
     file = places.named(client.files[scope])
+    advice = connecting.advice_of(options, client, scope, root)
     if options.json:
-        show.as_json({"file": file, "text": text, "advice": client.advice})
+        show.as_json({"file": file, "text": text, "advice": advice})
         return 0
     print(f"# {file}\n{text.rstrip()}")
-    if client.advice:
-        print(f"# {client.advice}")
+    if advice:
+        print(f"# {advice}")
     return 0

@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     _, client = connecting.client_of(options)
     scope, root = connecting.scope_of(options)
     try:
-        made = change.connect(client, connecting.server_of(options, client), scope, root)
+        made = change.connect(client, connecting.server_of(options, client, scope, root), scope, root)
         added = connecting.skill_of(client, scope, root, options) if options.skill else None
         changes = [each for each in (made, added) if each is not None and not each.is_empty]
         written = bool(changes) and connecting.agree(changes, options)
@@ -31,10 +31,7 @@ def run(options: argparse.Namespace) -> int:
                 skill.apply(added)
     except change.ChangeError as error:
         raise connecting.attempt_fault(error) from error
-    advice = client.advice
-    if options.env is not None:
-        told = f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
-        advice = f"{told} {advice}".rstrip()
+    advice = connecting.advice_of(options, client, scope, root)
     if options.json:
         show.as_json(
             {

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...clients import skill
 from ...clients.change import ChangeError
 from ...clients.client import NAME
-from .. import connecting, editors, offered, show
+from .. import connecting, editors, offered, program, show
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json and options.skill is None:
         show.as_json(found)
         return 0
-    text = offered.skill(connecting.command_line(), found)
+    text = offered.skill(program.command_line("user", Path.cwd()), found)
     if options.skill is None:
         print(show.plain(text), end="")
         return 0

@@ -169,7 +169,7 @@ local function by_group(list, prefix)
   for _, definition in ipairs(list) do
     local group = source.group(definition)
     groups[group] = groups[group] or {}
-    table.insert(groups[group], prefix .. definition.name)
+    table.insert(groups[group], tool.published_name(definition, prefix))
   end
   for group, names in vim.spairs(groups) do
     table.insert(lines, ('%s: %s'):format(group, table.concat(names, ' ')))

@@ -38,6 +38,20 @@ function Registrations:taken_by(registry, def)
   return there ~= self.held[key or false] and there or nil
 end
 
+--- Takes out what the place gave before under a name that clients cannot tell from a new one: it was renamed.
+---@param registry mcp-tools.Registry
+---@param def any
+---@param kept table<string, true> keys that the place has still
+function Registrations:drop_renamed(registry, def, kept)
+  local row, key = kinds.sort(self.kind, def)
+  local twin = type(key) == 'string' and registry:twin(row.kind, key) or nil
+  local made = twin and self.held[twin]
+  if made and not kept[twin] and registry:known(row.kind, twin) == made then
+    self.held[twin], self.given[twin] = nil, nil
+    registry:remove(row.kind, twin)
+  end
+end
+
 --- Gives a definition to the registry. One that it has given already is left as it is.
 ---@param registry mcp-tools.Registry
 ---@param def any
@@ -94,7 +108,10 @@ function Registrations:replace(registry, list, source_of, piece)
   local kept, faults = not piece.first and self.kept or {}, {}
   for _, def in ipairs(list) do
     -- A definition may be a table that throws when it is read, or one that never ends.
-    local ok, key, fault = xpcall(self.add, debug.traceback, self, registry, def, source_of())
+    local ok, key, fault = xpcall(function()
+      self:drop_renamed(registry, def, kept)
+      return self:add(registry, def, source_of())
+    end, debug.traceback)
     if not ok then
       key, fault = nil, 'a definition cannot be read: ' .. tostring(key)
     end

@@ -153,7 +153,7 @@ function M.view(scope, client)
     options, views, count = now, {}, 0
   end
   local key = ('%s readonly=%s catalogue=%s'):format(
-    scope and scope.tools and 'tools=' .. table.concat(scope.tools, '\n') or 'all tools',
+    scope and scope.tools and 'tools=' .. vim.json.encode(scope.tools) or 'all tools',
     tostring(scope and scope.read_only or false),
     scope and scope.catalogue or '*'
   ) .. (own and '\nclients.' .. client or '')

@@ -128,6 +128,14 @@ local function twin_of(self, row, key)
   return twin ~= key and twin or nil
 end
 
+--- A key that is registered, and that clients cannot tell from this one.
+---@param kind mcp-tools.Kind
+---@param key string
+---@return string?
+function Registry:twin(kind, key)
+  return twin_of(self, kinds.row(kind), key)
+end
+
 --- The name under which a refusal is kept.
 ---@param row mcp-tools.KindRow
 ---@param key any

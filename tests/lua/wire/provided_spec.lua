@@ -190,6 +190,25 @@ describe('provided tools', function()
     t.ok(not core.get().registry:get('far_two'), 'kept for a piece of a list that never ended')
   end)
 
+  it('are there under a new name that clients cannot tell from the old one', function()
+    local OLD = { name = 'far_read.file', description = 'Old.' }
+    local NEW = { name = 'far_read_file', description = 'New.' }
+    wire.provide(channel, 'far', { OLD })
+    t.eq({}, wire.provide(channel, 'far', { NEW }).refused)
+    t.eq({ 'far_read_file' }, names())
+    t.eq({}, wire.provide(channel, 'far', { OLD }, 'tools', { first = true, last = false }).refused)
+    wire.provide(channel, 'far', {}, 'tools', { first = false, last = true })
+    t.eq({ 'far_read.file' }, names())
+    t.eq(1, #wire.provide(channel, 'far', { OLD, NEW }).refused)
+    t.eq({ 'far_read.file' }, names())
+  end)
+
+  it('are found in the catalogue under the name that clients call', function()
+    local catalogue = require('mcp-tools.registry.catalogue')
+    wire.provide(channel, 'far', { ECHO })
+    t.eq('far: far_echo', catalogue.search(core.get().registry:list('tools'), '', 10, 'nvim_'))
+  end)
+
   it('cost little once they are taken in, however many there are', function()
     local many = {}
     for i = 1, 1000 do

@@ -61,6 +61,13 @@ after_each(function()
   core.registry():clear('tools')
 end)
 
+describe('names of a scope', function()
+  it('are kept apart, whatever is in them', function()
+    t.eq({}, listed({ tools = { 'mine\nwrites' } }))
+    t.eq({ 'mine', 'writes' }, listed({ tools = { 'mine', 'writes' } }))
+  end)
+end)
+
 describe('a scope', function()
   it('takes names of groups and of tools, with or without the prefix', function()
     local all = listed()

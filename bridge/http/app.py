@@ -8,14 +8,13 @@ aiohttp's own application (router, middleware, signals) would be a tenth of a ca
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
 
 from aiohttp import hdrs, web
-from aiohttp.http import HttpVersion11
 
 from .. import jsonrpc
-from .connection import Connection, head_is_complete, note_token_shown, request_is_done
+from .connection import head_is_complete, note_token_shown, request_is_done
 from .endpoints import Front
 from .guards import Guard, refusal
 from .guards.host import HostGuard, OriginGuard
@@ -26,7 +25,6 @@ from .legacy_sse import MESSAGES_PATH
 from .parts import Parts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-BodyHandler = Callable[[web.Request, bytes], Awaitable[web.StreamResponse]]
 
 HEALTH_PATH = "/health"
 """Answered without the token; a little."""
@@ -35,11 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class Route(NamedTuple):
-    """Who serves a path by a method, and who is asked before, in this order; and who serves a body alone."""
+    """The handler of a path and method, and the guards that are asked before it, in this order."""
 
     handler: Handler
     guards: list[Guard]
-    body_handler: BodyHandler | None = None
 
 
 class Guests(Protocol):
@@ -69,7 +66,6 @@ class App:
             "POST": Route(
                 front.post,
                 [*private, json, AcceptGuard("application/json", "text/event-stream")],
-                front.answer,
             ),
             "GET": Route(front.get, [*private, stream]),
             "DELETE": Route(front.delete, private),
@@ -82,7 +78,6 @@ class App:
             HEALTH_PATH: {"GET": Route(front.health, [size])},  # without the token
         }
         self.guests: Guests | None = None
-        self._token = parts.token
         self.body_limit = settings.limits.request_body
 
     async def start(self) -> None:
@@ -106,7 +101,6 @@ class App:
             route = self._routes[request.path][request.method]
             if request.path != HEALTH_PATH:
                 note_token_shown(connection)
-                self._admit_again(request, route, connection)
             await answer_expectation(request)
             return await route.handler(request)
         except ConnectionError:
@@ -131,34 +125,6 @@ class App:
             if refused := guard.refuse(request):
                 return refused
         return None
-
-    def _admit_again(self, request: web.Request, route: Route, connection: Connection | None) -> None:
-        """Requests with this head need no guard any more, if its head alone decided."""
-        if connection is None or connection.remake is None or (handle := route.body_handler) is None:
-            return
-        if request.version != HttpVersion11 or not request.keep_alive or hdrs.EXPECT in request.headers:
-            return
-        token, make, limit = self._token.value, connection.remake, self.body_limit
-
-        def serve(body: bytes) -> Coroutine[Any, Any, bool] | None:
-            # A larger body may come from a client that was asked for it.
-            return _serve(make(), body, handle) if self._token.value == token and len(body) <= limit else None
-
-        connection.repeats.admit(serve)
-
-
-async def _serve(request: web.Request, body: bytes, handle: BodyHandler) -> bool:
-    """Answers one request whose head was let in; whether the connection stays open."""
-    try:
-        try:
-            response = await handle(request, body)
-        except Exception:  # noqa: BLE001 - boundary: as in `App.handle`
-            response = _failed(request)
-        await response.prepare(request)
-        await response.write_eof()
-        return bool(response.keep_alive)
-    except ConnectionError:
-        return False
 
 
 def _failed(request: web.Request) -> web.Response:

@@ -8,12 +8,10 @@ Does not know about: deadlines (listener.py), what is requested.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
-
-from .repeat import Repeats
 
 STRANGERS = 128
 """Connections that have not shown the token yet; the oldest gives way to one more. A client shows it with its
@@ -87,19 +85,15 @@ class Connection(asyncio.Protocol):
         let_go: to be called when less waits for the client than before.
         half_closed: the client sends no more; most are gone then, but one may still read its answer.
         idle_since: when its last request was answered; for the listener.
-        remake: makes a request with the head of the last one that aiohttp has parsed.
-        repeats: takes requests with that head itself.
         scope: see `scope_of`.
         since: when an incomplete head began; None without one.
         unread: while the client reads slowly, how much waited for it at what time, when last that changed.
     """
 
     __slots__ = (
-        "_behind",
         "_inner",
         "_loop",
         "_open",
-        "_repeating",
         "_strangers",
         "answer",
         "body",
@@ -107,8 +101,6 @@ class Connection(asyncio.Protocol):
         "half_closed",
         "idle_since",
         "let_go",
-        "remake",
-        "repeats",
         "scope",
         "since",
         "transport",
@@ -131,10 +123,6 @@ class Connection(asyncio.Protocol):
         self._strangers = strangers
         self._loop = loop
         self.idle_since = loop.time()
-        self.remake: Callable[[], web.Request] | None = None
-        self.repeats = Repeats()
-        self._behind = b""
-        self._repeating: asyncio.Task[None] | None = None
         self.answer = 0
         self.busy = False
         self.scope: dict[str, Any] = {}
@@ -162,52 +150,21 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._repeating is not None:
-            self._behind += data
-            if self.transport is not None:
-                self.transport.pause_reading()
-            return
         if not self.busy and self.since is None:
             self.since = self._loop.time()
-        rest, serving = self.repeats.take(data, not self.busy)
-        if serving is not None:
-            self.since = None
-            self._repeating = self._loop.create_task(self._repeat(serving))
-        elif rest:
-            self._inner.data_received(rest)
-
-    async def _repeat(self, serving: Coroutine[Any, Any, bool]) -> None:
-        stays = False
-        try:
-            stays = await serving
-        finally:
-            self._repeating = None
-            self.rest()
-            if self.transport is not None and (self.half_closed or not stays):
-                self.transport.close()
-            elif self._behind:
-                data, self._behind = self._behind, b""
-                if self.transport is not None:
-                    self.transport.resume_reading()
-                self.data_received(data)
+        self._inner.data_received(data)
 
     def is_idle(self) -> bool:
         """Whether no request is on its way, nor being answered."""
-        return not self.busy and self.since is None and self._repeating is None
+        return not self.busy and self.since is None
 
     def rest(self) -> None:
         """A request was answered."""
         self.idle_since = self._loop.time()
 
-    def look(self) -> None:
-        """Gives aiohttp what was kept of a request whose rest does not come."""
-        if held := self.repeats.release():
-            self._inner.data_received(held)
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._open.discard(self)
         self._strangers.pop(self, None)
-        self.repeats, self.remake, self._behind = Repeats(), None, b""  # which hold this connection
         self._inner.connection_lost(exc)
         self.let_go()
 
@@ -220,8 +177,6 @@ class Connection(asyncio.Protocol):
     def _end_unless_answering(self) -> None:
         if self.transport is None or self.transport.is_closing():
             return
-        if self._repeating is not None:
-            return  # it ends with its answer
         if self.busy and self.body is not None and self.body.is_eof():
             self._inner.close()  # aiohttp's way to end the connection with the answer that is being made
         else:

@@ -103,10 +103,8 @@ class Front:
         data: bytes | web.Response | None = self.bodies.ready(http)
         if data is None:
             data = await self.bodies.read(http)
-        return await self.answer(http, data) if isinstance(data, bytes) else data
-
-    async def answer(self, http: web.Request, data: bytes) -> web.StreamResponse:
-        """The same, once the body is there."""
+        if not isinstance(data, bytes):
+            return data
         body = jsonrpc.parse(data)
         if isinstance(body, jsonrpc.Fault):
             return fault_response(body)

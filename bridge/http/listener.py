@@ -12,10 +12,10 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from aiohttp import EMPTY_PAYLOAD, web
-from aiohttp.http import HttpProcessingError, StreamWriter
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from ..calls.backpressure import Backpressure
 from .connection import Connection
@@ -89,9 +89,7 @@ class Runner(web.ServerRunner):
         keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
         loop = asyncio.get_running_loop()
-        make_request: Any = partial(
-            _make_request, partial(web.Request, loop=loop, client_max_size=app.body_limit)
-        )
+        make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
         handle: Any = app.handle  # typed for requests of the class that `make_request` makes
         server = web.Server(
             handle,
@@ -137,22 +135,6 @@ class Runner(web.ServerRunner):
         """Ends everything that was set up."""
         self._deadlines.stop()
         await super().cleanup()
-
-
-def _make_request(
-    make: Any, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
-) -> web.Request:
-    """A request as aiohttp makes it, and how the connection makes another one with the same head."""
-    transport = protocol.transport
-    connection = None if transport is None else transport.get_protocol()
-    if isinstance(connection, Connection):
-
-        def remake() -> web.Request:
-            again = StreamWriter(protocol, asyncio.get_running_loop())
-            return cast(web.Request, make(message, EMPTY_PAYLOAD, protocol, again, task))
-
-        connection.remake = remake
-    return cast(web.Request, make(message, payload, protocol, writer, task))
 
 
 def _is_of_the_client(record: logging.LogRecord) -> bool:
@@ -239,7 +221,6 @@ class _Deadlines:
         transport = connection.transport
         if transport is None:
             return
-        connection.look()
         if connection.since is not None and now - connection.since > self._head:
             connection.since = None
             transport.write(_TIMEOUT)

@@ -7,13 +7,9 @@ The request's own task makes it and finishes it; only a stream costs a further t
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
-from email.utils import formatdate
-from functools import lru_cache
 
 from aiohttp import web
-from aiohttp.http import SERVER_SOFTWARE, HttpVersion11
 
 from .. import jsonrpc
 from ..sessions.outbox import EventIds, Outbox
@@ -23,8 +19,11 @@ from .events import PING_SECONDS, attach, serve
 LOOK_SECONDS = 0.25
 """How often responses in flight are looked after; short ones never pay for it."""
 
-COPIED_BYTES = 16 * 1024
-"""Up to here it is cheaper to copy an answer behind its head than to write two pieces."""
+
+LARGE_BYTES = 64 * 1024
+"""aiohttp copies an answer behind its head, which costs a large one its memory a second time."""
+
+JSON = "application/json"
 
 
 class Responses:
@@ -99,13 +98,25 @@ class DeferredResponse:
         """Sends the answer. `status` counts only for plain JSON."""
         self._finished = True
         if self.outbox is None or self._writer is None:
-            request = self._request
-            if status == 200 and request.keep_alive and request.version == HttpVersion11:
-                return _Answer(answer)
+            if len(answer) > LARGE_BYTES:
+                return await self._write_large(answer, status)
             return json_response(answer, status)
         self.outbox.push(answer)
         self.outbox.end()
         return await self._writer
+
+    async def _write_large(self, answer: bytes, status: int) -> web.StreamResponse:
+        """Writes an answer without a copy, and its size is known while the client does not read it."""
+        response = web.StreamResponse(status=status, headers={"Content-Type": JSON})
+        response.content_length = len(answer)
+        await response.prepare(self._request)
+        note_answer(self._request, len(answer))
+        try:
+            await response.write(answer)
+            await response.write_eof()
+        finally:
+            note_answer(self._request, 0)
+        return response
 
     def look(self, now: float) -> None:
         """After a while of silence it becomes a stream, whose pings keep it open; `now` is the loop's."""
@@ -135,44 +146,4 @@ class DeferredResponse:
 
 def json_response(body: bytes, status: int = 200) -> web.Response:
     """An answer in one piece."""
-    return web.Response(body=body, status=status, content_type="application/json")
-
-
-class _Answer(web.StreamResponse):
-    """The same to the byte for the common case, a connection that stays open: head and body as they are sent.
-
-    What aiohttp does instead, header by header, is a tenth of a call.
-    """
-
-    _status, _reason, _keep_alive = 200, "OK", True
-
-    def __init__(self, body: bytes) -> None:
-        self._whole = body
-
-    async def prepare(self, request: web.BaseRequest) -> None:
-        """Writes all of it, and waits while the client does not read."""
-        transport, body, self._whole = request.transport, self._whole, b""
-        if transport is None or transport.is_closing():
-            raise ConnectionResetError("the client is gone")
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d" % len(body)
-        head += _rest_of_head(int(time.time()))
-        if len(body) <= COPIED_BYTES:
-            transport.write(head + body)
-        else:
-            transport.writelines((head, body))
-        size = len(body)
-        del body  # while it waits, the transport has it: that is once
-        if transport.get_write_buffer_size():
-            note_answer(request, size)
-            try:
-                await request.writer.drain()
-            finally:
-                note_answer(request, 0)
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Nothing is left to be written."""
-
-
-@lru_cache(maxsize=1)
-def _rest_of_head(now: int) -> bytes:
-    return f"\r\nDate: {formatdate(now, usegmt=True)}\r\nServer: {SERVER_SOFTWARE}\r\n\r\n".encode("ascii")
+    return web.Response(body=body, status=status, content_type=JSON)

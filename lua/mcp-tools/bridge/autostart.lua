@@ -29,7 +29,9 @@ local SHORT_LIVED = {
     '^svn%-commit.*%.tmp$',
     '%.jjdescription$',
   },
-  arguments = { '^-d$', '^%+Man!?', '^Man!?' },
+  -- `man` with Neovim as its pager; the second one follows `-c`.
+  commands = { '^%+Man!?$', '^%+Man!? ' },
+  after_c = { '^Man!?$', '^Man!? ' },
 }
 
 ---@param text string
@@ -44,14 +46,10 @@ local function matches(text, patterns)
   return false
 end
 
---- Why the bridge does not start by itself here; nil when it does.
+--- Why this editor is short-lived.
 ---@return string?
-function M.hindrance()
-  if not config.is_setup() then
-    return config.refusal() and 'setup() was refused' or 'setup() was not called'
-  elseif config.get('bridge.autostart') == false then
-    return 'bridge.autostart is false'
-  elseif vim.env.NVIM and vim.env.NVIM ~= '' then
+local function purpose()
+  if vim.env.NVIM and vim.env.NVIM ~= '' then
     return 'this editor runs inside another Neovim'
   elseif vim.wo.diff then
     return 'this editor was started to show differences'
@@ -59,11 +57,32 @@ function M.hindrance()
     return ('this editor was started for one %s buffer'):format(vim.bo.filetype)
   end
   for i = 2, #vim.v.argv do
-    local argument = vim.v.argv[i]
-    if matches(argument, SHORT_LIVED.arguments) or matches(vim.fs.basename(argument), SHORT_LIVED.names) then
+    local argument, before = vim.v.argv[i], vim.v.argv[i - 1]
+    if
+      argument == '-d'
+      or matches(argument, SHORT_LIVED.commands)
+      or before == '-c' and matches(argument, SHORT_LIVED.after_c)
+      or matches(vim.fs.basename(argument), SHORT_LIVED.names)
+    then
       return ('this editor was started with %s'):format(argument)
     end
   end
+end
+
+local decided ---@type { reason: string? }? at the start; later other windows and files are shown
+
+--- Why the bridge does not start by itself here; nil when it does.
+---@return string?
+function M.hindrance()
+  if not config.is_setup() then
+    return config.refusal() and 'setup() was refused' or 'setup() was not called'
+  elseif config.get('bridge.autostart') == false then
+    return 'bridge.autostart is false'
+  end
+  if decided then
+    return decided.reason
+  end
+  return purpose()
 end
 
 --- Starts the bridge once there is a UI, at once when there is one.
@@ -72,6 +91,7 @@ function M.run(start)
   local group = vim.api.nvim_create_augroup('mcp-tools.autostart', {})
   local function begin()
     vim.defer_fn(function()
+      decided = { reason = purpose() }
       if not M.hindrance() then
         require('mcp-tools.bridge.first_time').tell() -- start-up cost
         start()

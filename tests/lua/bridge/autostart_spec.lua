@@ -142,6 +142,30 @@ describe('autostart', function()
     end
   end)
 
+  it('starts for files whose names begin with Man', function()
+    local dir = vim.fn.tempname()
+    vim.fn.mkdir(dir)
+    for _, name in ipairs({ 'Manager.java', 'Man', 'Manual.md' }) do
+      vim.fn.writefile({ '' }, dir .. '/' .. name)
+    end
+    starts(editor({ args = { '-c', 'cd ' .. dir, dir .. '/Manager.java' } }))
+    starts(editor({ args = { dir .. '/Manual.md' } }))
+    local here = vim.uv.cwd()
+    vim.cmd.cd(dir)
+    local channel = editor({ args = { 'Man', 'Manager.java' } })
+    vim.cmd.cd(here)
+    starts(channel)
+    starts_not(editor({ args = { '+Man! ls' } }))
+    starts_not(editor({ args = { '-c', 'Man ls' } }))
+  end)
+
+  it('gives the reason of the start, whatever is shown later', function()
+    local channel = editor({})
+    starts(channel)
+    lua(channel, "vim.cmd('diffthis')")
+    t.eq(vim.NIL, lua(channel, "return require('mcp-tools.bridge.autostart').hindrance()"))
+  end)
+
   it('reads nothing of the bridge in the start-up', function()
     local channel = editor({ no_ui = true, args = { '--headless' } })
     local loaded = lua(channel, 'return vim.tbl_keys(package.loaded)')

@@ -9,7 +9,6 @@
 
 local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
-local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.files.project')
 local validate = require('mcp-tools.util.validate')
@@ -105,9 +104,11 @@ end
 ---@return mcp-tools.Error? err
 ---@return boolean? new it was not loaded before
 local function load(path, problem, stat)
-  local loaded = buffers.of_path(path)
-  if loaded then
-    return loaded
+  local showing = buffer_kind.showing(path)
+  for _, bufnr in ipairs(showing) do
+    if api.nvim_buf_is_loaded(bufnr) then
+      return bufnr
+    end
   end
   local err = refusal(path, problem, stat)
   if err then
@@ -117,7 +118,7 @@ local function load(path, problem, stat)
     local text = '%s is a packed file, which a program would have to unpack; the person can open it'
     return nil, errors.new('tool_error', text:format(access.shown(path, project.root())))
   end
-  local known = buffer_kind.showing(path)[1]
+  local known = showing[1]
   local bufnr = known or vim.fn.bufadd(path)
   load_quietly(bufnr)
   err = refusal(path, problem, stat)

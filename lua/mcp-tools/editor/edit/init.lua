@@ -219,9 +219,10 @@ end
 
 --- Without a changedtick edits are for the text of this moment.
 ---@param item mcp-tools.FileEdits
+---@param of_path fun(path: string): integer?
 ---@return mcp-tools.FileEdits
-local function meant_for_now(item)
-  local bufnr = item.bufnr or buffers.of_path(item.path)
+local function meant_for_now(item, of_path)
+  local bufnr = item.bufnr or of_path(item.path)
   if not bufnr or not api.nvim_buf_is_valid(bufnr) then
     return item
   end
@@ -282,7 +283,10 @@ function M.apply_all(items, opts, cb)
   validate('items', items, 'table')
   validate('cb', cb, 'callable')
   opts = opts or {}
-  items = vim.tbl_map(meant_for_now, items)
+  local of_path = buffers.of_paths()
+  items = vim.tbl_map(function(item)
+    return meant_for_now(item, of_path)
+  end, items)
   local ctx = opts.ctx
   local function fail(targets, err)
     undo_all(targets)

@@ -317,6 +317,18 @@ describe('edits of several files', function()
     t.eq({ 'mine\ntwo', 'theirs\n', 'one\ntwo\n' }, { text_of(a), disk_of(path_a), disk_of(path_b) })
   end)
 
+  it('look through all buffers only a few times, however many files there are', function()
+    local items = {}
+    for i = 1, 100 do
+      items[i] = { path = project.write(('many/%d.txt'):format(i), 'one\n'), edits = { at(0, 0, 0, 3, 'X') } }
+      vim.fn.bufload(vim.fn.bufadd(items[i].path))
+    end
+    local names = t.calls(api, 'nvim_buf_get_name', function()
+      edit.apply_all(items, {}, function() end)
+    end)
+    t.ok(names < 1000, ('%d names'):format(names))
+  end)
+
   it('are undone when another program writes one of the files meanwhile', function()
     local last = project.write('z.txt', 'one\n')
     api.nvim_create_autocmd('BufReadPost', {

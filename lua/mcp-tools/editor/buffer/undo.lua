@@ -143,14 +143,12 @@ end
 --- Brings a buffer to a state. Cursors and views stay with their text.
 ---@param bufnr integer loaded
 ---@param seq integer
----@param opts? mcp-tools.EditOpts
----@return { changedtick: integer, from: integer, hunks: mcp-tools.EditHunk[] }?
----@return mcp-tools.Error? err
-function M.restore(bufnr, seq, opts)
-  opts = opts or {}
+---@param opts mcp-tools.EditOpts
+---@param cb fun(done: { changedtick: integer, from: integer, hunks: mcp-tools.EditHunk[] }?, err: mcp-tools.Error?)
+function M.restore(bufnr, seq, opts, cb)
   local err = buffer_change.refusal(bufnr, opts.changedtick)
   if err then
-    return nil, err
+    return cb(nil, err)
   end
   local from = vim.fn.undotree(bufnr).seq_cur
   local before = api.nvim_buf_get_lines(bufnr, 0, -1, false)
@@ -158,13 +156,11 @@ function M.restore(bufnr, seq, opts)
     return run_in(bufnr, ('silent keepjumps undo %d'):format(seq))
   end)
   if fault then
-    return nil, fault:find('E830', 1, true) and missing(bufnr, seq) or errors.new('busy', fault)
+    return cb(nil, fault:find('E830', 1, true) and missing(bufnr, seq) or errors.new('busy', fault))
   end
-  return {
-    from = from,
-    hunks = buffer_change.record(bufnr, before, opts.ctx),
-    changedtick = api.nvim_buf_get_changedtick(bufnr),
-  }
+  buffer_change.record(bufnr, before, opts.ctx, function(edited)
+    cb({ from = from, hunks = edited.hunks, changedtick = edited.changedtick })
+  end)
 end
 
 return M

@@ -32,11 +32,13 @@ local M = {}
 
 ---@class mcp-tools.EditDone what can be taken back
 ---@field bufnr integer
----@field before string[]
+---@field before string[]? nil: nothing was changed
 ---@field seq integer state of the undo tree before
 ---@field modified boolean
----@field hunks mcp-tools.EditHunk[]
 ---@field ends mcp-tools.TextEnds? before, where the edit has changed them
+---@field path string
+---@field after string[]? the text that was made, with what autocommands of the write have changed
+---@field changedtick integer of that text
 
 --- A text that has changed since somebody read it.
 ---@param bufnr integer
@@ -102,43 +104,50 @@ end
 
 ---@param bufnr integer
 ---@param list mcp-tools.Replacement[]
+---@param known? mcp-tools.LineSpan[][] where the text of each differs, as far as it is known
 ---@return mcp-tools.Replacement[] parts ordered
-local function parts_of(bufnr, list)
+local function parts_of(bufnr, list, known)
   local out = {}
-  for _, at in ipairs(list) do
+  for i, at in ipairs(list) do
     local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
-    vim.list_extend(out, text_edits.parts(at, old))
+    vim.list_extend(out, text_edits.parts(at, old, known and known[i]))
   end
   return out
 end
 
---- What has changed, line by line.
----@param done mcp-tools.EditDone whose buffer has the new text
----@param parts mcp-tools.Replacement[] ordered, in places of the text before
----@return mcp-tools.EditHunk[]
-local function hunks_of(done, parts)
-  local before, first, last = done.before, parts[1].row, parts[#parts].end_row
-  local grown = api.nvim_buf_line_count(done.bufnr) - #before
-  local old = table.concat(before, '\n', first + 1, last + 1) .. '\n'
-  local new = table.concat(api.nvim_buf_get_lines(done.bufnr, first, last + 1 + grown, false), '\n') .. '\n'
-  local hunks = {}
-  for i, hunk in ipairs(line_diff.of(old, new, { result_type = 'indices' })) do
-    hunks[i] = { line = first + hunk[3], removed = hunk[2], added = hunk[4] }
+--- Compares the long texts that edits of a buffer replace beside the main loop, so that `change` need not.
+---@param bufnr integer loaded
+---@param edits mcp-tools.Edit[]
+---@param ends mcp-tools.TextEnds?
+---@param cb fun(known: mcp-tools.LineSpan[][]) on the main loop, at once where nothing is long
+function M.prepare(bufnr, edits, ends, cb)
+  local known, waiting = {}, 1
+  local function finish()
+    waiting = waiting - 1
+    if waiting == 0 then
+      cb(known)
+    end
   end
-  return hunks
+  local list = api.nvim_buf_is_loaded(bufnr) and M.ordered(bufnr, edits, ends ~= nil) or {}
+  for i, at in ipairs(list) do
+    if line_diff.is_long(at.end_row - at.row + 1, #at.lines) then
+      waiting = waiting + 1
+      local old = api.nvim_buf_get_text(bufnr, at.row, at.col, at.end_row, at.end_col, {})
+      line_diff.later(old, at.lines, function(spans)
+        known[i] = spans
+        finish()
+      end)
+    end
+  end
+  finish()
 end
 
---- The lines between which all changes are, with one around them; not all of a long text is compared.
----@param before string[]
----@param now string[]
----@return integer? row from 0; nil: nothing has changed
----@return integer? end_row
-local function span_of(before, now)
-  local first, last = text_edits.same_lines(before, now)
-  if first == #before and first == #now then
-    return nil
-  end
-  return math.max(first - 1, 0), math.min(#before - last, #before - 1)
+---@param spans mcp-tools.LineSpan[]
+---@return mcp-tools.EditHunk[]
+local function hunks_of(spans)
+  return vim.tbl_map(function(span)
+    return { line = span[4] > 0 and span[3] or span[3] - 1, removed = span[2], added = span[4] }
+  end, spans)
 end
 
 ---@param bufnr integer
@@ -152,7 +161,7 @@ end
 ---@param done mcp-tools.EditDone
 ---@return boolean
 function M.has_changed(done)
-  return #done.hunks > 0 or done.ends ~= nil
+  return done.before ~= nil
 end
 
 --- Puts a buffer back. What the person sees is as before; of the undo tree a branch is left.
@@ -179,10 +188,12 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
----@param ends? mcp-tools.TextEnds how its lines are to end; then a CR is part of the new text
+---@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.LineSpan[][]? } `ends`: how its lines are to end; then a CR
+---  is part of the new text; `known`: of `prepare`, for this text
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err
-function M.change(bufnr, edits, changedtick, ends)
+function M.change(bufnr, edits, changedtick, opts)
+  local ends = opts and opts.ends
   local err = M.refusal(bufnr, changedtick)
   local list
   if not err then
@@ -191,8 +202,8 @@ function M.change(bufnr, edits, changedtick, ends)
   if not list then
     return nil, err
   end
-  local parts = parts_of(bufnr, list)
-  local done = { bufnr = bufnr, before = {}, seq = 0, modified = vim.bo[bufnr].modified, hunks = {} }
+  local parts = parts_of(bufnr, list, opts and opts.known)
+  local done = { bufnr = bufnr, seq = 0, modified = vim.bo[bufnr].modified }
   local ends_now = file_text.kept_ends_of(bufnr)
   if ends and not vim.deep_equal(ends, ends_now) then
     done.ends = ends_now
@@ -219,8 +230,16 @@ function M.change(bufnr, edits, changedtick, ends)
     local text = '%s cannot be edited now: %s'
     return nil, errors.new('busy', text:format(buffers.shown(bufnr), save.plain(thrown)))
   end
-  done.hunks = hunks_of(done, parts)
   return done
+end
+
+--- Keeps the text that was made. Autocommands of the write, such as a formatter, are part of the edit.
+---@param done mcp-tools.EditDone
+function M.finish(done)
+  local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
+  done.path = api.nvim_buf_is_valid(done.bufnr) and api.nvim_buf_get_name(done.bufnr) or ''
+  done.changedtick = is_loaded and api.nvim_buf_get_changedtick(done.bufnr) or 0
+  done.after = done.before and is_loaded and api.nvim_buf_get_lines(done.bufnr, 0, -1, false) or nil
 end
 
 --- Tells others of a change: `User McpToolsEdit`.
@@ -248,18 +267,39 @@ function M.announce(path, bufnr, hunks, ctx, id)
 end
 
 --- Remembers the text before, and tells others.
----@param done mcp-tools.EditDone
+---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
-function M.tell(done, ctx)
-  if #done.hunks > 0 then
-    local path = api.nvim_buf_get_name(done.bufnr)
+---@param spans mcp-tools.LineSpan[]
+---@return mcp-tools.Edited
+local function tell_of(done, ctx, spans)
+  local hunks = hunks_of(spans)
+  if #spans > 0 then
     baseline.note(ctx and ctx.session, done.bufnr, done.before)
-    local noted = { path = path, bufnr = done.bufnr, before = done.before, hunks = done.hunks }
+    local noted = { path = done.path, bufnr = done.bufnr, before = done.before, hunks = hunks }
     local id = changes.note(ctx, noted, function(first, count)
-      return api.nvim_buf_get_lines(done.bufnr, first - 1, first - 1 + count, false)
+      return vim.list_slice(done.after, first, first - 1 + count)
     end)
-    M.announce(path, done.bufnr, done.hunks, ctx, id)
+    M.announce(done.path, done.bufnr, hunks, ctx, id)
   end
+  return { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks }
+end
+
+--- Remembers and tells a change at once.
+---@param done mcp-tools.EditDone finished
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Edited
+function M.tell_now(done, ctx)
+  return tell_of(done, ctx, done.after and line_diff.spans(done.before, done.after) or {})
+end
+
+--- Remembers and tells a change. Long texts are compared beside the main loop.
+---@param done mcp-tools.EditDone finished
+---@param ctx mcp-tools.Ctx?
+---@param cb fun(edited: mcp-tools.Edited) at once where the texts are short
+function M.tell(done, ctx, cb)
+  line_diff.later(done.after and done.before or {}, done.after or {}, function(spans)
+    cb(tell_of(done, ctx, spans))
+  end)
 end
 
 --- Remembers and tells of a file that was made.
@@ -274,43 +314,15 @@ function M.tell_new(path, lines, ctx)
   M.announce(path, nil, hunks, ctx, id)
 end
 
---- Where a text that was changed differs from what it was before.
----@param done mcp-tools.EditDone
----@return mcp-tools.EditHunk[]
-local function differences(done)
-  local row, end_row = span_of(done.before, api.nvim_buf_get_lines(done.bufnr, 0, -1, false))
-  return row and hunks_of(done, { { row = row, col = 0, end_row = end_row, end_col = 0, lines = {} } }) or {}
-end
-
---- Takes in what autocommands of the write have changed, such as a formatter: it is part of the edit.
----@param done mcp-tools.EditDone whose buffer was written
-function M.include_write(done)
-  if api.nvim_buf_is_loaded(done.bufnr) then
-    done.hunks = differences(done)
-  end
-end
-
 --- Remembers and tells a change that was made in another way.
 ---@param bufnr integer loaded
 ---@param before string[] its lines before
 ---@param ctx mcp-tools.Ctx?
----@return mcp-tools.EditHunk[]
-function M.record(bufnr, before, ctx)
-  local done = { bufnr = bufnr, before = before, seq = 0, modified = true, hunks = {} }
-  done.hunks = differences(done)
-  M.tell(done, ctx)
-  return done.hunks
-end
-
----@param done mcp-tools.EditDone
----@return mcp-tools.Edited
-function M.result_of(done)
-  return {
-    bufnr = done.bufnr,
-    path = api.nvim_buf_get_name(done.bufnr),
-    changedtick = api.nvim_buf_get_changedtick(done.bufnr),
-    hunks = done.hunks,
-  }
+---@param cb fun(edited: mcp-tools.Edited) at once where the texts are short
+function M.record(bufnr, before, ctx, cb)
+  local done = { bufnr = bufnr, before = before, seq = 0, modified = true }
+  M.finish(done)
+  M.tell(done, ctx, cb)
 end
 
 return M

@@ -44,8 +44,8 @@ function M.apply(bufnr, edits, opts)
   if not done then
     return nil, err
   end
-  buffer_change.tell(done, opts.ctx)
-  return buffer_change.result_of(done)
+  buffer_change.finish(done)
+  return buffer_change.tell_now(done, opts.ctx)
 end
 
 --- What edits of a loaded buffer would change, as a unified diff.
@@ -101,6 +101,7 @@ end
 ---@field write boolean?
 ---@field ends mcp-tools.TextEnds?
 ---@field state mcp-tools.DiskState?
+---@field known mcp-tools.LineSpan[][]? what is known of the differences
 ---@field done mcp-tools.EditDone?
 ---@field written boolean?
 ---@field gone string? the path of one that was closed while it was reviewed
@@ -200,7 +201,8 @@ local function change_all(targets, write)
     if err then
       return err
     end
-    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, target.ends)
+    local more = { ends = target.ends, known = target.known }
+    target.done, err = buffer_change.change(target.bufnr, target.edits, target.changedtick, more)
     if err then
       return err
     end
@@ -212,9 +214,27 @@ local function change_all(targets, write)
         return err
       end
       target.written = true
-      buffer_change.include_write(target.done)
+    end
+    buffer_change.finish(target.done)
+  end
+end
+
+--- Calls a function with each target, and another one once all of them have called back.
+---@param targets mcp-tools.EditTarget[]
+---@param fn fun(target: mcp-tools.EditTarget, i: integer, done: fun())
+---@param cb fun()
+local function for_all(targets, fn, cb)
+  local waiting = #targets + 1
+  local function done()
+    waiting = waiting - 1
+    if waiting == 0 then
+      cb()
     end
   end
+  for i, target in ipairs(targets) do
+    fn(target, i, done)
+  end
+  done()
 end
 
 --- Without a changedtick edits are for the text of this moment.
@@ -303,18 +323,21 @@ function M.apply_all(items, opts, cb)
       return fail(targets, err)
     end
     local files = vim.tbl_extend('force', {}, note)
-    for i, target in ipairs(targets) do
+    for_all(targets, function(target, i, done)
       if target.gone then
         files[i] = { bufnr = target.bufnr, path = target.gone, changedtick = 0, hunks = {}, written = false }
-      else
-        buffer_change.tell(target.done, ctx)
-        files[i] = vim.tbl_extend('force', buffer_change.result_of(target.done), { written = target.written == true })
+        return done()
       end
-    end
-    if ctx and origins then
-      gate.after(ctx, origins, revert)
-    end
-    cb(files)
+      buffer_change.tell(target.done, ctx, function(edited)
+        files[i] = vim.tbl_extend('force', edited, { written = target.written == true })
+        done()
+      end)
+    end, function()
+      if ctx and origins then
+        gate.after(ctx, origins, revert)
+      end
+      cb(files)
+    end)
   end
   gather(items, ctx, function(targets, err)
     if err then
@@ -324,7 +347,14 @@ function M.apply_all(items, opts, cb)
       if not note then
         return fail(targets, why)
       end
-      apply(targets, note)
+      for_all(targets, function(target, _, done)
+        buffer_change.prepare(target.bufnr, target.edits, target.ends, function(known)
+          target.known = known
+          done()
+        end)
+      end, function()
+        apply(targets, note)
+      end)
     end)
   end)
 end

@@ -189,22 +189,6 @@ function M.applied(lines, list)
   return out
 end
 
---- How many lines two texts have in common at the beginning, and how many of the others at the end.
----@param old string[]
----@param new string[]
----@return integer first
----@return integer last
-function M.same_lines(old, new)
-  local most, first, last = math.min(#old, #new), 0, 0
-  while first < most and old[first + 1] == new[first + 1] do
-    first = first + 1
-  end
-  while last < most - first and old[#old - last] == new[#new - last] do
-    last = last + 1
-  end
-  return first, last
-end
-
 ---@param byte integer?
 local function is_inside_character(byte)
   return byte ~= nil and byte >= 0x80 and byte < 0xC0
@@ -252,11 +236,12 @@ local function add_line(out, row, col, old, new)
   end
 end
 
---- One replacement as several that leave alone what stays the same, and with it the marks in there.
+--- Splits a replacement into minimal ones, so that unchanged text keeps its marks.
 ---@param at mcp-tools.Replacement
 ---@param old string[] the text that it replaces
+---@param spans? mcp-tools.LineSpan[] where old and new lines differ, if that is known
 ---@return mcp-tools.Replacement[] ordered
-function M.parts(at, old)
+function M.parts(at, old, spans)
   local new, out = at.lines, {}
   if #old == 1 and #new == 1 then
     add_line(out, at.row, at.col, old[1], new[1])
@@ -272,16 +257,15 @@ function M.parts(at, old)
   local function add(row, col, end_row, end_col, lines)
     out[#out + 1] = { row = row, col = col, end_row = end_row, end_col = end_col, lines = lines }
   end
-  local texts = { table.concat(old, '\n') .. '\n', table.concat(new, '\n') .. '\n' }
-  for _, hunk in ipairs(line_diff.of(texts[1], texts[2], { result_type = 'indices' })) do
+  for _, hunk in ipairs(spans or line_diff.spans(old, new)) do
     local first, count, new_first, new_count = hunk[1], hunk[2], hunk[3], hunk[4]
     local lines = vim.list_slice(new, new_first, new_first + new_count - 1)
-    if count == 0 and first < #old then
-      local row, col = start_of(first + 1)
+    if count == 0 and first <= #old then
+      local row, col = start_of(first)
       table.insert(lines, '')
       add(row, col, row, col, lines)
     elseif count == 0 then
-      local row, col = end_of(first)
+      local row, col = end_of(#old)
       table.insert(lines, 1, '')
       add(row, col, row, col, lines)
     elseif new_count == 0 and first + count <= #old then

@@ -13,28 +13,17 @@ local M = {}
 ---@field new string?
 ---@field context integer? lines around each change, 3 when left out
 
----@param lines string[]
----@return string
-local function whole(lines)
-  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
-end
-
 --- The difference.
----@param old string[]|string
----@param new string[]|string
+---@param old string[]
+---@param new string[]
 ---@param opts? mcp-tools.UnifiedOpts
 ---@return string diff
 ---@return { added: integer, removed: integer } count of lines
 function M.of(old, new, opts)
   opts = opts or {}
-  local before = type(old) == 'table' and whole(old) or old --[[@as string]]
-  local after = type(new) == 'table' and whole(new) or new --[[@as string]]
   local count = { added = 0, removed = 0 }
-  if before == after then
-    return '', count
-  end
-  local body = line_diff.of(before, after, { ctxlen = opts.context or 3 })
-  if type(body) ~= 'string' or body == '' then
+  local body = line_diff.unified(old, new, opts.context or 3)
+  if body == '' then
     return '', count
   end
   for sign in ('\n' .. body):gmatch('\n([+-])') do

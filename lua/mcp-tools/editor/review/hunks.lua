@@ -5,7 +5,6 @@
 --- Does not know about: buffers, files, what somebody says of a hunk.
 
 local line_diff = require('mcp-tools.editor.edit.line_diff')
-local text_edits = require('mcp-tools.editor.edit.text_edits')
 
 local M = {}
 
@@ -21,50 +20,9 @@ local M = {}
 ---@field edited boolean? the person has changed what is proposed
 ---@field form string? its lines stay: what else becomes of the file
 
---- What of two texts has to be compared.
 ---@param old string[]
 ---@param new string[]
----@return string? old_text nil: they are the same
----@return string new_text
----@return integer first lines before it
-local function middles(old, new)
-  local first, last = text_edits.same_lines(old, new)
-  if first == #old and first == #new then
-    return nil, '', 0
-  end
-  -- A line of both sides, so that the same differences are found as in the whole.
-  first = math.max(first - 1, 0)
-  last = math.max(last - 1, 0)
-  local function middle(lines)
-    return table.concat(lines, '\n', first + 1, #lines - last) .. (#lines - last > first and '\n' or '')
-  end
-  return middle(old), middle(new), first
-end
-
---- Places of a comparison, in the whole texts.
----@param found integer[][] changed
----@param first integer
----@return integer[][]
-local function placed(found, first)
-  for _, span in ipairs(found) do
-    span[1] = first + span[1] + (span[2] == 0 and 1 or 0)
-    span[3] = first + span[3] + (span[4] == 0 and 1 or 0)
-  end
-  return found
-end
-
---- Where two texts differ: of the first, lines from `[1]` on, `[2]` of them, are lines from `[3]` on, `[4]` of them.
----@param old string[]
----@param new string[]
----@return integer[][]
-local function spans(old, new)
-  local one, two, first = middles(old, new)
-  return one and placed(line_diff.of(one, two, { result_type = 'indices' }), first) or {}
-end
-
----@param old string[]
----@param new string[]
----@param list integer[][]
+---@param list mcp-tools.LineSpan[]
 ---@return mcp-tools.Hunk[]
 local function made_of(old, new, list)
   local hunks = {}
@@ -84,32 +42,17 @@ end
 ---@param new string[]
 ---@return mcp-tools.Hunk[] in order
 function M.between(old, new)
-  return made_of(old, new, spans(old, new))
+  return made_of(old, new, line_diff.spans(old, new))
 end
 
---- Runs in a thread: it knows nothing of this file.
-local function compare(one, two)
-  return vim.mpack.encode((vim.diff or vim.text.diff)(one, two, { result_type = 'indices' }))
-end
-
---- The same, compared beside the main loop: for long texts.
+--- The same, compared beside the main loop where the texts are long.
 ---@param old string[]
 ---@param new string[]
 ---@param cb fun(hunks: mcp-tools.Hunk[]) on the main loop
 function M.compare(old, new, cb)
-  local one, two, first = middles(old, new)
-  if not one then
-    return cb({})
-  elseif line_diff.is_far(one, two) then
-    return cb(made_of(old, new, spans(old, new)))
-  end
-  local thread = vim.uv.new_work(
-    compare,
-    vim.schedule_wrap(function(packed)
-      cb(made_of(old, new, packed and placed(vim.mpack.decode(packed), first) or spans(old, new)))
-    end)
-  )
-  thread:queue(one, two)
+  line_diff.later(old, new, function(spans)
+    cb(made_of(old, new, spans))
+  end)
 end
 
 --- Does a text have these lines, and no others, where a hunk is?
@@ -177,7 +120,7 @@ end
 ---@param before string[]
 ---@param now string[]
 function M.follow(hunks, before, now)
-  local list = spans(before, now)
+  local list = line_diff.spans(before, now)
   if #list == 0 then
     return
   end

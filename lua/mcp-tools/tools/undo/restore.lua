@@ -48,7 +48,9 @@ return {
       return ctx(nil, errors.new('not_found', ('%s is not open, so it has no undo tree'):format(found.shown)))
     end
     local done
-    done, err = undo.restore(found.bufnr, args.seq, { changedtick = args.changedtick, ctx = ctx })
+    done, err = ctx:await(function(answer)
+      undo.restore(found.bufnr, args.seq, { changedtick = args.changedtick, ctx = ctx }, answer)
+    end)
     if not done then
       return ctx(nil, err)
     end

@@ -1,9 +1,6 @@
 local line_diff = require('mcp-tools.editor.edit.line_diff')
 local t = require('helpers')
 
-local diff = vim.text and vim.text.diff or vim.diff
-local INDICES = { result_type = 'indices' }
-
 --- Lines of which nobody can say where they come from.
 local function alike(count)
   local list = {}
@@ -21,66 +18,72 @@ local function numbered(count)
   return list
 end
 
-local function text(lines)
-  return table.concat(lines, '\n') .. '\n'
+--- The second text, made of the first and what is said of their difference.
+local function made(one, two, spans)
+  local out, row = {}, 1
+  for _, span in ipairs(spans) do
+    vim.list_extend(out, one, row, span[1] - 1)
+    vim.list_extend(out, two, span[3], span[3] + span[4] - 1)
+    row = span[1] + span[2]
+  end
+  return table.concat(vim.list_extend(out, one, row, #one), '\n')
 end
 
---- The second text, made of the first and what is said of their difference.
-local function made(one, two, hunks)
-  local out, row = {}, 1
-  for _, hunk in ipairs(hunks) do
-    local first = hunk[1] + (hunk[2] == 0 and 1 or 0)
-    vim.list_extend(out, one, row, first - 1)
-    local new = hunk[3] + (hunk[4] == 0 and 1 or 0)
-    vim.list_extend(out, two, new, new + hunk[4] - 1)
-    row = first + hunk[2]
-  end
-  return vim.list_extend(out, one, row, #one)
+local function later(one, two)
+  local spans
+  line_diff.later(one, two, function(found)
+    spans = found
+  end)
+  t.wait(function()
+    return spans
+  end, 20000, 'a comparison')
+  return spans
 end
 
 describe('the difference of two texts', function()
   math.randomseed(7)
 
-  it('is that of vim.diff where few lines of many differ', function()
+  it('is found line by line, at once and beside the main loop', function()
+    for _ = 1, 300 do
+      local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
+      local spans = line_diff.spans(one, two)
+      t.eq({ one, two, table.concat(two, '\n') }, { one, two, made(one, two, spans) })
+      t.eq(spans, later(one, two))
+    end
+  end)
+
+  it('of a long text has every place that differs', function()
     local one = numbered(60000)
     local two = vim.list_slice(one)
-    two[1], two[30000] = 'first', ''
-    for at = 50000, 10000, -10000 do
-      for i = 1, 300 do
-        table.insert(two, at, 'new ' .. i)
-      end
+    for i = 1, #one, 10 do
+      two[i] = 'changed ' .. i
     end
-    local old, new = text(one), text(two)
-    t.eq({ false, false }, { line_diff.is_far(old, new), line_diff.is_far(new, old) })
-    t.eq(diff(old, new, INDICES), line_diff.of(old, new, INDICES))
-    t.eq(diff(old, new, { ctxlen = 1 }), line_diff.of(old, new, { ctxlen = 1 }))
+    local spans = later(one, two)
+    t.eq({ 6000, { 1, 1, 1, 1 }, { 59991, 1, 59991, 1 } }, { #spans, spans[1], spans[6000] })
+    t.eq(spans, line_diff.spans(one, two))
   end)
 
-  it('is one where too many do', function()
-    local shared = { 'begin', 'x', 'y' }
-    for _, ends in ipairs({ { shared, { 'end' } }, { shared, {} }, { {}, { 'end' } }, { {}, {} } }) do
-      local one = vim.list_extend(vim.list_extend(vim.list_slice(ends[1]), alike(100000)), ends[2])
-      local two = vim.list_extend(vim.list_extend(vim.list_slice(ends[1]), alike(90000)), ends[2])
-      local old, new = text(one), text(two)
-      t.ok(line_diff.is_far(old, new))
-      local hunks = line_diff.of(old, new, INDICES)
-      t.eq(1, #hunks)
-      t.ok(hunks[1][1] > #ends[1] and hunks[1][1] + hunks[1][2] - 1 <= #one - #ends[2])
-      t.eq(new, text(made(one, two, hunks)))
-      local unified = line_diff.of(old, new, {})
-      t.eq(hunks[1], vim.tbl_map(tonumber, { unified:match('^@@ %-(%d+),(%d+) %+(%d+),(%d+) @@\n') }))
-      local _, lines = unified:gsub('\n[-+]', '')
-      t.eq(hunks[1][2] + hunks[1][4], lines)
-    end
+  it('does not keep the editor waiting, however little two texts have in common', function()
+    local one, two = alike(400000), alike(400000)
+    local longest, before = 0, vim.uv.hrtime()
+    local timer = vim.uv.new_timer()
+    timer:start(1, 1, function()
+      longest, before = math.max(longest, vim.uv.hrtime() - before), vim.uv.hrtime()
+    end)
+    local spans = later(one, two)
+    timer:close()
+    t.eq(table.concat(two, '\n'), made(one, two, spans))
+    t.ok(#spans > 1000)
+    t.ok(longest < 1e9, ('%d ms'):format(longest / 1e6))
   end)
 
-  it('has lines that are only in one of both, and ends without a line break', function()
-    local long = text(alike(70000))
-    t.eq({ { 0, 0, 1, 70000 } }, line_diff.of('', long, INDICES))
-    t.eq({ { 1, 70000, 0, 0 } }, line_diff.of(long, '', INDICES))
-    t.eq({ { 70000, 0, 70001, 70000 } }, line_diff.of(long, long .. text(alike(70000)), INDICES))
-    local unified = line_diff.of(long .. 'x', text(alike(70000)) .. 'y', {})
-    t.matches('\n%-x\n\\ No newline at end of file\n%+', unified)
-    t.matches('\n%+y\n\\ No newline at end of file\n$', unified)
+  it('of very long texts is one place where nobody can wait for it', function()
+    local one, two = alike(200000), alike(200000)
+    local begun = vim.uv.hrtime()
+    local spans, unified = line_diff.spans(one, two), line_diff.unified(one, two, 3)
+    t.ok(vim.uv.hrtime() - begun < 2e9)
+    t.eq({ 1, table.concat(two, '\n') }, { #spans, made(one, two, spans) })
+    local _, lines = unified:gsub('\n[-+]', '')
+    t.eq(spans[1][2] + spans[1][4], lines)
   end)
 end)

@@ -139,6 +139,29 @@ describe('runner_run', function()
     t.matches('there is no package.json', err.message)
   end)
 
+  it('is ended only by the session that began it, unless the user approves', function()
+    write_python()
+    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
+    local function call(session, name, tool, args)
+      local who = { kind = 'tool', host = 'mcp', session = session, client = { name = name } }
+      local made = core.get().executor:execute(tool, args, who)
+      t.wait(function()
+        return made:ended()
+      end, 20000)
+      return made.outcome.value or {}, (made.outcome.error or {}).code
+    end
+    local id = call('one', 'agent', 'runner_run', { background = true }).run_id
+    t.eq('not_found', select(2, call('two', 'other', 'runner_run', { cancel = id })))
+    t.eq('not_found', select(2, call('two', 'other', 'runner_results', { run_id = id })))
+    t.eq('not_found', select(2, call('two', 'other', 'runner_results', {})))
+    t.eq(id, call('two', 'agent', 'runner_results', {}).run_id)
+    config.reset()
+    config.setup({ tools = { 'runner' }, approval = { timeout = 1000 } })
+    core.get()
+    t.eq('access_denied', select(2, call('two', 'agent', 'runner_run', { cancel = id })))
+    t.eq(id, call('one', 'agent', 'runner_run', { cancel = id }).run_id)
+  end)
+
   it('says what is wrong', function()
     p.fails('not_found', 'nothing that runs tests is known here', 'runner_run', {})
     write_python()

@@ -52,6 +52,26 @@ describe('shell_run', function()
     t.eq('last', t.ok(seen[#seen]).message)
   end)
 
+  it('gives the end of a long stderr, and says that it was cut', function()
+    local script = 'seq 1 60000 >&2'
+    local done = p.ok('shell_run', { command = script, max_bytes = 262144 })
+    t.eq(true, done.cut)
+    t.ok(#done.stderr > 262000 and #done.stderr <= 262144)
+    done = p.ok('shell_run', { command = script, max_bytes = 100 })
+    t.eq(true, done.cut)
+    t.matches('^%d%d%d%d%d\n.*60000\n$', done.stderr)
+    done = p.ok('shell_run', { command = 'echo x >&2' })
+    t.eq({ nil, 'x\n' }, { done.cut, done.stderr })
+  end)
+
+  it('names the files whose changes it did not see', function()
+    t.eq(nil, p.ok('shell_run', { command = 'true' }).unsaved)
+    vim.cmd.edit(p.write('a.txt', 'old\n'))
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'new' })
+    local done = p.ok('shell_run', { command = 'cat a.txt' })
+    t.eq({ 'old\n', { 'a.txt' } }, { done.stdout, done.unsaved })
+  end)
+
   it('tells no secrets', function()
     p.write('.env', 'KEY=hidden-value\n')
     local seen = {}
@@ -192,19 +212,61 @@ describe('shell_jobs', function()
     end, 3000, 'the end of the job')
   end)
 
-  it('are only those of the session', function()
-    local mine = p.start('shell_jobs', { action = 'start', command = 'exec sleep 100' }).wait()
-    for _, who in ipairs({ { host = 'test', session = 'two' }, { host = 'mcp' } }) do
-      local other =
-        require('mcp-tools.core')
-          .get().executor
-          :execute('shell_jobs', { action = 'read', id = mine.id }, vim.tbl_extend('error', who, { kind = 'tool' }))
+  describe('belong to the session that has started them;', function()
+    local config, core = require('mcp-tools.config'), require('mcp-tools.core')
+    local first = { host = 'mcp', session = 'one', client = { name = 'agent' } }
+    local second = { host = 'mcp', session = 'two', client = { name = 'agent' } }
+
+    local function call(who, args)
+      local made = core.get().executor:execute('shell_jobs', args, vim.tbl_extend('error', who, { kind = 'tool' }))
       t.wait(function()
-        return other:ended()
-      end)
-      t.eq('not_found', (other.outcome.error or {}).code)
+        return made:ended()
+      end, 8000)
+      return made.outcome.value, (made.outcome.error or {}).code
     end
-    jobs('stop', { id = mine.id })
+
+    --- Whatever needs approval is refused: there is nobody to ask.
+    local function ask()
+      config.reset()
+      config.setup({ tools = { 'shell' }, approval = { timeout = 1000 } })
+      core.get()
+    end
+
+    it('another client neither sees nor stops them', function()
+      local job = assert(call(first, { action = 'start', command = 'exec sleep 100' }))
+      for _, who in ipairs({ { host = 'mcp', session = 'two', client = { name = 'other' } }, { host = 'mcp' } }) do
+        for _, action in ipairs({ 'read', 'stop' }) do
+          t.eq({ nil, 'not_found' }, { call(who, { action = action, id = job.id }) })
+        end
+        t.eq(0, #call(who, { action = 'list' }).jobs)
+      end
+      ask()
+      t.eq(false, call(first, { action = 'stop', id = job.id }).running)
+    end)
+
+    it('a later session of the client sees them, and needs approval to read and stop them', function()
+      local job = assert(call(first, { action = 'start', command = 'exec sleep 100' }))
+      local listed = call(second, { action = 'list' }).jobs
+      t.eq({ job.id, true }, { listed[#listed].id, listed[#listed].other_session })
+      t.eq(false, call(second, { action = 'stop', id = job.id }).running)
+      job = assert(call(first, { action = 'start', command = 'exec sleep 100' }))
+      ask()
+      for _, action in ipairs({ 'read', 'stop' }) do
+        t.eq({ nil, 'access_denied' }, { call(second, { action = action, id = job.id }) })
+      end
+      t.eq(false, call(first, { action = 'stop', id = job.id }).running)
+    end)
+
+    it('the user lists and stops all of them', function()
+      local job = assert(call(first, { action = 'start', command = 'exec sleep 100' }))
+      require('mcp-tools.command').run({ args = 'jobs' })
+      local shown = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+      t.matches(job.id .. ' +%d%d:%d%d:%d%d  agent: exec sleep 100', shown)
+      require('mcp-tools.command').run({ args = 'jobs stop all' })
+      t.wait(function()
+        return not call(first, { action = 'read', id = job.id }).running
+      end, 5000)
+    end)
   end)
 
   it('say what is wrong', function()

@@ -43,7 +43,8 @@ local count = 0
 ---@return string id
 local function keep(offer)
   count = count + 1
-  local id = 'a' .. count
+  -- The random part keeps other clients from guessing it.
+  local id = ('a%d-%s'):format(count, vim.text.hexencode(assert(vim.uv.random(4))))
   kept[id] = offer
   table.insert(order, id)
   if #order > MAX_KEPT then

@@ -34,6 +34,7 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@field ctx? mcp-tools.Ctx when its call ends, whatever the outcome, so does the program
 ---@field timeout? integer ms until it is ended
 ---@field limit? integer bytes of stdout that are kept
+---@field stderr_limit? integer bytes of stderr that are kept, its last
 ---@field keep? 'head'|'tail' of stdout; 'head' (when left out) ends the program at the limit, 'tail' lets it go on
 ---@field stdin? string what it reads; nothing when left out
 ---@field env? table<string, string|false> on top of ours; false takes a variable out
@@ -49,6 +50,7 @@ local HIDDEN = { 'NVIM', 'NVIM_LISTEN_ADDRESS', 'MCP_AUTH_TOKEN' }
 ---@field stdout string bytes, not always UTF-8
 ---@field stderr string
 ---@field cut boolean there was more of stdout
+---@field stderr_cut boolean there was more of stderr
 ---@field fault string? one line: why it could not be run, or did not end well
 
 --- Ours without what is hidden.
@@ -159,11 +161,11 @@ end
 
 ---@param group mcp-tools.process.Group
 ---@param fault string?
----@param stdout mcp-tools.process.Output
+---@param kept { stdout: mcp-tools.process.Output, stderr: mcp-tools.process.Output }
 ---@param stderr string
 ---@return mcp-tools.process.Result
-local function result_of(group, fault, stdout, stderr)
-  local exit, text = group.exit or {}, stdout:text()
+local function result_of(group, fault, kept, stderr)
+  local exit, text = group.exit or {}, kept.stdout:text()
   return {
     ok = fault == nil,
     code = exit.code,
@@ -172,7 +174,8 @@ local function result_of(group, fault, stdout, stderr)
     quiet = exit.code == 1 and not group.ended_by and text == '' and stderr == '',
     stdout = text,
     stderr = stderr,
-    cut = stdout.cut,
+    cut = kept.stdout.cut,
+    stderr_cut = kept.stderr.cut,
     fault = fault,
   }
 end
@@ -181,7 +184,7 @@ end
 ---@param fault string
 ---@return mcp-tools.process.Result
 function M.not_run(fault)
-  return { ok = false, quiet = false, stdout = '', stderr = '', cut = false, fault = fault }
+  return { ok = false, quiet = false, stdout = '', stderr = '', cut = false, stderr_cut = false, fault = fault }
 end
 
 --- Hands output on as it comes.
@@ -244,7 +247,7 @@ function M.run(command, opts, cb)
   validate('opts.cwd', opts.cwd, 'string')
   validate('cb', cb, 'callable')
   local timeout, limit = opts.timeout or TIMEOUT, opts.limit or MAX_STDOUT
-  local kept = { stdout = output.new(limit, opts.keep), stderr = output.new(MAX_STDERR, 'tail') }
+  local kept = { stdout = output.new(limit, opts.keep), stderr = output.new(opts.stderr_limit or MAX_STDERR, 'tail') }
   local function soon(fn)
     on_main_loop(command[1], opts.ctx, fn)
   end
@@ -283,7 +286,7 @@ function M.run(command, opts, cb)
           end
           soon(function()
             local stderr = kept.stderr:text()
-            cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept.stdout, stderr))
+            cb(result_of(group, fault_of(command[1], group, timeout, stderr), kept, stderr))
           end)
         end,
       })

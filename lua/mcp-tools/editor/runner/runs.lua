@@ -8,6 +8,7 @@ local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local neotest = require('mcp-tools.editor.runner.neotest')
 local output = require('mcp-tools.editor.runner.output')
+local owners = require('mcp-tools.util.owner')
 local process = require('mcp-tools.editor.process')
 local pytest = require('mcp-tools.editor.runner.pytest')
 local quickfix = require('mcp-tools.editor.runner.quickfix')
@@ -30,6 +31,7 @@ local MAX_EVENTS = 64 * 1024 * 1024
 ---@class mcp-tools.runner.Run
 ---@field id string
 ---@field root string
+---@field owner mcp-tools.Owner
 ---@field plan mcp-tools.runner.Plan
 ---@field state 'running'|'done'|'cancelled'|'timed_out'
 ---@field started_at integer ns
@@ -157,7 +159,8 @@ end
 
 --- Starts a run.
 ---@param plan mcp-tools.runner.Plan
----@param opts { root: string, timeout: integer, quickfix: boolean, on_output: fun(stream: string, text: string)? }
+---@param opts { root: string, owner: mcp-tools.Owner, timeout: integer, quickfix: boolean,
+---  on_output: fun(stream: string, text: string)? }
 ---@return mcp-tools.runner.Run?
 ---@return mcp-tools.Error? err
 function M.start(plan, opts)
@@ -169,6 +172,7 @@ function M.start(plan, opts)
   local run = setmetatable({
     id = 'run' .. count,
     root = opts.root,
+    owner = opts.owner,
     plan = plan,
     state = 'running',
     started_at = vim.uv.hrtime(),
@@ -194,13 +198,13 @@ function M.start(plan, opts)
   return run
 end
 
---- A run of the project; the last one when none is named.
----@param root string
+--- A run of this client in its project; the last one when none is named.
+---@param call table a call or its ctx
 ---@param id string?
 ---@return mcp-tools.runner.Run?
-function M.get(root, id)
+function M.get(call, id)
   for i = #runs, 1, -1 do
-    if runs[i].root == root and (id == nil or runs[i].id == id) then
+    if owners.is_related(runs[i].owner, call) and (id == nil or runs[i].id == id) then
       return runs[i]
     end
   end

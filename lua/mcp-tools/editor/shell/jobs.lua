@@ -6,6 +6,7 @@
 
 local errors = require('mcp-tools.errors')
 local output = require('mcp-tools.editor.process.output')
+local owners = require('mcp-tools.util.owner')
 local process = require('mcp-tools.editor.process')
 local timer = require('mcp-tools.util.timer')
 
@@ -22,8 +23,7 @@ local FOREVER = 30 * 24 * 3600 * 1000
 
 ---@class mcp-tools.shell.Job
 ---@field id string
----@field owner string session of who started it; without one they cannot be told apart, but by their host
----@field root string
+---@field owner mcp-tools.Owner
 ---@field command mcp-tools.shell.Command
 ---@field started_at integer s
 ---@field bytes integer of output so far
@@ -71,17 +71,17 @@ end
 ---@return mcp-tools.Error?
 function M.refusal()
   if running() >= M.MAX_RUNNING then
-    return errors.new('busy', ('%d jobs run already; stop one (action stop)'):format(M.MAX_RUNNING))
+    local text = '%d jobs run already; stop one (action stop), or have the user stop one (:McpTools jobs)'
+    return errors.new('busy', text:format(M.MAX_RUNNING))
   end
 end
 
 --- Starts a job.
 ---@param command mcp-tools.shell.Command
----@param owner string
----@param root string
+---@param owner mcp-tools.Owner
 ---@return mcp-tools.shell.Job?
 ---@return mcp-tools.Error? err
-function M.start(command, owner, root)
+function M.start(command, owner)
   local err = M.refusal()
   if err then
     return nil, err
@@ -90,7 +90,6 @@ function M.start(command, owner, root)
   local job = setmetatable({
     id = 'job' .. count,
     owner = owner,
-    root = root,
     command = command,
     started_at = os.time(),
     bytes = 0,
@@ -118,14 +117,29 @@ function M.start(command, owner, root)
   return job
 end
 
---- The jobs of one who asks, oldest first.
----@param owner string
----@param root string
+--- All jobs, of whoever has started them, oldest first.
 ---@return mcp-tools.shell.Job[]
-function M.of(owner, root)
+function M.all()
+  return vim.list_slice(jobs)
+end
+
+--- The jobs that a call may see, oldest first: those of its session, and of clients of the same name.
+---@param call table a call or its ctx
+---@return mcp-tools.shell.Job[]
+function M.of(call)
   return vim.tbl_filter(function(job)
-    return job.owner == owner and job.root == root
+    return owners.is_related(job.owner, call)
   end, jobs)
+end
+
+--- One of them.
+---@param call table a call or its ctx
+---@param id string?
+---@return mcp-tools.shell.Job?
+function M.get(call, id)
+  return vim.iter(M.of(call)):find(function(job)
+    return job.id == id
+  end)
 end
 
 ---@class mcp-tools.shell.Piece

@@ -23,7 +23,7 @@ return {
   }),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local run = runs.get(ctx.root, args.run_id)
+    local run = runs.get(ctx, args.run_id)
     if not run then
       local what = args.run_id and 'run_id: there is no run ' .. utf8.cut(args.run_id, 200)
         or 'no tests have been run yet'

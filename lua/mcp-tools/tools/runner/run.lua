@@ -2,6 +2,7 @@
 
 local errors = require('mcp-tools.errors')
 local live = require('mcp-tools.editor.shell.live')
+local owners = require('mcp-tools.util.owner')
 local plan = require('mcp-tools.editor.runner.plan')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local project = require('mcp-tools.files.project')
@@ -26,7 +27,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 local function cancel(ctx, args)
-  local run = runs.get(ctx.root, args.cancel)
+  local run = runs.get(ctx, args.cancel)
   if not run then
     return ctx(nil, errors.new('not_found', ('cancel: there is no run %s'):format(utf8.cut(args.cancel, 200))))
   end
@@ -74,9 +75,13 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = MAX_TIMEOUT + 30000,
-  always_for = { 'runner', 'args' },
-  needs_approval = function(args)
-    return not args.cancel and 'it runs tests, and with them code of the project' or false
+  always_for = { 'runner', 'args', 'cancel' },
+  needs_approval = function(args, call)
+    if not args.cancel then
+      return 'it runs tests, and with them code of the project'
+    end
+    local run = runs.get(call, args.cancel)
+    return run and not owners.is_own(run.owner, call) and 'another session has started this run' or false
   end,
   preview = function(args)
     if args.cancel then
@@ -99,6 +104,7 @@ return {
     printed_secrets.learn(ctx, ctx.root) -- before it tells of them, by progress
     local run, busy = runs.start(what, {
       root = ctx.root,
+      owner = owners.of(ctx),
       timeout = args.timeout_ms,
       quickfix = args.quickfix,
       on_output = not args.background and live.teller(ctx) or nil,

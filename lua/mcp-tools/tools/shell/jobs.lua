@@ -3,6 +3,7 @@
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
+local owners = require('mcp-tools.util.owner')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
@@ -37,27 +38,29 @@ end
 
 local ACTIONS = {}
 
-function ACTIONS.start(ctx, args, owner)
+function ACTIONS.start(ctx, args)
   local what, err = command.of(args, ctx.root)
   if not what then
     return nil, err
   end
-  local job, busy = jobs.start(what, owner, ctx.root)
+  local job, busy = jobs.start(what, owners.of(ctx))
   if not job then
     return nil, busy
   end
-  return ACTIONS.read(ctx, args, owner, job)
+  return ACTIONS.read(ctx, args, job)
 end
 
-function ACTIONS.list(ctx, _, owner)
+function ACTIONS.list(ctx)
   return {
     jobs = vim.tbl_map(function(job)
-      return vim.tbl_extend('error', about(job), { age_s = os.time() - job.started_at })
-    end, jobs.of(owner, ctx.root)),
+      local row = vim.tbl_extend('error', about(job), { age_s = os.time() - job.started_at })
+      row.other_session = not owners.is_own(job.owner, ctx) or nil
+      return row
+    end, jobs.of(ctx)),
   }
 end
 
-function ACTIONS.read(ctx, args, _, job)
+function ACTIONS.read(ctx, args, job)
   local seen = args.since or (args.action == 'start' and 0 or nil)
   if args.wait_ms > 0 and (seen == nil or seen >= job.bytes) then
     wait(ctx, job, args.wait_ms)
@@ -72,20 +75,20 @@ function ACTIONS.read(ctx, args, _, job)
   return answer
 end
 
-function ACTIONS.stop(ctx, args, owner, job)
+function ACTIONS.stop(ctx, args, job)
   local deadline = vim.uv.hrtime() + STOP_MS * 1e6
   job:stop()
   while not job.result and vim.uv.hrtime() < deadline do
     wait(ctx, job, 500)
   end
-  return ACTIONS.read(ctx, vim.tbl_extend('force', args, { wait_ms = 0 }), owner, job)
+  return ACTIONS.read(ctx, vim.tbl_extend('force', args, { wait_ms = 0 }), job)
 end
 
 return {
   name = 'shell_jobs',
   description = 'Commands that go on, such as servers: start, list, read output since an offset (next_offset of the'
-    .. ' answer before; left out: its end), stop. Only jobs that this session has started; they end with the editor.'
-    .. ' stdout and stderr come together.',
+    .. ' answer before; left out: its end), stop. Jobs of this session, and of other sessions of this client'
+    .. ' (other_session), which the user must approve; all end with the editor. stdout and stderr come together.',
   args = vim.tbl_extend('error', command.ARGS, {
     action = {
       type = 'string',
@@ -111,9 +114,13 @@ return {
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
-  always_for = { 'action', 'command', 'argv', 'cwd', 'env' },
-  needs_approval = function(args)
-    return args.action == 'start' and 'it runs a command that goes on until it is stopped' or false
+  always_for = { 'action', 'id', 'command', 'argv', 'cwd', 'env' },
+  needs_approval = function(args, call)
+    if args.action == 'start' then
+      return 'it runs a command that goes on until it is stopped'
+    end
+    local job = args.action ~= 'list' and jobs.get(call, args.id)
+    return job and not owners.is_own(job.owner, call) and 'another session has started this job' or false
   end,
   preview = function(args)
     if args.action == 'start' then
@@ -123,20 +130,21 @@ return {
       end
       return command.preview_of(args, project.root())
     end
-    return args.action
+    local job = vim.iter(jobs.all()):find(function(each)
+      return each.id == args.id
+    end)
+    return job and ('%s %s: %s'):format(args.action, job.id, job.command.shown) or args.action
   end,
   run = function(ctx, args)
-    local owner, job = ctx.session or 'without a session, by ' .. ctx.host, nil
+    local job
     if args.action == 'read' or args.action == 'stop' then
-      for _, each in ipairs(jobs.of(owner, ctx.root)) do
-        job = each.id == args.id and each or job
-      end
+      job = jobs.get(ctx, args.id)
       if not job then
-        local text = 'id: there is no job %s of this session; action list names them'
+        local text = 'id: there is no job %s of this client; action list names them'
         return ctx(nil, errors.new('not_found', text:format(args.id or '(none given)')))
       end
     end
-    local answer, err = ACTIONS[args.action](ctx, args, owner, job)
+    local answer, err = ACTIONS[args.action](ctx, args, job)
     if not answer then
       return ctx(nil, err)
     end

@@ -7,6 +7,7 @@ local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.files.project')
 local printed_secrets = require('mcp-tools.editor.process.printed_secrets')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
+local unsaved = require('mcp-tools.editor.buffer.unsaved')
 
 local MAX_TIMEOUT = 3600000
 
@@ -27,7 +28,7 @@ return {
   name = 'shell_run',
   description = 'Runs a command and waits for its end: exit code, stdout and stderr (the ends of long ones), ms.'
     .. ' Output is told as progress while it runs. When the call is cancelled or its time is over, all that it started'
-    .. ' is ended. For what goes on: shell_jobs.',
+    .. ' is ended. `unsaved` names files whose changes it did not see. For what goes on: shell_jobs.',
   args = vim.tbl_extend('error', command.ARGS, {
     stdin = { type = 'string', description = 'What the program reads; nothing when left out' },
     timeout_ms = {
@@ -58,7 +59,7 @@ return {
       return ctx(nil, err)
     end
     printed_secrets.learn(ctx, what.cwd) -- before it tells of them, by progress
-    local started = vim.uv.hrtime()
+    local not_seen, started = unsaved(ctx.root), vim.uv.hrtime()
     local done = process.await(what.argv, {
       ctx = ctx,
       cwd = what.cwd,
@@ -66,6 +67,7 @@ return {
       stdin = args.stdin,
       timeout = args.timeout_ms,
       limit = args.max_bytes,
+      stderr_limit = args.max_bytes,
       keep = 'tail',
       on_output = live.teller(ctx),
     })
@@ -74,7 +76,7 @@ return {
     end
     local duration = math.floor((vim.uv.hrtime() - started) / 1e6)
     local stdout, is_cut = tail(done.stdout, done.cut and args.max_bytes - 1 or args.max_bytes)
-    local stderr, is_stderr_cut = tail(done.stderr, args.max_bytes)
+    local stderr, is_stderr_cut = tail(done.stderr, done.stderr_cut and args.max_bytes - 1 or args.max_bytes)
     return {
       exit_code = not done.ended_by and done.signal == 0 and done.code or nil,
       signal = done.signal ~= 0 and done.signal or nil,
@@ -83,6 +85,7 @@ return {
       stderr = stderr ~= '' and redacted_text.output(ctx, stderr) or nil,
       cut = (is_cut or is_stderr_cut or done.cut) and true or nil,
       duration_ms = duration,
+      unsaved = not_seen,
     }
   end,
 }

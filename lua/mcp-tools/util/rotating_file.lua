@@ -20,6 +20,8 @@ local OWNER_ONLY_DIR = tonumber('700', 8)
 local BATCH_MS = 200
 -- … but not more of them than this: what a batch takes of the main loop (0.1 ms) is what a call may have to wait for.
 local BATCH_LINES = 64
+-- A lock of this age was left by an editor that died.
+local STALE_SECONDS = 10
 -- Lines that wait to be made into text: what they are made of may be large.
 local SLICE = 8
 
@@ -74,21 +76,53 @@ function RotatingFile:write_and_close(fd, text)
   end)
 end
 
+--- Moves the full file aside. Another editor may have just done so: a rename without a look under a lock would put its
+--- new file in place of all the lines before. While another one has the lock, this one appends.
+---@param is_full fun(stat: uv.fs_stat.result?): boolean
+---@param done fun()
+function RotatingFile:rotate(is_full, done)
+  local target = self.path()
+  local lock = target .. '.lock'
+  local function unlock()
+    uv.fs_unlink(lock, done)
+  end
+  uv.fs_open(lock, 'wx', OWNER_ONLY, function(_, fd)
+    if not fd then
+      return uv.fs_stat(lock, function(_, stat)
+        local is_stale = stat and math.abs(uv.gettimeofday() - stat.mtime.sec) > STALE_SECONDS
+        return (is_stale and unlock or done)() -- the next batch rotates
+      end)
+    end
+    uv.fs_close(fd, function()
+      uv.fs_stat(target, function(_, stat)
+        if is_full(stat) then
+          uv.fs_rename(target, target .. '.1', unlock)
+        else
+          unlock()
+        end
+      end)
+    end)
+  end)
+end
+
 --- Appends `text`; rotates first when the file is full.
 ---@param text string
 function RotatingFile:append(text)
   local target = self.path()
+  local function is_full(stat)
+    return stat ~= nil and stat.size > 0 and stat.size + #text > self.max_bytes
+  end
+  local function open()
+    uv.fs_open(target, 'a', OWNER_ONLY, function(err, fd)
+      if not fd then
+        return self:finish(err)
+      end
+      self:write_and_close(fd, text)
+    end)
+  end
   uv.fs_stat(target, function(_, stat)
-    local function open()
-      uv.fs_open(target, 'a', OWNER_ONLY, function(err, fd)
-        if not fd then
-          return self:finish(err)
-        end
-        self:write_and_close(fd, text)
-      end)
-    end
-    if stat and stat.size > 0 and stat.size + #text > self.max_bytes then
-      uv.fs_rename(target, target .. '.1', open)
+    if is_full(stat) then
+      self:rotate(is_full, open)
     else
       open()
     end

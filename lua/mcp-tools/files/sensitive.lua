@@ -176,6 +176,19 @@ local function original(name)
   end
 end
 
+--- Might a file below a folder be sensitive because of what the folder is called?
+---@param folder string absolute
+---@return boolean
+function M.depends_on_name(folder)
+  local sorted, name = compiled(), '/' .. folder:match('[^/]*$'):lower()
+  for _, tail in ipairs(sorted.tails) do
+    if tail.folder == name then
+      return true
+    end
+  end
+  return #sorted.path_globs > 0
+end
+
 --- Is its text off limits?
 ---@param path string
 ---@return boolean

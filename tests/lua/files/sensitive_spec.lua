@@ -152,6 +152,17 @@ describe('sensitive files', function()
       '/h/.azure/accessTokens.json',
       '/h/.config/gcloud/credentials.db',
       '/p/.vscode/sftp.json',
+      '/p/.mcp.json',
+      '/p/.cursor/mcp.json',
+      '/p/.vscode/mcp.json',
+      '/h/.claude.json',
+      '/p/app-firebase-adminsdk-x1.json',
+      '/p/local.settings.json',
+      '/p/appsettings.Production.json',
+      '/h/.codex/auth.json',
+      '/h/.gemini/oauth_creds.json',
+      '/p/office.ovpn',
+      '/h/.databrickscfg',
       '/h/.ssh',
     })
   end)

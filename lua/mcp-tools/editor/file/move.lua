@@ -13,8 +13,12 @@ local glob = require('mcp-tools.files.glob')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local moved_buffers = require('mcp-tools.editor.file.moved_buffers')
+local names = require('mcp-tools.editor.file.names')
+local paths = require('mcp-tools.files.paths')
 local request = require('mcp-tools.editor.lsp.request')
+local sensitive = require('mcp-tools.files.sensitive')
 local source = require('mcp-tools.editor.symbol.source')
+local time_slice = require('mcp-tools.util.time_slice')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local api, uv = vim.api, vim.uv
@@ -52,6 +56,26 @@ function M.refusal(from, to)
       local text = '%s has unsaved changes; write them first (buffer_write)'
       return errors.new('tool_error', text:format(each.path))
     end
+  end
+end
+
+--- The first file of a folder that is sensitive only as long as the folder keeps its name.
+---@param ctx mcp-tools.Ctx in a coroutine
+---@param from string
+---@param to string
+---@return string? path
+function M.exposed(ctx, from, to)
+  local stat = uv.fs_lstat(from)
+  if not stat or stat.type ~= 'directory' or not sensitive.depends_on_name(from) then
+    return nil
+  end
+  local pause = time_slice.of(ctx)
+  for _, name in ipairs((names.list(ctx, from, { ignored = true }))) do
+    local path = from .. '/' .. name
+    if paths.sensitive(path) and not paths.sensitive(to .. '/' .. name) then
+      return path
+    end
+    pause()
   end
 end
 

@@ -69,7 +69,9 @@ return {
       to, err = place(ctx, 'new_path', args.new_path)
     end
     local moved
-    if from and to then
+    local exposed = from and to and move.exposed(ctx, from, to)
+    err = exposed and target.path_refusal(ctx, exposed) or err
+    if from and to and not exposed then
       moved, err = move.run(ctx, from, to)
     end
     if not from or not to or not moved then

@@ -8,6 +8,7 @@
 --- a conflict is remembered here until the file or the buffer is another.
 
 local buffer_kind = require('mcp-tools.files.buffer_kind')
+local text_edits = require('mcp-tools.editor.edit.text_edits')
 local strings = require('mcp-tools.util.strings')
 local validate = require('mcp-tools.util.validate')
 local views = require('mcp-tools.editor.buffer.views')
@@ -98,6 +99,34 @@ local function reload(bufnr)
       vim.cmd('silent keepalt keepjumps edit!')
     end)
   end)
+end
+
+--- Lets Neovim take the file as read while the buffer keeps its lines: `:w` does not ask about the change on the disk
+--- any more.
+---@param bufnr integer loaded
+---@return string[]? lines of the file; nil when the buffer is gone
+function M.acknowledge(bufnr)
+  local lines, lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false), nil
+  local undoreload = vim.go.undoreload
+  vim.go.undoreload = -1 -- the undo history stays, however long the text is
+  reload(bufnr)
+  vim.go.undoreload = undoreload
+  conflicts[bufnr] = nil
+  if not api.nvim_buf_is_loaded(bufnr) then
+    return nil
+  end
+  lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local first, last = text_edits.same_lines(lines_on_disk, lines)
+  if first < #lines or #lines ~= #lines_on_disk then
+    views.keep(bufnr, function()
+      api.nvim_buf_call(bufnr, function()
+        pcall(vim.cmd --[[@as fun(command: string)]], 'undojoin')
+        local kept = vim.list_slice(lines, first + 1, #lines - last)
+        api.nvim_buf_set_lines(bufnr, first, #lines_on_disk - last, false, kept)
+      end)
+    end)
+  end
+  return lines_on_disk
 end
 
 ---@param bufnr integer

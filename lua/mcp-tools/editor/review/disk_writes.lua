@@ -12,6 +12,7 @@ local edit = require('mcp-tools.editor.edit')
 local log = require('mcp-tools.log')
 local review = require('mcp-tools.editor.review')
 local task = require('mcp-tools.util.task')
+local undo = require('mcp-tools.editor.buffer.undo')
 local timer = require('mcp-tools.util.timer')
 
 local api, uv = vim.api, vim.uv
@@ -22,6 +23,8 @@ local M = {}
 local MAX_FOLDERS = 100
 --- Programs write a file in several steps, or a new one that takes its place.
 local SETTLED_MS = 100
+--- The text of before cannot be found while the user types: how often and after how many ms it is tried again.
+local MAX_TRIES, RETRY_MS = 20, 500
 
 ---@class mcp-tools.WatchedFolder
 ---@field handle uv.uv_fs_event_t
@@ -34,49 +37,101 @@ local changed = {}
 local settling ---@type mcp-tools.Timer?
 local started = false
 
---- The person has taken what the disk has, or a part of it.
+--- The state of the undo tree in which a buffer had the text of its file.
+---@type table<integer, integer>
+local read_states = {}
+
+--- The buffer has the text of its file now.
 ---@param bufnr integer
----@param text string of the disk
+local function note_read(bufnr)
+  -- Ends the undo block (`:h undo-break`): what is changed next is no part of this state.
+  vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels
+  read_states[bufnr] = vim.fn.undotree(bufnr).seq_cur
+end
+
+---@type fun(bufnr: integer, path: string, text: string, base: string)
+local open_review
+
+--- The user has decided on what the disk has: what was accepted comes into the buffer, which then counts as read.
+---@param bufnr integer
+---@param text string of the disk, as its lines in a buffer
 ---@param outcome mcp-tools.ReviewOutcome
 function M.take(bufnr, text, outcome)
-  local proposal = outcome.proposals[1]
-  local edits = outcome.state == 'accepted' and proposal:edits() or {}
-  if #edits == 0 or not api.nvim_buf_is_loaded(bufnr) then
+  local is_decided = outcome.state == 'accepted' or outcome.state == 'rejected'
+  if not is_decided or not api.nvim_buf_is_loaded(bufnr) then
     return
   end
-  local done, err = edit.apply(bufnr, edits)
-  if not done then
-    return log.error('what has changed on the disk could not be taken over: %s', err and err.message or '?')
+  local proposal = outcome.proposals[1]
+  local edits = outcome.state == 'accepted' and proposal:edits() or {}
+  if #edits > 0 then
+    local done, err = edit.apply(bufnr, edits)
+    if not done then
+      return log.error('what has changed on the disk could not be taken over: %s', err and err.message or '?')
+    end
   end
-  local now = table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n'
-  if now == text then -- nothing of the person's is left: it is the file again
-    vim.bo[bufnr].modified = false
-    disk.refresh(bufnr, function() end)
+  local lines = disk.acknowledge(bufnr)
+  local now = lines and table.concat(lines, '\n') .. '\n'
+  if now and now ~= text and vim.bo[bufnr].modified then
+    open_review(bufnr, proposal.path, now, text) -- it has changed once more meanwhile
   end
 end
 
---- Offers what the disk has, against what the person has not saved.
+--- Opens a review of what has changed on the disk. The user's own unsaved lines are no part of it.
 ---@param bufnr integer
 ---@param path string
-local function offer(bufnr, path)
+---@param text string of the disk
+---@param base string text of the last read or write
+function open_review(bufnr, path, text, base)
+  review.open({
+    client = { name = 'the disk' },
+    key = path,
+    title = 'it was changed there, and you have not saved yours',
+    files = { { path = path, bufnr = bufnr, text = text, base = base } },
+    on_end = function(outcome)
+      M.take(bufnr, text, outcome)
+    end,
+  })
+end
+
+--- The text that a buffer had when its file was read or written last.
+---@param bufnr integer
+---@param ctx mcp-tools.Ctx
+---@return string? text
+---@return string? fault
+local function base_of(bufnr, ctx)
+  local texts, err = undo.texts(bufnr, { read_states[bufnr] or undo.saved(bufnr) }, ctx)
+  return texts and table.concat(texts[1], '\n') .. '\n', err and err.message
+end
+
+--- Offers what the disk has to a buffer with unsaved lines.
+---@param bufnr integer
+---@param path string
+---@param tries? integer
+local function offer(bufnr, path, tries)
   if not review.is_attended() then
     return
   end
-  task.run({}, function(one)
-    return disk_lines.await(one --[[@as mcp-tools.Ctx]], path, bufnr)
-  end, function(ok, text)
+  local ctx = { on_cancel = function() end } -- nothing cancels it
+  local text, base, fault
+  task.run(ctx, function(one)
+    local call = one --[[@as mcp-tools.Ctx]]
+    text = disk_lines.await(call, path, bufnr)
+    if text then
+      base, fault = base_of(bufnr, call)
+    end
+  end, function(ok, thrown)
     if not ok or not text or not api.nvim_buf_is_loaded(bufnr) or not vim.bo[bufnr].modified then
       return
+    elseif base then
+      return open_review(bufnr, path, text, base)
+    elseif (tries or 0) < MAX_TRIES then -- the user is typing
+      return timer.after(RETRY_MS, function()
+        if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified then
+          offer(bufnr, path, (tries or 0) + 1)
+        end
+      end)
     end
-    review.open({
-      client = { name = 'the disk' },
-      key = path,
-      title = 'it was changed there, and you have not saved yours',
-      files = { { path = path, bufnr = bufnr, text = text } },
-      on_end = function(outcome)
-        M.take(bufnr, text, outcome)
-      end,
-    })
+    log.warn('%s: what has changed on the disk is not shown: %s', path, tostring(fault or thrown))
   end)
 end
 
@@ -197,6 +252,26 @@ function M.start()
     desc = 'mcp-tools: files that agents write are looked at while they are open',
     callback = follow_later,
   })
+  api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'FileChangedShellPost' }, {
+    group = group,
+    desc = 'mcp-tools: the buffer has the text of its file',
+    callback = function(args)
+      if not vim.bo[args.buf].modified or args.event ~= 'FileChangedShellPost' then
+        note_read(args.buf)
+      end
+    end,
+  })
+  api.nvim_create_autocmd('BufWipeout', {
+    group = group,
+    callback = function(args)
+      read_states[args.buf] = nil
+    end,
+  })
+  for _, bufnr in ipairs(api.nvim_list_bufs()) do
+    if api.nvim_buf_is_loaded(bufnr) and not vim.bo[bufnr].modified then
+      note_read(bufnr)
+    end
+  end
   api.nvim_create_autocmd('VimLeavePre', { group = group, callback = M.stop })
   follow()
 end

@@ -254,7 +254,7 @@ return {
     if place.first then
       params.selection = {
         start = { line = place.first - 1, character = 0 },
-        ['end'] = { line = place.last, character = 0 },
+        ['end'] = { line = place.last - 1, character = 0 }, -- it counts this line, whatever the character
       }
       params.selectedText = place.text or vim.NIL
     end

@@ -290,17 +290,56 @@ describe('Copilot CLI', function()
     t.eq(false, is_told(nil))
   end)
 
-  it('is refused when only a part was accepted, since it writes all of it', function()
+  local function propose()
     open('copilot')
-    local args = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\n', tab_name = 't' }
+    local args = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\nfour\n', tab_name = 't' }
     local call = agents.begin(session, 'open_diff', args)
-    local one = agents.review(session)
+    return agents.review(session), function()
+      return vim.json.decode(agents.result(call).content[1].text)
+    end
+  end
+
+  it('gets one decision for the whole file, since it takes no other text', function()
+    local one, answer = propose()
     t.eq(false, (one:edit(1, 1, { 'mine' })))
     one:accept(1, 1)
-    one:reject(1, 2, 'not that')
-    local answer = vim.json.decode(agents.result(call).content[1].text)
-    t.eq('REJECTED', answer.result)
-    t.matches('not that', answer.message)
+    t.eq({ 'SAVED', 'accepted' }, { answer().result, one.ended })
+    one, answer = propose()
+    one:reject(1, 2)
+    t.eq({ 'REJECTED', 'rejected' }, { answer().result, one.ended })
+  end)
+
+  it('writes what was accepted, and the other unsaved lines of the buffer stay', function()
+    vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'of the user' })
+    local one, answer = propose()
+    one:decide_rest('accepted')
+    t.eq('SAVED', answer().result)
+    project.write('a.txt', 'ONE\ntwo\nTHREE\nfour\n')
+    t.wait(function()
+      return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    end, 5000, 'the merged text')
+    t.eq(true, vim.bo.modified)
+    vim.cmd('silent write') -- asks nothing
+    t.eq({ 'ONE', 'of the user', 'THREE', 'four' }, vim.fn.readfile(file))
+  end)
+
+  it('is not told yes when the user has typed into the hunk, or the file has changed meanwhile', function()
+    local one, answer = propose()
+    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'of the user' })
+    t.eq(false, (one:decide_rest('accepted')))
+    t.eq(nil, one.ended)
+    vim.cmd('silent undo')
+    project.write('a.txt', 'one\ntwo\nof another\n')
+    t.eq(true, (one:decide_rest('accepted')))
+    t.eq('REJECTED', answer().result)
+    t.matches('changed on the disk', answer().message)
+  end)
+
+  it('is mentioned the lines that were chosen', function()
+    open('copilot')
+    session.data.trusted = true
+    local params = companion('copilot').mention(session, { path = file, first = 2, last = 3 }).params
+    t.eq({ 1, 2 }, { params.selection.start.line, params.selection['end'].line })
   end)
 
   it('takes a proposal back that comes only then', function()

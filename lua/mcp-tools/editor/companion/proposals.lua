@@ -9,6 +9,7 @@ local buffer_kind = require('mcp-tools.files.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local file_text = require('mcp-tools.files.text')
+local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.files.read')
 local review = require('mcp-tools.editor.review')
@@ -55,12 +56,30 @@ local function told(outcome, proposal)
     return { state = outcome.state, partly = false, reason = outcome.reason }
   elseif not text then
     return { state = 'rejected', partly = true, reason = outcome.reason }
-  elseif not proposal.editable and not whole then
-    -- It would write all of it.
-    local first = outcome.rejected[1]
-    return { state = 'rejected', partly = true, reason = first and first.reason or 'not all of it was accepted' }
   end
   return { state = 'accepted', text = text, partly = not whole }
+end
+
+--- Compares the file with what it was when an agent proposed all of its text: the agent takes no other text, and would
+--- write over what others have written since.
+---@param outcome mcp-tools.ReviewOutcome of one file
+---@param proposal mcp-tools.companion.Proposal
+---@param before string? bytes that the file had
+---@param cb fun(told: mcp-tools.companion.Outcome)
+local function settle_whole(outcome, proposal, before, cb)
+  read.read(proposal.path, MAX_BASE, function(bytes)
+    local name = vim.fs.basename(proposal.path)
+    if bytes ~= before then
+      local reason = 'the file has changed on the disk since it was proposed'
+      notify.warn(('%s: %s; the agent is told that it was rejected'):format(name, reason), 'Ask the agent again')
+      return cb({ state = 'rejected', partly = false, reason = reason })
+    end
+    outcome.files[proposal.path] = proposal.text
+    if #outcome.proposals[1].hunks > 0 then
+      notify.info(('the review is over: accepted; the agent writes %s'):format(name))
+    end
+    cb({ state = 'accepted', text = proposal.text, partly = false })
+  end)
 end
 
 --- The text as it is proposed now.
@@ -178,6 +197,9 @@ function M.open(session, key, spec, cb)
       client = client,
       key = key,
       title = spec.title or vim.fs.basename(path),
+      whole = not proposal.editable,
+      saves = proposal.editable,
+      no_reason = true,
       files = {
         { path = path, base = base, differs = bytes ~= spec.text, text = spec.text, editable = proposal.editable },
       },
@@ -185,6 +207,10 @@ function M.open(session, key, spec, cb)
         proposal.shown = shown_text(outcome.proposals[1], spec.text)
         if outcome.state ~= 'accepted' then
           return finish(told(outcome, proposal))
+        elseif not proposal.editable then
+          return settle_whole(outcome, proposal, bytes, function(settled)
+            finish(settled, outcome)
+          end)
         end
         catch_up(outcome, bytes, function()
           finish(told(outcome, proposal), outcome)

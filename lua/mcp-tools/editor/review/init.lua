@@ -37,6 +37,9 @@ local MAX_OPEN, MAX_OF_ONE = 32, 8
 ---@field on_end fun(outcome: mcp-tools.ReviewOutcome) called once, on the main loop
 ---@field timeout integer? ms; without an answer it is closed (default: never)
 ---@field asked boolean? the person has asked for it: they are led there
+---@field whole boolean? one decision for all of it: who asked takes everything or nothing
+---@field no_reason boolean? who asked cannot receive the reason of a rejection
+---@field saves boolean? who asked writes the text of the buffer, with what was accepted, to the file
 ---@field applied boolean? the texts are in the buffers already: what is rejected is to be taken back by who asked
 
 --- Shows reviews. All functions are called on the main loop; the review may have ended when they run.
@@ -261,6 +264,9 @@ function M.open(opts)
     title = opts.title,
     applied = opts.applied == true,
     asked = opts.asked == true,
+    whole = opts.whole == true,
+    no_reason = opts.no_reason == true,
+    saves = opts.saves == true,
     on_touched = function(review)
       if review == shown then
         have('update', review)

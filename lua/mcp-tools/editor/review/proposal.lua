@@ -186,6 +186,22 @@ function Proposal:reject(i, reason)
   return true
 end
 
+--- Accepts all hunks, or none of them when the lines of one have changed meanwhile.
+---@return boolean ok
+---@return string? why_not
+function Proposal:accept_all()
+  self:sync()
+  for _, hunk in ipairs(self.hunks) do
+    if hunk.changed then
+      return false, 'you have changed lines of it meanwhile: undo that, or reject it'
+    end
+  end
+  for _, hunk in ipairs(self.hunks) do
+    hunk.verdict, hunk.reason = 'accepted', nil
+  end
+  return true
+end
+
 --- Takes back what was said of a hunk.
 ---@param i integer
 function Proposal:reopen(i)

@@ -26,6 +26,9 @@ local M = {}
 ---@field title string
 ---@field applied boolean what is proposed undoes what is there already
 ---@field asked boolean the person is led there
+---@field whole boolean one decision for all of it
+---@field no_reason boolean who asked cannot receive the reason of a rejection
+---@field saves boolean who asked writes the text of the buffer to the file
 ---@field files mcp-tools.Proposal[]
 ---@field ready boolean the texts are known
 ---@field ended mcp-tools.ReviewState?
@@ -95,6 +98,9 @@ end
 ---@return boolean ok
 ---@return string? why_not
 function Review:accept(file, hunk)
+  if self.whole then
+    return self:decide_rest('accepted')
+  end
   local ok, why = self.files[file]:accept(hunk)
   self:touched()
   return ok, why
@@ -107,6 +113,9 @@ end
 ---@return boolean ok
 ---@return string? why_not
 function Review:reject(file, hunk, reason)
+  if self.whole then
+    return self:decide_rest('rejected', reason)
+  end
   local ok, why = self.files[file]:reject(hunk, reason)
   self:touched()
   return ok, why
@@ -148,11 +157,22 @@ end
 --- Says the same of all that nothing was said of.
 ---@param verdict 'accepted'|'rejected'
 ---@param reason string?
+---@return boolean ok
+---@return string? why_not
 function Review:decide_rest(verdict, reason)
+  if self.whole and verdict == 'accepted' then
+    for _, file in ipairs(self.files) do
+      local ok, why = file:accept_all()
+      if not ok then
+        return false, why
+      end
+    end
+  end
   for _, file in ipairs(self.files) do
     file:decide_rest(verdict, reason)
   end
   self:touched()
+  return true
 end
 
 --- Could nothing of it be applied any more, whatever the person has said?

@@ -136,8 +136,9 @@ end
 
 ---@param review mcp-tools.Review
 function M.hide(review)
-  if inside and review.ended then
-    notify.info(ended(review))
+  local text = inside and review.ended and ended(review)
+  if text then
+    notify.info(text)
   end
   leave()
   hidden_at, view = uv.hrtime(), nil
@@ -161,19 +162,26 @@ local go
 --- nothing proposed that could be edited.
 ---@return table<string, { [1]: fun(), [2]: string }>
 local function actions()
-  local applied = view.review.applied
-  return {
-    y = { M.yes, applied and 'keep this hunk' or 'accept this hunk' },
-    n = { M.no, applied and 'revert this hunk' or 'reject this hunk' },
-    N = not applied and { M.no_because, 'reject this hunk, and say why' } or nil,
-    e = not applied and { M.edit, 'edit what is proposed' } or nil,
-    u = { M.undo, 'take back what you said of this hunk' },
-    A = { M.all, applied and 'keep all that is left' or 'accept all that is left' },
-    D = { M.none, applied and 'revert all that is left' or 'reject all that is left' },
+  local review = view.review
+  local applied = review.applied
+  local common = {
     q = { M.later, 'leave it for later' },
     [']c'] = { M.next, 'next hunk' },
     ['[c'] = { M.previous, 'previous hunk' },
   }
+  if review.whole then
+    common.y, common.n = { M.yes, 'accept all of it' }, { M.no, 'reject all of it' }
+    return common
+  end
+  return vim.tbl_extend('error', common, {
+    y = { M.yes, applied and 'keep this hunk' or 'accept this hunk' },
+    n = { M.no, applied and 'revert this hunk' or 'reject this hunk' },
+    N = not (applied or review.no_reason) and { M.no_because, 'reject this hunk, and say why' } or nil,
+    e = not applied and { M.edit, 'edit what is proposed' } or nil,
+    u = { M.undo, 'take back what you said of this hunk' },
+    A = { M.all, applied and 'keep all that is left' or 'accept all that is left' },
+    D = { M.none, applied and 'revert all that is left' or 'reject all that is left' },
+  })
 end
 
 --- Leads the cursor to a hunk.
@@ -253,6 +261,26 @@ local function with_hunk(fn, stay)
   go_on(one.review)
 end
 
+---@param wanted boolean
+local function rest(wanted)
+  local one = view
+  if not one then
+    return notify.info('nothing waits for review')
+  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+    return say('the review has just changed: look, then answer again')
+  end
+  take_typed()
+  local ok, why = one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected')
+  if not ok then
+    say(why)
+  end
+end
+
+---@return boolean
+local function is_whole()
+  return view ~= nil and view.review.whole
+end
+
 ---@param wanted boolean is it to be as the agent proposes?
 ---@param reason string?
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
@@ -274,19 +302,29 @@ end
 
 --- It is to be as the agent proposes.
 function M.yes()
+  if is_whole() then
+    return rest(true)
+  end
   with_hunk(verdict(true))
 end
 
 --- It is to stay as it was.
 function M.no()
+  if is_whole() then
+    return rest(false)
+  end
   with_hunk(verdict(false))
 end
 
 --- The same, and the agent is told why.
 function M.no_because()
+  if view and view.review.no_reason then
+    return say('this agent cannot receive a reason: n rejects without one')
+  end
   with_hunk(function(review, file, hunk)
     local one = review.files[file].hunks[hunk]
     vim.ui.input({ prompt = 'Why not? ' }, function(reason)
+      api.nvim_echo({ { '' } }, false, {}) -- else the question stays in the command line
       if not reason or review.ended then
         return
       end
@@ -337,6 +375,8 @@ end
 function M.undo()
   if not view then
     return notify.info('nothing waits for review')
+  elseif is_whole() then
+    return say('one decision counts for all of it: y or n')
   end
   take_typed()
   local file, hunk = layout().at_cursor(view.review.files)
@@ -360,18 +400,6 @@ function M.undo()
   end
   view.file, view.hunk = file, hunk
   say(nil)
-end
-
----@param wanted boolean
-local function rest(wanted)
-  local one = view
-  if not one then
-    return notify.info('nothing waits for review')
-  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
-    return say('the review has just changed: look, then answer again')
-  end
-  take_typed()
-  one.review:decide_rest(wanted ~= one.review.applied and 'accepted' or 'rejected')
 end
 
 --- Accepts all that is left.

@@ -54,6 +54,14 @@ end
 ---@return { [1]: string, [2]: string }[] frame
 local function keys(view)
   local applied, typing = view.review.applied, view.typing
+  if view.review.whole then
+    return { { ']c', 'next' }, { '[c', 'previous' } }, {
+      { 'y', 'accept all' },
+      { 'n', 'reject all' },
+      { 'q', 'later' },
+      { '?', 'keys' },
+    }
+  end
   local row, frame = { { ']c', 'next' }, { '[c', 'previous' } }, { { 'y', applied and 'keep' or 'accept' } }
   table.insert(frame, { 'n', applied and 'revert' or 'reject' })
   if typing then
@@ -62,7 +70,7 @@ local function keys(view)
     table.insert(row, { 'A', applied and 'keep all' or 'accept all' })
     table.insert(row, { 'D', applied and 'revert all' or 'reject all' })
   end
-  if not applied then -- the agent has its answer
+  if not applied and not view.review.no_reason then
     table.insert(frame, { 'N', 'reject, why' })
   end
   if not applied and not typing then

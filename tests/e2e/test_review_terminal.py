@@ -84,12 +84,17 @@ def edit(client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[A
     return asyncio.create_task(client.call_tool("nvim_buffer_edit", {"path": str(path), "edits": edits}))
 
 
-async def ask_for_review(screen: Terminal) -> None:
-    """Answer the question that is on the screen with `r`, as a person who has looked at it."""
+async def question_is_settled(screen: Terminal) -> None:
+    """The question has been on the screen for so long that an answer is meant for it."""
     await screen.nvim.wait_for(
         "local question = require('mcp-tools.ui.approval').current()"
         " return question and vim.uv.hrtime() - question.shown_at > 400e6"
     )
+
+
+async def ask_for_review(screen: Terminal) -> None:
+    """Answer the question that is on the screen with `r`, as a person who has looked at it."""
+    await question_is_settled(screen)
     await screen.command("McpTools approve look")
     await screen.type("r")
 
@@ -99,8 +104,6 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
         await screen.shows("may this run?", "buffer_edit")
-        await screen.command("McpTools review")
-        await screen.shows("nothing waits for review; the question has r for it")
         await ask_for_review(screen)
         await screen.shows(
             "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"
@@ -132,6 +135,32 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         await screen.type("u")
         await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 6")
         assert await lines(screen) == TEXT.splitlines()
+
+
+async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
+    screen: Terminal, bridge: Bridge, path: Path
+) -> None:
+    """`:McpTools review` opens the review of the open question; the approve key accepts it."""
+    async with connect(bridge, "sessions") as client:
+        call = edit(client, path, EDITS)
+        await screen.shows("may this run?", "buffer_edit")
+        await question_is_settled(screen)
+        await screen.command("McpTools review")
+        await screen.shows("3 of 3 hunks left", "a new second")
+        await screen.type("?")
+        await screen.shows("reject this hunk")
+        await screen.type("x")
+        await screen.hides("reject this hunk")
+        if await screen.nvim.lua("return vim.fn.has('nvim-0.11')"):
+            assert await lines(screen) == TEXT.splitlines(), "the key that closes the help does nothing else"
+            await screen.command("McpTools approve")
+            await screen.hides("hunks left")
+            assert "rejected" not in json.loads(text_of(await ended(call)))
+            assert (await lines(screen))[1:3] == ["a new second", "and one more"]
+        else:
+            await screen.command("undo")
+            await screen.command("McpTools review all")
+            await ended(call)
 
 
 @pytest.mark.slow

@@ -174,3 +174,20 @@ async def test_quitting_leaves_nothing(served: Terminal, home: Home) -> None:
     await served.gone(timeout=1_000)
 
     assert not list(instances.glob("*.json"))
+
+
+async def test_commands_in_the_command_line_window(idle: Terminal) -> None:
+    """A subcommand shows its window without entering it, or says why it cannot; nothing is thrown."""
+    for command, shows in (
+        ("McpTools", "close the command-line window first"),
+        ("McpTools log", "mcp-tools://log"),
+        ("McpTools status", "mcp-tools://status"),
+    ):
+        await idle.type("q:")
+        await idle.nvim.wait_for("return vim.fn.getcmdwintype() == ':'")
+        await idle.command(command)
+        await idle.shows(shows)
+        assert "traceback" not in await idle.screen()
+        await idle.command("quit")
+        await idle.nvim.wait_for("return vim.fn.getcmdwintype() == ''")
+        await idle.command("only | messages clear | redraw!")

@@ -1,9 +1,10 @@
---- `:McpTools approve`: lets a tool run that is asked for.
+--- `:McpTools approve`: allows the call that waits for approval.
 
 local approval = require('mcp-tools.ui.approval')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
 local notify = require('mcp-tools.notify')
+local reviews = require('mcp-tools.editor.review')
 local sanitize = require('mcp-tools.util.sanitize')
 
 local CHOICES = { 'once', 'review', 'session', 'always' }
@@ -37,7 +38,7 @@ local function approve_missed(choice)
     return not item.granted
   end, core.get().gateway.grants.unanswered)
   if #missed == 0 then
-    notify.info('nothing is being asked')
+    notify.info('there is no open question')
   elseif choice == 'session' or choice == 'review' then
     notify.error('that question is over: only once or always')
   elseif #missed == 1 then
@@ -59,14 +60,16 @@ end
 ---@type mcp-tools.Subcommand
 return {
   usage = '[once | review | session | always | look]',
-  description = 'let the tool run that is asked for (or at its next try, when nobody'
-    .. ' answered), or go to the window that asks',
+  description = 'allow the call that waits for approval, or its next attempt if nobody answered in time; without an'
+    .. ' open question accept what is on the screen of a review; `look` goes to the window of the question',
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
       return approval.focus()
     elseif not vim.list_contains(CHOICES, choice) then
       return notify.error(('approve %s? :McpTools approve [once | review | session | always | look]'):format(choice))
+    elseif approval.count() == 0 and choice == 'once' and reviews.count() > 0 then
+      return require('mcp-tools.ui.review').accept_seen() -- start-up cost
     elseif approval.count() == 0 then
       return approve_missed(choice)
     end

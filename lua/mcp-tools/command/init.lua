@@ -44,6 +44,21 @@ local function find(name)
   end
 end
 
+--- Runs a subcommand. In the command-line window no other window can be opened (`:h E11`).
+---@param subcommand mcp-tools.Subcommand
+---@param ... any
+local function run(subcommand, ...)
+  if vim.fn.getcmdwintype() == '' then
+    return subcommand.run(...)
+  end
+  local ok, err = pcall(subcommand.run, ...)
+  if not ok and tostring(err):find('E11:', 1, true) then
+    notify.warn('close the command-line window first (<C-c><C-c>)')
+  elseif not ok then
+    error(err, 0)
+  end
+end
+
 ---@param args { args: string, range: integer?, line1: integer?, line2: integer? } as `nvim_create_user_command` gives
 ---  them
 function M.run(args)
@@ -58,7 +73,7 @@ function M.run(args)
   elseif subcommand and rest and rest ~= '' and not subcommand.usage then
     return notify.error((':McpTools %s takes no argument: %s'):format(name, rest))
   elseif subcommand then
-    return subcommand.run(rest or '', bang == '!', range)
+    return run(subcommand, rest or '', bang == '!', range)
   end
   local near = suggest(name, M.names())
   notify.error(

@@ -39,14 +39,11 @@ local ACTIONS = {
 
 local NAMES = { 'accept', 'reject', 'reason', 'edit', 'undo', 'all', 'none', 'next', 'previous', 'later', 'list' }
 
---- For who looks for the changes of a call that waits for an answer.
-local HINT = '; the question has r for it'
-
 ---@type mcp-tools.Subcommand
 return {
   usage = '[WORD]',
-  description = 'go to what an agent proposes, or say of the hunk at the cursor (else of the one that is marked) what'
-    .. ' is to become of it (|mcp-tools-review| lists the words); `list` chooses one of those that wait',
+  description = 'go to what an agent proposes, also where it waits in a question for approval; or decide on the hunk at'
+    .. ' the cursor, else on the marked one (|mcp-tools-review| lists the words); `list` chooses one of several',
   run = function(rest)
     core.get() -- says who shows reviews
     local action = rest == '' and ui.enter or ACTIONS[rest]
@@ -54,8 +51,14 @@ return {
       return notify.error((':McpTools review has no word %s'):format(rest), 'See :h mcp-tools-review')
     elseif queue.count() == 0 then
       local question = approval.current()
-      local offered = question and vim.list_contains(question.choices, 'review')
-      return notify.info('nothing waits for review' .. (offered and HINT or ''))
+      if rest ~= '' or not question or not vim.list_contains(question.choices, 'review') then
+        return notify.info('nothing waits for review')
+      end
+      local ok, why = approval.answer_current('review')
+      if not ok and why then
+        notify.warn(why)
+      end
+      return
     end
     action()
     if rest == '' and queue.count() > 1 then

@@ -160,15 +160,18 @@ local function ask_text(field, fault, done)
   end)
 end
 
+--- A fixed namespace: a picker that never calls back leaves one watcher of keys behind, not one for each question.
+local KEYS = vim.api.nvim_create_namespace('mcp-tools-form')
+
 --- `vim.ui.select` gives nothing for `<Enter>` on nothing and for `<Esc>` alike: tells them apart by the last key.
 ---@return fun(): boolean stop was it `<Enter>`?
 local function watch_enter()
   local last
-  local namespace = vim.on_key(function(key, typed)
+  vim.on_key(function(key, typed)
     last = typed ~= nil and typed ~= '' and typed or key
-  end)
+  end, KEYS)
   return function()
-    vim.on_key(nil, namespace)
+    vim.on_key(nil, KEYS)
     return last == '\r' or last == '\n'
   end
 end

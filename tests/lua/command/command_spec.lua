@@ -74,7 +74,7 @@ describe(':McpTools', function()
   it('takes a ! where that means something: install! builds what is there anew', function()
     local dir, path = vim.fn.tempname(), vim.env.PATH
     vim.fn.mkdir(dir)
-    vim.fn.writefile({ '#!/bin/sh', '[ "$1" = -c ] || { echo "asked with $*" >&2; exit 1; }' }, dir .. '/python3')
+    vim.fn.writefile({ '#!/bin/sh', '[ "$2" = -c ] || { echo "asked with $*" >&2; exit 1; }' }, dir .. '/python3')
     vim.uv.fs_chmod(dir .. '/python3', tonumber('755', 8))
     vim.env.PATH = dir
     vim.cmd('McpTools install!')

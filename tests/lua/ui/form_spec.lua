@@ -1,4 +1,4 @@
--- luacheck: globals vim.ui
+-- luacheck: globals vim.ui vim.on_key
 local form = require('mcp-tools.ui.form')
 local t = require('helpers')
 
@@ -42,6 +42,25 @@ local function asked(properties, answers, required)
 end
 
 describe('a form', function()
+  it('leaves at most one watcher of keys behind where pickers never call back', function()
+    local on_key, watched = vim.on_key, {}
+    vim.on_key = function(fn, namespace)
+      namespace = on_key(fn, namespace)
+      watched[namespace] = fn ~= nil or nil
+      return namespace
+    end
+    vim.ui.select = function() end
+    for _ = 1, 3 do
+      local schema = { type = 'object', properties = { a = { enum = { 'x' } } } }
+      form.ask({ message = 'Why', requestedSchema = schema }, function() end, function()
+        return true
+      end)
+    end
+    vim.wait(50)
+    vim.on_key = on_key
+    t.eq(1, vim.tbl_count(watched))
+  end)
+
   after_each(function()
     vim.ui.input, vim.ui.select = input, select
   end)

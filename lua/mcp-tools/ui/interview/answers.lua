@@ -60,9 +60,9 @@ function M.fault(questions)
       return ('Question %d: choices must be a list of texts'):format(i)
     end
     local default = each.default_choice
-    if default ~= nil and not choices[default + 1] then
-      local text = 'Question %d: default_choice %s is none of its %d choices (they count from 0)'
-      return text:format(i, tostring(default), #choices)
+    if default ~= nil and not (type(default) == 'number' and choices[default + 1]) then
+      local text = 'Question %d: default_choice must be the 0-based number of one of its %d choices, got %s'
+      return text:format(i, #choices, tostring(default))
     end
   end
 end

@@ -1,7 +1,7 @@
 --- Help on `?`, the same in all windows of ours: their keys, and what each does.
 ---
 --- Receives: keys with descriptions.
---- Sends: rows; a window with them above the others, which never has the cursor and goes with the next key.
+--- Sends: rows; a window with them above the others, which never has the cursor and is closed by the next key.
 --- Does not know about: what the keys do.
 
 local Rows = require('mcp-tools.ui.layout.rows')
@@ -14,7 +14,9 @@ local api = vim.api
 
 local M = {}
 
-local TITLE, END = ' keys ', 'the next key closes this'
+--- Before 0.11 a key that closes the help cannot be kept from doing its own work.
+local SWALLOWS = vim.fn.has('nvim-0.11') == 1
+local TITLE, END = ' keys ', SWALLOWS and 'any key closes this' or 'q closes this'
 --- Above every other window of ours.
 local ZINDEX = 70
 
@@ -128,6 +130,7 @@ function M.toggle(keys)
   own.keys = vim.on_key(function(_, typed)
     if typed and typed ~= '' then
       close_later()
+      return SWALLOWS and '' or nil
     end
   end)
   shown = own

@@ -127,7 +127,7 @@ local function window_of(buffer, title, opts)
   else
     window = open(buffer)
   end
-  if not opts.stay then
+  if not opts.stay and vim.fn.getcmdwintype() == '' then -- the command-line window cannot be left (`:h E11`)
     vim.api.nvim_set_current_win(window)
   end
   plain_window(window)

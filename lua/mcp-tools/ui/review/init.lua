@@ -402,6 +402,31 @@ function M.undo()
   say(nil)
 end
 
+--- Accepts every hunk that is on the screen; where some are not, shows the next one instead of accepting it.
+function M.accept_seen()
+  local one = view
+  if not one then
+    return notify.info('nothing waits for review')
+  elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
+    return say('The review has just changed. Look at it, then answer again.')
+  elseif is_whole() then
+    return rest(true)
+  end
+  take_typed()
+  local accept, review = verdict(true), one.review
+  for f, file in ipairs(review.files) do
+    for h, hunk in ipairs(file.hunks) do
+      if not review.ended and not hunk.verdict then
+        accept(review, f, h)
+      end
+    end
+  end
+  if not review.ended then
+    M.enter()
+    say('more hunks are left: look at them, then press again')
+  end
+end
+
 --- Accepts all that is left.
 function M.all()
   rest(true)

@@ -180,7 +180,7 @@ describe('a question', function()
     ask()
     t.eq({ 1, 0 }, { #approval.list(), approval.count() })
     t.eq(nil, approval.current())
-    t.eq({ false, 'nothing is being asked' }, { approval.answer_current('once') })
+    t.eq({ false, 'there is no open question' }, { approval.answer_current('once') })
   end)
 
   it('ends with its call', function()

@@ -10,9 +10,10 @@ describe('what is wrong with questions', function()
       { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
       {
         { { question = 'a', choices = { 'b' }, default_choice = 1 } },
-        'Question 1: default_choice 1 is none of its 1',
+        'Question 1: default_choice .* got 1',
       },
-      { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice 0 is none of its 0' },
+      { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice .* got 0' },
+      { { { question = 'a', choices = { 'b' }, default_choice = 'b' } }, 'Question 1: default_choice .* got b' },
     }) do
       t.matches(case[2], answers.fault(case[1]))
     end

@@ -30,7 +30,7 @@ describe('an editor without a person', function()
     t.eq('capability_missing', err.code)
     t.matches('no UI', err.message)
     _, err = call({ questions = { { question = 'a', choices = { 'b' }, default_choice = 3 } } })
-    t.eq({ 'validation_error', true }, { err.code, err.message:find('Question 1: default_choice 3', 1, true) ~= nil })
+    t.eq({ 'validation_error', true }, { err.code, err.message:find('Question 1: default_choice .* got 3') ~= nil })
     for _, args in ipairs({ {}, { questions = {} }, { questions = { { choices = {} } } }, { questions = 'x' } }) do
       _, err = call(args)
       t.eq('validation_error', err.code)

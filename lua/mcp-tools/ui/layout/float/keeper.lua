@@ -249,7 +249,7 @@ end
 function Keeper:focus()
   local shown = self:on_screen()
   if not shown then
-    return notify.info('nothing is being asked')
+    return notify.info('there is no open question')
   end
   if not shown:cursor() then
     self.back:remember()

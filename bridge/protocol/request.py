@@ -61,7 +61,9 @@ def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
     if known is None:
         params, declared = connection.client_params, connection.client_capabilities
         info = params.client_info if params is not None else None
-        client = ClientInfo(info.name, info.version) if info is not None else ClientInfo("", "")
+        # The editor keeps these names, for as long as it runs.
+        name, version = (info.name, info.version) if info is not None else ("", "")
+        client = ClientInfo(name[:MAX_CLIENT_NAME], version[:MAX_CLIENT_NAME])
         dumped = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
         capabilities = {place: value for place, value in dumped.items() if fits(value)}
         if len(capabilities) < len(dumped):
@@ -72,7 +74,7 @@ def who(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
 
 def view_of(context: Context) -> View:
     """Whose list of tools the request is about."""
-    return View(who(connection_of(context))[0].name[:MAX_CLIENT_NAME], dispatch_of(context).within)
+    return View(who(connection_of(context))[0].name, dispatch_of(context).within)
 
 
 def dispatch_of(context: Context) -> Dispatch:

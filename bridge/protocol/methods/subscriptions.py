@@ -22,7 +22,7 @@ from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
 from ...editor import Editor
 from ...errors import Code, EditorError
-from ...model import MAX_CLIENT_NAME, ToolError
+from ...model import ToolError
 from ..errors import editor_failure, resource_refusal
 from ..request import Context, connection_of, tell, who
 
@@ -100,7 +100,7 @@ class Subscriptions:
         """`subscriptions/listen`, as long as it runs. It confirms only what can be watched."""
         wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))
         held: list[str] = []
-        client = who(connection_of(context))[0].name[:MAX_CLIENT_NAME]
+        client = who(connection_of(context))[0].name
         room = min(MAX_LISTENED, max(0, MAX_OF_CLIENT - self._of_client[client]))
         taken = len(wanted[:room])
         self._of_client[client] += taken  # before anything is waited for: other streams begin meanwhile

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bridge import jsonrpc
-from bridge.model import Limits, Settings
+from bridge.model import MAX_CLIENT_NAME, Limits, Settings
 from bridge.sessions.ids import KEPT_CAPABILITY, MAX_AGE_SECONDS, SessionIds
 from bridge.sessions.outbox import EventIds
 from bridge.sessions.registry import KEPT_BYTES, FullError, Sessions
@@ -85,6 +85,15 @@ async def test_revival_after_a_restart(tmp_path: Path) -> None:
         assert bridge.reported[-1][0].name == "test"
         async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": session}) as response:
             assert response.status == 200
+
+
+async def test_the_name_of_a_client_has_a_bound() -> None:
+    """The editor keeps it, whatever a client sends."""
+    async with served() as bridge:
+        bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.client.name)
+        session = await bridge.initialize(client="n" * 1_000_000)
+        name = (await bridge.call(session, "echo"))["content"][0]["text"]
+    assert name == "n" * MAX_CLIENT_NAME
 
 
 async def test_delete_of_a_session_that_is_not_in_memory(tmp_path: Path) -> None:

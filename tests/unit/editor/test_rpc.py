@@ -110,6 +110,20 @@ async def test_an_answer_of_unknown_shape_fails_its_request_only(line: Line) -> 
     assert not line.channel.closed.done()
 
 
+@pytest.mark.parametrize("fault", [RecursionError, OverflowError])
+async def test_whatever_the_decoder_raises_fails_its_request_only(line: Line, fault: type[Exception]) -> None:
+    """An answer that is nested too deep must not end the channel, and with it the bridge."""
+
+    def decode(_: Any) -> Any:
+        raise fault
+
+    future = line.channel.request("a", (), soon(), decode)
+    line.peer.send([1, (await line.peer.read())[1], None, {}])
+    with pytest.raises(EditorError, match="a: an answer of unknown shape"):
+        await future
+    assert not line.channel.closed.done()
+
+
 async def test_a_request_ends_at_its_deadline(line: Line) -> None:
     """Each request ends at its own deadline, also one that is set later but ends earlier."""
     begun = monotonic()

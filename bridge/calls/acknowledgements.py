@@ -37,6 +37,11 @@ class Acknowledgements:
         ids, self._ids = self._ids, []
         return ids
 
+    def put_back(self, ids: list[str]) -> None:
+        """Takes ids again that were handed over and could not be sent."""
+        for call_id in ids:
+            self.add(call_id)
+
     def flush(self) -> None:
         """Sends what is left."""
         if self._timer is not None:

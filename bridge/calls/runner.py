@@ -185,7 +185,7 @@ class Calls:
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
             self._editor.cancel(call.id, "unreadable")
-            return call.end(failed(Code.EXECUTION_ERROR, "Neovim's answer could not be read; see the log"))
+            return call.end(failed(Code.EXECUTION_ERROR, str(fault)))
         finally:
             if not call.away:
                 self._remove(call)
@@ -269,6 +269,11 @@ class Calls:
             answer = await reply
         except NoAnswerError:
             answer = None
+        except EditorGoneError:
+            raise
+        except EditorError:
+            self._acks.put_back(acks)  # it may never have been sent; to acknowledge twice does no harm
+            raise
         if answer is not None:
             call.take(answer)
         elif call.silent:

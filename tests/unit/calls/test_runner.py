@@ -732,6 +732,23 @@ class Garbling(MemoryEditor):
 
 
 @virtual
+async def test_acknowledgements_outlive_a_request_that_fails() -> None:
+    """Else the editor keeps the results of earlier calls until they expire; the client learns the reason."""
+    bench = Bench()
+    bench.editor.add_tool("echo", lambda ctx, args: "x")
+    await bench.run("echo")
+    failing: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    failing.set_exception(EditorError("it knows no scopes yet; restart Neovim"))
+    execute, bench.editor.execute = bench.editor.execute, lambda *_, **__: failing  # type: ignore[method-assign]
+    outcome = await bench.run("echo")
+    bench.editor.execute = execute  # type: ignore[method-assign]
+    assert "restart Neovim" in message(outcome)
+    assert bench.editor.acknowledged == []
+    await asyncio.sleep(1)
+    assert bench.editor.acknowledged == ["boot-1"]
+
+
+@virtual
 async def test_an_answer_that_cannot_be_read_ends_the_tool_as_well() -> None:
     """The client hears of a failure, so the tool must not run on."""
     for verb, fault in product(("execute", "get_result"), (EditorError, LuaError)):

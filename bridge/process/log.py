@@ -43,7 +43,8 @@ class LogHandler(logging.Handler):
 
     def hide(self, secret: str) -> None:
         """Keeps `secret` out of every line from now on."""
-        self._secrets.append(secret)
+        if secret not in self._secrets:
+            self._secrets.append(secret)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Writes a record, traceback included, each of its lines with the level."""

@@ -85,6 +85,14 @@ def test_secrets_never_pass(pipe: tuple[int, int]) -> None:
     assert b"s3cret" not in drain(pipe[0])
 
 
+def test_a_secret_that_comes_again_costs_nothing(pipe: tuple[int, int]) -> None:
+    """Whoever reads settings anew names the same secrets again; each line is searched for every one."""
+    handler = installed(pipe[1])
+    for _ in range(1_000):
+        handler.hide("s3cret")
+    assert len(handler._secrets) == 1
+
+
 def test_a_reader_that_hangs_costs_lines_not_time(pipe: tuple[int, int]) -> None:
     """A full pipe loses lines and says how many when it flows again; none is glued to a part of another."""
     installed(pipe[1])

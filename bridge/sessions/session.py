@@ -218,7 +218,9 @@ class Session:
             return
         if message.method == "notifications/cancelled":
             id_ = (message.params or {}).get("requestId")
-            exchange = self._in_flight.get(id_) if isinstance(id_, int | str) else None
+            # True is equal to 1, but is no id.
+            valid = isinstance(id_, int | str) and not isinstance(id_, bool)
+            exchange = self._in_flight.get(id_) if valid else None  # type: ignore[arg-type]
             if exchange is not None and exchange.request.method != "initialize":
                 exchange.cancel("client")
         if self.companion is not None and not message.method.startswith(_MCP_NOTIFICATIONS):

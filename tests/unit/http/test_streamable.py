@@ -236,6 +236,21 @@ async def test_a_cancelled_request(bridge: Served) -> None:
     assert (await bridge.call(session, "echo", {"text": "next"}))["content"][0]["text"] == "next"
 
 
+async def test_a_cancel_without_a_valid_id_cancels_nothing(bridge: Served) -> None:
+    """`true` is not the id 1."""
+    opened, running = bridge.add_gate()
+    session = await bridge.initialize()
+    asking = asyncio.create_task(bridge.post(bridge.call_message("wait") | {"id": 1}, session))
+    await running()
+    for id_ in (True, None, 1.5, "1"):
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id_}}
+        async with await bridge.post(cancel, session) as response:
+            assert response.status == 202
+    opened.set()
+    async with await asking as response:
+        assert (await response.json())["result"]["content"][0]["text"] == "opened"
+
+
 async def test_an_id_in_flight_is_refused(bridge: Served) -> None:
     """The second request with the same id is 400, the first goes on; `1` and `"1"` are different."""
     opened, running = bridge.add_gate()

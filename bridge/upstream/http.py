@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import re
 from collections.abc import AsyncIterator, Callable
@@ -108,8 +109,15 @@ class Remote:
 
 async def _bound(request: httpx2.Request) -> None:
     """Nobody waits for the answer to a notification or to the last word, and a server may give none."""
-    if request.method == "DELETE" or (request.method == "POST" and _NOTIFICATION.search(request.content)):
+    if request.method == "DELETE" or (request.method == "POST" and _is_notification(request.content)):
         request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LAST_WORD}
+
+
+def _is_notification(content: bytes) -> bool:
+    if _NOTIFICATION.search(content) is None:
+        return False  # nearly always, and without parsing
+    message = json.loads(content)
+    return isinstance(message, dict) and "method" in message and "id" not in message
 
 
 class _Bounded(httpx2.AsyncByteStream):

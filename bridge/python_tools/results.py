@@ -175,12 +175,17 @@ def field_of(key: str, item: Any) -> Any:
     return item
 
 
-def size_of(blocks: list[dict[str, Any]]) -> int:
-    """Characters of the texts and data of blocks."""
+def size_of(text: str) -> int:
+    """Returns the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def size_of_blocks(blocks: list[dict[str, Any]]) -> int:
+    """Returns the bytes of the texts and data of blocks."""
     size = 0
     for block in blocks:
         fields = block.get("resource", block)
-        size += sum(len(item) for item in fields.values() if isinstance(item, str))
+        size += sum(size_of(item) for item in fields.values() if isinstance(item, str))
     return size
 
 
@@ -200,7 +205,7 @@ def content_of(
     parts = {"content": json.dumps(blocks, ensure_ascii=False, separators=(",", ":"))} | texts
     if is_error:
         parts["isError"] = "true"
-    size = size_of(blocks) + sum(map(len, texts.values()))
+    size = size_of_blocks(blocks) + sum(map(size_of, texts.values()))
     text = ",".join(f'"{key}":{part}' for key, part in parts.items())
     return {"kind": "content", "text": f"{{{text}}}", "size": size}, size
 
@@ -221,7 +226,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
     if isinstance(value, str):
         if not is_text(value):
             raise refused(value, "")
-        outcome, size = {"kind": "text", "text": value}, len(value)
+        outcome, size = {"kind": "text", "text": value}, size_of(value)
     elif isinstance(value, Result):
         blocks = blocks_of(value.content)
         if blocks is None and value.content:
@@ -236,7 +241,7 @@ def outcome_of(value: Any, limit: int | None = None) -> dict[str, Any]:
         outcome, size = content_of(made, {}, False)
     else:
         text = to_json(value, is_passed=True)
-        outcome, size = {"kind": "json", "text": text}, len(text)
+        outcome, size = {"kind": "json", "text": text}, size_of(text)
     if limit and size > limit:
         raise ToolError(
             f"the result has more than {limit} bytes (option limits.tool_result): ask for less at a time",

@@ -36,6 +36,11 @@ def failed(code: str, message: str) -> Outcome:
     return {"kind": "error", "code": code, "message": message}
 
 
+def size_of(text: str) -> int:
+    """Returns the bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
 def too_large(size: int, limit: int, option: str) -> Outcome:
     """More than is passed on."""
     return failed("too_large", f"the result has {size} bytes, the limit is {limit} (option limits.{option})")
@@ -46,7 +51,7 @@ def plain_text(raw: dict[str, Any], limit: int) -> str | None:
     content: list[dict[str, Any]] = raw.get("content") or []
     if len(content) == 1 and not raw.keys() & {"structuredContent", "_meta"} and not raw.get("isError"):
         block = content[0]
-        if block.keys() == {"type", "text"} and block["type"] == "text" and len(block["text"]) <= limit:
+        if block.keys() == {"type", "text"} and block["type"] == "text" and size_of(block["text"]) <= limit:
             text: str = block["text"]
             return text
     return None
@@ -69,7 +74,7 @@ def of_tool(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
 def of_resource(mount: Mount, raw: dict[str, Any], limit: int) -> Outcome:
     """Of `resources/read`."""
     contents = [_contents(mount, item) for item in raw.get("contents") or []]
-    size = sum(len(item.get("text") or item.get("blob") or "") for item in contents)
+    size = sum(size_of(item.get("text") or item.get("blob") or "") for item in contents)
     return _passed(mount, {"contents": contents} | _meta_of(raw), size, limit, "resource")
 
 
@@ -104,7 +109,7 @@ def _passed(mount: Mount, result: dict[str, Any], size: int, limit: int, option:
     """A result as it came. Escapes and base64 do not count for the limit, structure does."""
     more = {key: result[key] for key in ("structuredContent", "_meta") if key in result}
     try:
-        size += len(_dumped(more)) if more else 0
+        size += size_of(_dumped(more)) if more else 0
         if size > limit:
             return too_large(size, limit, option)
         text = _dumped(result)
@@ -127,18 +132,18 @@ def _blocks(mount: Mount, items: list[dict[str, Any]]) -> tuple[list[dict[str, A
         kind = item.get("type")
         block = unreserved(item)
         if kind == "text":
-            size += len(block["text"])
+            size += size_of(block["text"])
         elif kind in ("image", "audio"):
             size += len(block["data"])
         elif kind == "resource":
             block["resource"] = inner = _contents(mount, block["resource"])
-            size += len(inner.get("text") or inner.get("blob") or "")
+            size += size_of(inner.get("text") or inner.get("blob") or "")
         elif kind == "resource_link":
             block["uri"] = mount.public_uri(block["uri"])
-            size += sum(len(value) for value in block.values() if isinstance(value, str))
+            size += sum(size_of(value) for value in block.values() if isinstance(value, str))
         else:
             block = {"type": "text", "text": json.dumps(item, ensure_ascii=False)}
-            size += len(block["text"])
+            size += size_of(block["text"])
         blocks.append(block)
     return blocks, size
 

@@ -154,7 +154,7 @@ def test_integers_of_any_size_are_passed_on() -> None:
 def test_too_large() -> None:
     """A result beyond the limit does not cross to the editor; one at the limit does."""
     assert outcome_of("x" * 100, 100)["kind"] == "text"
-    for value in ("x" * 101, ["x" * 100], image(b"x" * 101, "image/png")):
+    for value in ("x" * 101, "é" * 51, ["é" * 49], ["x" * 100], image(b"x" * 101, "image/png")):
         with pytest.raises(ToolError) as caught:
             outcome_of(value, 100)
         assert caught.value.code == "too_large"

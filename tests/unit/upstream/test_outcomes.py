@@ -70,6 +70,9 @@ def nested(levels: int) -> dict[str, Any]:
     ("kind", "raw", "code"),
     [
         ("tool", {"content": [LONG]}, "too_large"),
+        ("tool", {"content": [{"type": "text", "text": "é" * 51}]}, "too_large"),
+        ("tool", {"content": [], "structuredContent": {"a": "é" * 50}}, "too_large"),
+        ("resource", {"contents": [{"uri": "x://y", "text": "é" * 51}]}, "too_large"),
         ("tool", {"content": [], "structuredContent": {"a": "x" * 101}}, "too_large"),
         ("tool", {"content": [{"type": "text", "text": ""}] * 10_001}, "too_large"),
         ("resource", {"contents": [{"uri": "x://y", "blob": "x" * 101}]}, "too_large"),

@@ -63,16 +63,22 @@ REPORT_AFTER = 0.25
 
 
 class _Ending:
-    """Why the process is to end; set once."""
+    """Why the process is to end; set once.
+
+    Attributes:
+        kill: ends child processes at once; called before an exit that waits for nothing.
+    """
 
     def __init__(self) -> None:
         self.reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.signals = 0
+        self.kill: Callable[[], None] = lambda: None
 
     def now(self, reason: str) -> None:
         if reason == "signal":
             self.signals += 1
             if self.signals > 1:
+                self.kill()
                 os._exit(0)  # whoever sends a second one does not want to wait
         if not self.reason.done():
             self.reason.set_result(reason)
@@ -117,6 +123,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             if editor is not None:
                 editor.closed.add_done_callback(lambda _: ending.now("editor"))
                 mounts = Mounts(editor, handler.hide)
+                ending.kill = mounts.kill
                 ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
                 parts = await ending.unless(_meet(environment, editor, claim, handler))
                 if parts is not None:

@@ -78,6 +78,11 @@ class Mounts:
         if self._manager is not None and self._ending is None:
             self._ending = asyncio.get_running_loop().create_task(self._manager.close(within))
 
+    def kill(self) -> None:
+        """Ends the processes of mounted servers at once."""
+        if self._manager is not None:
+            self._manager.kill()
+
     async def ended(self) -> None:
         """Waits until it has ended."""
         if self._ending is not None:

@@ -71,6 +71,10 @@ class Manager:
         self.want(())
         if self._ending:
             await asyncio.wait(self._ending, timeout=within)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends the processes of all servers at once."""
         for upstream in Upstream.alive:
             upstream.kill()
 

@@ -17,7 +17,9 @@ import pytest
 
 from bridge.process.ports import listen
 from tests.support import processes
+from tests.support.mounts import alive
 from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.served import eventually
 
 WIRE = ROOT / "tests" / "support" / "wire.lua"
 TOKEN = "the-token-of-the-test"
@@ -200,6 +202,24 @@ async def test_a_second_signal_ends_at_once(nvim: Nvim, start: Start) -> None:
     code, _ = await bridge.end(0.5)
     assert code == 0
     writer.close()
+
+
+@pytest.mark.slow
+async def test_a_second_signal_ends_mounted_servers_too(nvim: Nvim, start: Start, tmp_path: Path) -> None:
+    """Also one that ignores the end of its input and TERM."""
+    bridge = await start(nvim.socket)
+    await bridge.port()
+    script = f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 60"
+    mount = {"name": "m", "command": ["sh", "-c", script], "start_timeout": 60_000, "limit": 1000}
+    notify = "vim.rpcnotify(require('mcp-tools.wire').channel, 'mounts', ...)"
+    await nvim.lua(notify, json.dumps([mount]))
+    pid = int(await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), 20))
+    bridge.process.terminate()
+    await asyncio.sleep(0.1)
+    if bridge.process.returncode is None:
+        bridge.process.terminate()
+    await bridge.end(1)
+    await eventually(lambda: not alive(pid))
 
 
 async def test_a_taken_port_is_an_error_by_hand(nvim: Nvim, start: Start) -> None:

@@ -152,7 +152,8 @@ return {
     type = 'list',
     default = {},
     items = 'string',
-    description = 'Origin headers accepted besides our own loopback address.',
+    description = "Origin headers accepted besides the bridge's own loopback address, for programs that send one. "
+      .. 'A page in a browser cannot connect all the same: the bridge answers no CORS preflight.',
   },
   {
     path = 'bridge.log_level',

@@ -172,6 +172,7 @@ class Endpoint:
         scheme: the word before the token, in small letters; None = nothing stands there.
         subprotocol: of a WebSocket; echoed only when it is offered.
         socket: path of the unix socket.
+        label: what users call the agent, for one whose own name says nothing.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Endpoint:
     scheme: str | None = None
     subprotocol: str | None = None
     socket: str | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,6 +141,7 @@ def _endpoint(raw: Any) -> Endpoint:
         scheme=raw.get("scheme"),
         subprotocol=raw.get("subprotocol"),
         socket=raw.get("socket"),
+        label=raw.get("label"),
     )
 
 

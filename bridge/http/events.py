@@ -27,6 +27,12 @@ SSE_HEADERS = {
 _PING = b": ping\n\n"
 
 
+class _Unframed(web.StreamResponse):
+    """A body without a length and without chunks (RFC 9112, 6.3)."""
+
+    _length_check = False
+
+
 def attach(outbox: Outbox, request: web.Request) -> int:
     """Makes `request` the one that is written to, in place of any other; its turn is for `serve`."""
     return outbox.attach(partial(is_connected, request))
@@ -41,6 +47,7 @@ async def serve(
     after: int | None = None,
     first: bytes = b"",
     answers: bool = False,
+    framed: bool = True,
 ) -> web.StreamResponse:
     """Writes to this request until the stream ends, the client is gone, or its turn is over.
 
@@ -52,10 +59,13 @@ async def serve(
         after: resume after this event; None = go on with what was never written.
         first: frames to begin with.
         answers: it ends with an answer, which a client that has closed its sending side may still read.
+        framed: the body is chunked; otherwise it ends with the connection, also when the bridge is killed.
     """
     if after is not None:
         outbox.resume(after)
-    response = web.StreamResponse(headers=SSE_HEADERS)
+    response = web.StreamResponse(headers=SSE_HEADERS) if framed else _Unframed(headers=SSE_HEADERS)
+    if not framed:
+        response.force_close()
     try:
         await response.prepare(request)
         retry = f"retry: {RETRY_MS}\n".encode() if outbox.ids else b""

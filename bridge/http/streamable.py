@@ -85,8 +85,10 @@ class StreamableHttp:
         last_id = http.headers.get(LAST_EVENT_HEADER, "")
         last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
+        # A chunked body that breaks off is an error to `fetch`, after which Gemini CLI and Qwen Code give up.
+        framed = self._companion is None
         if stream is not None:
-            return await serve(stream, http, attach(stream, http), after=last)
+            return await serve(stream, http, attach(stream, http), after=last, framed=framed)
         if lost := self._events.asked(last_id):
             return _lost_response(lost)
         stream = session.standalone
@@ -94,7 +96,7 @@ class StreamableHttp:
             return refusal(409, "The session has a stream already")
         turn = attach(stream, http)
         session.look()
-        return await serve(stream, http, turn, prime=session.peer.expects_priming)
+        return await serve(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
 
     async def delete(self, http: web.Request) -> web.Response:
         """Ends the session for good."""

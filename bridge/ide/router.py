@@ -29,6 +29,9 @@ from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
 
+GENERIC_NAMES = ("", "streamable-http-client")
+"""What agents call themselves that do not set a name: Gemini CLI and Qwen Code."""
+
 CONTAINER_HOST = "host.docker.internal"
 """What an agent in a container calls the machine that it believes its editor to be on."""
 
@@ -91,7 +94,7 @@ class CompanionRouter:
             return refused
         if endpoint.transport == "websocket":
             return await self._websockets.serve(request, endpoint)
-        return await self._answer(request, self._transport(endpoint.name))
+        return await self._answer(request, self._transport(endpoint.name), endpoint.label)
 
     async def _serve_registered(self, registration: Registration, request: web.Request) -> web.StreamResponse:
         """A server that has a token of its own: it has the tools of a client, in its own sessions alone."""
@@ -116,7 +119,9 @@ class CompanionRouter:
                 return refused
         return None if request.path in PATHS else web.Response(status=404, text="Not Found")
 
-    async def _answer(self, request: web.Request, http: StreamableHttp) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, http: StreamableHttp, label: str | None = None
+    ) -> web.StreamResponse:
         if request.method not in self._guards_of:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
         for guard in self._guards_of[request.method]:
@@ -124,7 +129,7 @@ class CompanionRouter:
                 return refused
         await answer_expectation(request)
         if request.method == "POST":
-            return await self._post(request, http)
+            return await self._post(request, http, label)
         kernel = self._front.loader.kernel or await self._front.loader.load()
         if request.method == "GET":
             return await http.get(request, kernel)
@@ -137,7 +142,9 @@ class CompanionRouter:
             self._http[companion] = StreamableHttp(front.sessions, front.events, front.responses, companion)
         return self._http[companion]
 
-    async def _post(self, request: web.Request, http: StreamableHttp) -> web.StreamResponse:
+    async def _post(
+        self, request: web.Request, http: StreamableHttp, label: str | None
+    ) -> web.StreamResponse:
         """Sessions only: without one nothing can be pushed."""
         data = await self._front.bodies.read(request)
         if not isinstance(data, bytes):
@@ -150,5 +157,14 @@ class CompanionRouter:
             # An agent that asks first which eras there are goes on with `initialize` after this.
             text = f"Method not found: {body.method[:100]}; send initialize first"
             return json_response(jsonrpc.dumps(jsonrpc.error(body.id, jsonrpc.METHOD_NOT_FOUND, text)))
+        if first and isinstance(body, jsonrpc.Request) and label is not None:
+            _give_name(body, label)
         kernel = self._front.loader.kernel or await self._front.loader.load()
         return await http.post(request, kernel, body)
+
+
+def _give_name(initialize: jsonrpc.Request, label: str) -> None:
+    """Names a client that has only the name of its SDK by the agent whose token it shows."""
+    info = (initialize.params or {}).get("clientInfo")
+    if isinstance(info, dict) and info.get("name") in GENERIC_NAMES:
+        info["name"] = label

@@ -54,6 +54,7 @@ end
 ---@field subprotocol string?
 ---@field server { name: string, version: string, title: string? }
 ---@field socket string?
+---@field label string?
 
 ---@param companion mcp-tools.Companion
 ---@param token string of the bridge
@@ -82,6 +83,7 @@ function M.of(companion, token)
       title = server.title,
     },
     socket = socket,
+    label = companion.label,
   }
 end
 

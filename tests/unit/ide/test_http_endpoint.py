@@ -14,7 +14,17 @@ from bridge.ide import endpoints as endpoints_module
 from bridge.ide.endpoints import Endpoints
 from tests.support.served import TOKEN, Served, events, eventually, next_event, served
 
-from .agents import HTTP, SOCKET, Agent, add_tools, agent_at_port, call, request
+from .agents import (
+    HTTP,
+    INITIALIZE,
+    INITIALIZED,
+    SOCKET,
+    Agent,
+    add_tools,
+    agent_at_port,
+    call,
+    request,
+)
 
 
 @pytest.fixture
@@ -150,6 +160,49 @@ async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, a
     assert await agent.delete() == 200
     await eventually(lambda: bridge.editor.companions[-1] == ("left", about))
     assert [name for name, _ in bridge.editor.companions] == ["opened", "notified", "left"]
+
+
+async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served, agent: Agent) -> None:
+    """Gemini CLI and Qwen Code take the end of a chunked body without its last chunk for the end of all."""
+    await agent.initialize()
+    async with await agent.get() as stream:
+        assert "Transfer-Encoding" not in stream.headers
+        assert stream.headers["Connection"] == "close"
+        await eventually(lambda: bridge.editor.companions)
+        bridge.editor.push("web", None, "moved", '{"line":2}', False)
+        _, _, message = await next_event(_without_priming(stream))
+        assert message["params"] == {"line": 2}
+        for connection in list(bridge.runner._deadlines._open):  # as when the bridge is killed
+            if connection.transport is not None:
+                connection.transport.close()
+        assert await stream.content.read() == b""
+    async with await agent.get() as again:
+        assert again.status == 200
+
+
+async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge: Served) -> None:
+    for label, name, shown in (
+        ("Gemini CLI", "streamable-http-client", "Gemini CLI"),
+        ("Gemini CLI", "agent", "agent"),
+        (None, "streamable-http-client", "streamable-http-client"),
+    ):
+        endpoint = replace(HTTP, label=label)
+        bridge.editor.tell_endpoints((endpoint,))
+        await eventually(lambda endpoint=endpoint: list(bridge.companions.endpoints) == [endpoint])
+        bridge.editor.companions.clear()
+        async with agent_at_port(bridge, endpoint) as agent:
+            body = {
+                **INITIALIZE,
+                "params": {**INITIALIZE["params"], "clientInfo": {"name": name, "version": "1"}},
+            }
+            async with await agent.post(body) as response:
+                agent.session = response.headers["Mcp-Session-Id"]
+            async with await agent.post(INITIALIZED):
+                pass
+            async with await agent.get():
+                await eventually(lambda: bridge.editor.companions)
+        assert bridge.editor.companions[0][1]["client"] == shown
+        assert bridge.reported[-1][-1].name == shown
 
 
 async def _without_priming(response: Any) -> AsyncIterator[Any]:

@@ -106,7 +106,7 @@ end
 ---@param bufnr integer loaded
 ---@return string[]? lines of the file; nil when the buffer is gone
 function M.acknowledge(bufnr)
-  local lines, lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false), nil
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local undoreload = vim.go.undoreload
   vim.go.undoreload = -1 -- the undo history stays, however long the text is
   reload(bufnr)
@@ -115,7 +115,7 @@ function M.acknowledge(bufnr)
   if not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
-  lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local first, last = text_edits.same_lines(lines_on_disk, lines)
   if first < #lines or #lines ~= #lines_on_disk then
     views.keep(bufnr, function()

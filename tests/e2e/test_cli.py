@@ -21,7 +21,7 @@ from mcp.client.stdio import stdio_client
 
 from tests.support import processes
 from tests.support.bridge import ROOT_TOOLS, Bridge, ready
-from tests.support.nvim import ROOT
+from tests.support.nvim import ROOT, Home
 from tests.support.results import text_of
 
 Start = Callable[..., Awaitable[Bridge]]
@@ -343,6 +343,43 @@ async def test_stdio_without_an_editor_and_with_the_next(shell: Shell, start_bri
     process.stdin.close()
     async with asyncio.timeout(5):
         assert await process.wait() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_an_agent_that_starts_before_neovim_gets_its_tools_later(
+    home: Home, start_bridge: Start, mode: Any
+) -> None:
+    """It connects, can ask why there is no editor, and is notified when there is one, and when it goes."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+    server = StdioServerParameters(
+        command=PROGRAM[0],
+        args=[*PROGRAM[1:], "stdio"],
+        env=kept | home.environment(),
+        cwd=home.make("cwd"),
+    )
+    changed = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if getattr(message, "method", "") == "notifications/tools/list_changed":
+            changed.set()
+
+    async def tools_after_a_change() -> set[str]:
+        async with asyncio.timeout(30):
+            await changed.wait()
+        changed.clear()
+        return {tool.name for tool in (await client.list_tools()).tools}
+
+    async with Client(stdio_client(server), mode=mode, message_handler=hear) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["nvim_connection_status"]
+        status = await client.call_tool("nvim_connection_status", {})
+        assert "no Neovim" in text_of(status)
+        bridge = await start_bridge(init=ROOT_TOOLS)
+        assert "nvim_echo" in await tools_after_a_change()
+        assert text_of(await client.call_tool("nvim_echo", {"value": 1})) == "1"
+        changed.clear()
+        await bridge.nvim.stop()
+        assert await tools_after_a_change() == {"nvim_connection_status"}
 
 
 @pytest.mark.slow

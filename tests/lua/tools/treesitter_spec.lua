@@ -114,13 +114,38 @@ describe('treesitter_query', function()
     end
   end)
 
-  it('runs no patterns of the query, which nothing could stop', function()
-    for _, name in ipairs({ 'match', 'lua-match', 'not-lua-match', 'any-vim-match' }) do
-      local asked = ('((identifier) @x (#%s? @x "^.-.-.-b$"))'):format(name)
-      local _, err = call('query', { path = 'a.lua', query = asked })
-      t.eq('validation_error', err.code)
-      t.matches('are not run here', err.message)
+  it('runs no pattern that the client chose', function()
+    project.write('long.lua', "local s = '" .. ('a'):rep(2000) .. "'\n")
+    for _, asked in ipairs({
+      '((identifier) @x (#match? @x "^.-.-.-b$"))',
+      '((identifier) @x (#lua-match? @x "^.-.-.-b$"))',
+      '((identifier) @x (#not-lua-match? @x "^.-.-.-b$"))',
+      '((identifier) @x (#any-vim-match? @x "^.-.-.-b$"))',
+      '((string) @x (#gsub! @x "a-a-a-a-a-b" ""))',
+      '((string) @x (#set! "a" "b"))',
+      '((string) @x (#of-a-plugin? @x))',
+    }) do
+      local _, err = call('query', { path = 'long.lua', query = asked })
+      t.eq('validation_error', err and err.code, asked)
+      t.matches('^query: #.* is not allowed', err.message)
     end
+  end)
+
+  it('allows predicates that compare', function()
+    for asked, count in pairs({
+      ['((identifier) @x (#eq? @x "s"))'] = 1,
+      ['((identifier) @x (#not-eq? @x "s"))'] = 3,
+      ['((identifier) @x (#any-eq? @x "s"))'] = 1,
+      ['((identifier) @x (#any-of? @x "s" "f"))'] = 2,
+      ['((string) @x (#contains? @x "ä"))'] = 1,
+      ['((identifier) @x (#has-parent? @x expression_list))'] = 1,
+      ['((identifier) @x (#not-has-ancestor? @x function_declaration))'] = 1,
+    }) do
+      t.matches(('^a.lua: %d captures'):format(count), (call('query', { path = 'a.lua', query = asked })))
+    end
+  end)
+
+  it('refuses a query that would take too long', function()
     local many = '((_) @a . (_)* @b . (_)* @c . (number))'
     t.matches('more than one %*, %+ or %?', select(2, call('query', { path = 'a.lua', query = many })).message)
     for _, asked in ipairs({

@@ -44,6 +44,28 @@ function M.excess(query)
   end
 end
 
+--- Predicates that take time proportional to the text of a node. Others run patterns or code of plugins, in one step
+--- that nothing stops.
+M.PREDICATES = { 'eq', 'any-of', 'contains', 'has-parent', 'has-ancestor' }
+
+--- Returns the first predicate or directive of a query that is not allowed.
+---@param query vim.treesitter.Query
+---@return string? name
+function M.forbidden(query)
+  for _, predicates in pairs(query.info.patterns) do
+    for _, predicate in ipairs(predicates) do
+      local name = tostring(predicate[1])
+      local plain = name:match('^(.*)%?$') or ''
+      plain = plain:gsub('^not%-', '')
+      if
+        not vim.list_contains(M.PREDICATES, plain) and not vim.list_contains(M.PREDICATES, (plain:gsub('^any%-', '')))
+      then
+        return name
+      end
+    end
+  end
+end
+
 --- Has a tree more levels than a query can be run on?
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param root TSNode

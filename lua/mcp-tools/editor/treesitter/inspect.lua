@@ -202,11 +202,6 @@ function M.query(ctx, args)
   if not file then
     return nil, root --[[@as mcp-tools.Error]]
   end
-  -- Their patterns can take for ever on one long node, and nothing stops them.
-  if args.query:find('#[%w-]*match%?') then
-    local text = 'query: patterns (#match?, #lua-match?) are not run here; use #eq?, #any-of? or #contains?'
-    return nil, errors.new('validation_error', text)
-  end
   local excess = cost.excess(args.query)
   if excess then
     return nil, errors.new('validation_error', ('query: %s; ask for the parts one by one'):format(excess))
@@ -215,6 +210,11 @@ function M.query(ctx, args)
   if not ok then
     local why = tostring(query):gsub('^.-:%d+: ', '')
     return nil, errors.new('validation_error', ('query: it does not fit the grammar of %s: %s'):format(lang, why))
+  end
+  local forbidden = cost.forbidden(query)
+  if forbidden then
+    local text = 'query: #%s is not allowed; allowed are #%s? and their not- and any- forms'
+    return nil, errors.new('validation_error', text:format(forbidden, table.concat(cost.PREDICATES, '?, #')))
   end
   redact.refresh(time_slice.of(ctx))
   local tick = api.nvim_buf_get_changedtick(file.bufnr)

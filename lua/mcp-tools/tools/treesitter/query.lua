@@ -7,7 +7,8 @@ return {
   title = 'Run a treesitter query',
   description = 'Runs a treesitter query, such as `(function_declaration name: (_) @name)`, and lists what it captures:'
     .. ' `@capture line:column-line:column text`. Lines and columns count from 1, columns in characters.'
-    .. ' treesitter_scope tells the names of nodes.',
+    .. ' Allows the predicates #eq?, #any-of?, #contains?, #has-parent? and #has-ancestor?, no directives.'
+    .. ' treesitter_scope gives the names of nodes.',
   args = {
     query = { type = 'string', description = 'The query', required = true, minLength = 1, maxLength = 10000 },
     path = { type = 'string', description = 'File' },

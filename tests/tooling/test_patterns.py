@@ -132,7 +132,7 @@ def patterns_in(text: str) -> list[tuple[int, str]]:
     """The string literals that calls which take patterns are given, with their lines."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
-        if "-- bounded: " in line or line.lstrip().startswith("--"):
+        if "bounded: " in line.rpartition("--")[2] or line.lstrip().startswith("--"):
             continue
         for call in CALL.finditer(line):
             for literal in LITERAL.finditer(line, call.end()):

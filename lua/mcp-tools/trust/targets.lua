@@ -59,11 +59,11 @@ local WILD = '[%*%?%[{]'
 ---@return mcp-tools.NameKind?
 local function kind_of(key)
   local words = key:sub(-MAX_KEY):gsub('(%l)(%u)', '%1_%2'):lower()
-  local whole = words:gsub('%A*$', '')
+  local whole = words:gsub('%A*$', '') -- bounded: MAX_KEY
   if not whole:find('fnames?$') then
-    whole = whole:gsub('%A*names?$', '') -- file_name, dirname
+    whole = whole:gsub('%A*names?$', '') -- bounded: MAX_KEY (file_name, dirname)
   end
-  local word = whole:match('%a+$')
+  local word = whole:match('%a+$') -- bounded: MAX_KEY
   word = word and (word:match('^(.+)s$') or word)
   local kind = WORDS[word]
   if kind ~= nil or not word then

@@ -49,7 +49,7 @@ end
 ---@return string? resolved
 local function read_pointer(file, base, prefix)
   local text = read_now(file, MAX_POINTER + 1) or ''
-  local line = text:gsub('[\r\n]+$', '')
+  local line = text:gsub('[\r\n]+$', '') -- bounded: MAX_POINTER
   if #text > MAX_POINTER or line:find('[%z\r\n]') or not vim.startswith(line, prefix or '') then
     return nil
   end

@@ -7,6 +7,7 @@
 local errors = require('mcp-tools.errors')
 local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
+local strings = require('mcp-tools.util.strings')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -88,7 +89,7 @@ local function names_of(done)
   if not is_usable and not (done.code == 1 and done.stdout == '') then
     return nil
   end
-  local text = done.cut and done.stdout:gsub('[^%z]*$', '') or done.stdout
+  local text = done.cut and (done.stdout:match('^.*%z') or '') or done.stdout
   return vim.split(text, '\0', { plain = true, trimempty = true }), done.cut
 end
 
@@ -278,7 +279,7 @@ local function error_of(done)
     return errors.new('tool_error', done.fault)
   end
   -- The reason is at the end; git puts it behind the pattern.
-  local why = trim(done.stderr):match('[^\n]*$'):gsub("^fatal: .*': ", ''):gsub('^error: ', '')
+  local why = strings.last_line(trim(done.stderr)):gsub("^fatal: .*': ", ''):gsub('^error: ', '')
   local text = ('query: this regular expression cannot be used: %s'):format((utf8.repair(why)))
   return errors.new('validation_error', text)
 end
@@ -338,17 +339,17 @@ function Engine:matches(ctx, text)
     return nil, err
   end
   local spots, pause = {}, time_slice.of(ctx)
-  for number, rest in output:gmatch('(%d+):([^\n]*)\n') do
-    local row = number - 1
+  for entry in strings.each_ended(output, '\n') do
+    local number, rest = entry:match('^(%d+):(.*)$')
     local function add(col, end_col)
       if end_col > col then
-        spots[#spots + 1] = { row = row, col = col, end_col = end_col }
+        spots[#spots + 1] = { row = number - 1, col = col, end_col = end_col }
       end
       pause()
     end
-    if self.name == 'git' then
+    if number and self.name == 'git' then
       colored(rest, add)
-    else
+    elseif number then
       local col, matched = rest:match('^(%d+):(.*)$')
       add(col - 1, col - 1 + #matched)
     end
@@ -380,8 +381,8 @@ function Engine:groups(ctx, text)
     return nil, err or errors.new('too_large', 'query: what it matches is too large; narrow it with path')
   end
   local list, pause = {}, time_slice.of(ctx)
-  for line in output:gmatch('%d+:([^\n]*)\n') do
-    local texts = vim.split(line, between, { plain = true })
+  for entry in strings.each_ended(output, '\n') do
+    local texts = vim.split(entry:match('^%d+:(.*)$') or '', between, { plain = true })
     if texts[1] ~= '' then
       local groups = {}
       for i = 0, 9 do

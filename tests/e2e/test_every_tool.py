@@ -54,7 +54,7 @@ return vim.json.encode(list)
 MEANT: list[tuple[str, dict[str, Any]]] = [
     ("buffer_edit", {"path": "1.lua", "edits": [{"search": "local sample", "replace": "local other"}]}),
     ("file_write", {"path": "folder/made.lua", "text": "return 1\n"}),
-    ("symbol_replace", {"path": "2.lua", "symbol": "sample", "body": "local sample = 2"}),
+    ("symbol_replace", {"path": "2.lua", "symbol": "sample", "body": "local function sample() end"}),
     ("symbol_insert", {"path": "3.lua", "symbol": "sample", "where": "before", "text": "local a = 1"}),
     ("file_move", {"path": "4.lua", "new_path": "moved.lua"}),
     ("shell_run", {"command": "true"}),

@@ -38,7 +38,7 @@ return {
         source.path or 'the current buffer'
       ),
       'Say what you would change first and why. Look at who uses it before you judge it.',
-      #outline > 0 and 'It defines:\n' .. table.concat(outline, '\n') or 'Nothing in it looks like a definition.',
+      #outline > 0 and 'It defines:\n' .. table.concat(outline, '\n') or 'It has no known definitions.',
       cut and 'Its text below is cut; read the rest through the editor.'
         or 'Its text follows, unsaved changes included.',
     }, '\n\n')

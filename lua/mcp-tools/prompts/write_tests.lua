@@ -78,7 +78,7 @@ return {
     end
     if wanted and file then
       local looked_at = source.cut and ('the first %d lines of %s'):format(#source.lines, where) or where
-      node, err = name_path.one(file.tree, wanted, 'symbol', looked_at)
+      node, err = symbol.one(file, wanted, 'symbol', looked_at)
     end
     local at = node and node.line or err.code == 'not_found' and line_with(source.lines, args.symbol)
     if not at then

@@ -11,12 +11,12 @@ require('symbol_servers')({
   overview = table.concat({
     'shop/ledger.py, 18 lines (by basedpyright)',
     'Ledger [class] 4-9',
-    '  post_entry(account, amount) 7',
+    '  post_entry 7: def post_entry(self, account: str, amount: int) -> int:',
     'Journal [class] 12-14',
-    '  post_entry(account) 13',
+    '  post_entry 13: def post_entry(self, account: str) -> str:',
     'Cash [class] 17-18',
   }, '\n'),
   use = 'return ledger.post_entry("ä€𝄞", 1) + ledger.post_entry("b", 2)',
   use_line = 7,
-  renamed = 'def renamed(self, account: str) -> str:\n    return account',
+  replaced = 'def post_entry(self, account: str) -> str:\n    replaced = account\n    return replaced',
 })

@@ -29,6 +29,7 @@ before_each(function()
   project.offer({ 'symbol' })
   project.write('lua/m.lua', LUA)
   project.write('b.py', 'class Door:\n    def open(self, wide=1):\n        return wide\n\n    def close(self): pass\n')
+  project.write('door.c', 'struct door { int wide; };\n\nint open(struct door *it)\n{\n  return it->wide;\n}\n')
   project.write('.env.lua', 'function secret() end\n')
   project.write('.env', 'open=1\n')
 end)
@@ -36,7 +37,7 @@ after_each(project.close)
 
 describe('symbol_overview', function()
   it('outlines the current file, a file, several and a folder', function()
-    local m = 'M.open(path) 4\nM.close(path) 8'
+    local m = 'M.open 4: function M.open(path)\nM.close 8: function M.close(path)'
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', { path = 'lua/m.lua' })))
     t.eq(0, #vim.tbl_filter(function(info)
       return info.listed == 1 and info.name ~= ''
@@ -44,25 +45,25 @@ describe('symbol_overview', function()
     vim.cmd.edit('lua/m.lua')
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', {})))
     t.eq(
-      '1 files (by the look of the lines)\nb.py\n  Door [class] 1-5\n    open(wide) 2\n    close() 5',
-      (call('symbol_overview', { paths = { 'b.py' } }))
+      '1 files (by treesitter)\ndoor.c\n  door [struct] 1\n  open 3: int open(struct door *it)',
+      (call('symbol_overview', { paths = { 'door.c' } }))
     )
     local text = call('symbol_overview', { path = '.' })
-    t.matches('^2 files; withheld: ', text)
-    t.matches('\nb.py %(by the look of the lines%)\n', text)
-    t.matches('\nlua/m.lua %(by treesitter%)\n  M.open', text)
+    t.matches('^3 files; 1 of them have neither .*parser %(python%); withheld: ', text)
+    t.matches('\ndoor.c\n', text)
+    t.matches('\nlua/m.lua\n  M.open', text)
     t.ok(not text:find('secret'))
-    t.matches('^files 2%-2 of 2', (call('symbol_overview', { path = '.', offset = 1 })))
+    t.matches('^files 2%-3 of 3', (call('symbol_overview', { path = '.', offset = 1 })))
     t.matches('^1 files .-\nlua/m.lua', (call('symbol_overview', { path = '.', globs = { '*.lua', '!.*' } })))
   end)
 
   it('says less where it is too much', function()
     local lines = {}
     for i = 1, 1000 do
-      table.insert(lines, ('class Class%d:\n    def method_of_class(self, argument): pass'):format(i))
+      table.insert(lines, ('local function function_of_file_%d(argument) end'):format(i))
     end
-    project.write('many.py', table.concat(lines, '\n'))
-    local text = call('symbol_overview', { path = 'many.py' })
+    project.write('many.lua', table.concat(lines, '\n'))
+    local text = call('symbol_overview', { path = 'many.lua' })
     t.ok(#text < 25000)
     t.matches('too much for', text)
     t.matches('symbol_find', text)
@@ -79,15 +80,22 @@ end)
 describe('symbol_find', function()
   it('looks through the project, with text and kinds', function()
     local text = call('symbol_find', { symbol = 'open', body = true })
-    t.matches('^2 symbols\nb.py %(by the look of the lines%)\n  Door/open%(wide%) %[method%] 2%-3\n    def open', text)
-    t.matches('\nlua/m.lua %(by treesitter%)\n  M.open%(path%) %[function%] 4%-6\nfunction M.open%(path%)\n', text)
+    t.matches('^2 symbols %(by treesitter%)\ndoor.c\n  open %[function%] 3%-6\nint open', text)
+    t.matches('\nlua/m.lua\n  M.open %[function%] 4%-6\nfunction M.open%(path%)\n', text)
     t.matches(
       '^1 symbols .*M.open',
-      (call('symbol_find', { symbol = 'OPE', substring = true, kinds = { 'function' } }))
+      (call('symbol_find', { symbol = 'OPE', substring = true, kinds = { 'Functions' }, path = 'lua' }))
     )
-    t.matches('^2 symbols; 2%-2 shown\nlua/m.lua', (call('symbol_find', { symbol = 'open', offset = 1 })))
-    t.eq('0 symbols', (call('symbol_find', { symbol = 'Window/open' })))
-    t.eq('0 symbols', (call('symbol_find', { symbol = 'secret' })))
+    t.matches(
+      '^2 symbols %(by treesitter%); 2%-2 shown\nlua/m.lua',
+      (call('symbol_find', { symbol = 'open', offset = 1 }))
+    )
+    t.matches('^0 symbols; looked in 0 files', (call('symbol_find', { symbol = 'Window/open' })))
+    t.matches('^0 symbols; looked in 0 files', (call('symbol_find', { symbol = 'secret' })))
+    t.matches(
+      '^0 symbols; looked in 2 files with the word "return" %(by treesitter%); 1 more have .* %(python%)',
+      (call('symbol_find', { symbol = 'return', path = '.' }))
+    )
     t.eq('validation_error', select(2, call('symbol_find', { symbol = '/' })).code)
     t.eq(1, #vim.api.nvim_list_bufs())
   end)
@@ -95,8 +103,11 @@ describe('symbol_find', function()
   it('sees what is not saved', function()
     vim.cmd.edit('lua/m.lua')
     vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'function fresh() end' })
-    t.matches('fresh%(%) %[function%] 1$', (call('symbol_find', { symbol = 'fresh' })))
-    t.matches('M.open%(path%) %[function%] 5%-7$', (call('symbol_find', { symbol = 'open', bufnr = 0 })))
+    t.matches('fresh %[function%] 1: function fresh%(%) end$', (call('symbol_find', { symbol = 'fresh' })))
+    t.matches(
+      'M.open %[function%] 5%-7: function M.open%(path%)$',
+      (call('symbol_find', { symbol = 'open', bufnr = 0 }))
+    )
   end)
 end)
 
@@ -108,19 +119,29 @@ describe('symbol_read', function()
     found = vim.json.decode((call('symbol_read', { symbol = 'M.close', offset = 1, limit = 1 })))
     t.eq({ "  return M.open(path), 'open'", 9, 2 }, { found.text, found.start_line, found.next_offset })
     local _, err = call('symbol_read', { symbol = 'open' })
-    t.matches('means 2 symbols: Door/open in b.py:2, M.open in lua/m.lua:4', err.message)
+    t.matches('means 2 symbols: open in door.c:3, M.open in lua/m.lua:4', err.message)
     t.eq('not_found', select(2, call('symbol_read', { symbol = 'none' })).code)
     t.eq('not_found', select(2, call('symbol_read', { symbol = 'Door/none', path = 'b.py' })).code)
+    _, err = call('symbol_read', { symbol = 'Door', path = 'b.py' })
+    t.matches('the symbols of b.py are not known: no language server .* parser for python', err.message)
   end)
 end)
 
 describe('symbol_references', function()
   it('looks for the word where no server is, and says so', function()
     local text = call('symbol_references', { symbol = 'open', path = 'lua/m.lua' })
-    t.matches('^3 references to M.open in 2 files %(by the word alone%); no language server says what is meant', text)
-    t.matches('\nb.py\n  2 Door/open: def open', text)
+    t.matches('^4 references to M.open in 3 files %(by the word alone%); no language server says what is meant', text)
+    t.matches('\nb.py\n  2: def open', text)
     t.matches("\nlua/m.lua\n  9 M.close: return M.open%(path%), 'open'$", text)
     t.ok(not text:find('.env', 1, true))
+  end)
+end)
+
+describe('symbol_find', function()
+  it('refuses a kind that does not exist', function()
+    local _, err = call('symbol_find', { symbol = 'open', kinds = { 'gadget' } })
+    t.eq('validation_error', err.code)
+    t.matches('gadget.*class, constant', err.message)
   end)
 end)
 
@@ -155,7 +176,8 @@ describe('a change of a symbol', function()
 
   it('of a text that has changed is refused', function()
     vim.cmd.edit('lua/m.lua')
-    local args = { symbol = 'open', bufnr = 0, body = 'x', changedtick = vim.api.nvim_buf_get_changedtick(0) }
+    local args =
+      { symbol = 'open', bufnr = 0, body = 'function M.open() end', changedtick = vim.api.nvim_buf_get_changedtick(0) }
     vim.api.nvim_buf_set_lines(0, 0, 0, false, { '' })
     t.eq('stale', select(2, call('symbol_replace', args)).code)
     vim.bo.modifiable = false
@@ -163,8 +185,22 @@ describe('a change of a symbol', function()
     t.eq('tool_error', select(2, call('symbol_replace', args)).code)
   end)
 
-  it('needs to be told the file, and one symbol', function()
-    t.eq('validation_error', select(2, call('symbol_replace', { symbol = 'open', body = 'x' })).code)
+  it('finds the file of the only symbol of that name', function()
+    call('symbol_replace', { symbol = 'M.close', body = 'function M.close() end' })
+    t.matches('\nfunction M.close%(%) end\n', disk('lua/m.lua'))
+  end)
+
+  it('is refused when the new text does not define the symbol', function()
+    for _, body in ipairs({ '  self.closed = false', 'return M.open()', 'M.open = 1', 'function M.other() end' }) do
+      local _, err = call('symbol_replace', { symbol = 'M.open', path = 'lua/m.lua', body = body })
+      t.eq('validation_error', err and err.code, body)
+      t.matches('^body: it does not define M.open', err.message)
+    end
+    t.eq(LUA, disk('lua/m.lua'))
+  end)
+
+  it('needs one symbol', function()
+    t.matches('means 2 symbols', select(2, call('symbol_replace', { symbol = 'open', body = 'x' })).message)
     t.eq('not_found', select(2, call('symbol_replace', { symbol = 'no', path = 'b.py', body = 'x' })).code)
     t.eq('access_denied', select(2, call('symbol_replace', { symbol = 'no', path = '.env', body = 'x' })).code)
   end)
@@ -183,7 +219,7 @@ describe('a change of a symbol', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }
     t.matches(
-      '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n.*\nFound by treesitter; .-\n$',
+      '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n',
       project.previewed(definition, args)
     )
     vim.cmd.edit('lua/m.lua')

@@ -11,12 +11,12 @@ require('symbol_servers')({
   overview = table.concat({
     'shop/ledger.ts, 15 lines (by ts_ls)',
     'Ledger [class] 2-7',
-    '  postEntry(account, amount) 4',
+    '  postEntry 4: postEntry(account: string, amount: number): number {',
     'Journal [class] 9-13',
-    '  postEntry(account) 10',
+    '  postEntry 10: postEntry(account: string): string {',
     'Cash [class] 15',
   }, '\n'),
   use = 'return ledger.postEntry("ä€𝄞", 1) + ledger.postEntry("b", 2);',
   use_line = 6,
-  renamed = 'renamed(account: string): string {\n  return account;\n}',
+  replaced = 'postEntry(account: string): string {\n  const replaced = account;\n  return replaced;\n}',
 })

@@ -1,38 +1,51 @@
---- A change of one symbol: found, edited in one undo block, written where nobody has the file open.
----
---- Receives: `symbol`, `path` or `bufnr`, `changedtick` arguments; how the lines change.
---- Sends: what has changed, or why nothing has; for the person the difference beforehand.
---- Does not know about: what the change is.
+--- A change of one symbol: found, shown before approval, edited in one undo block, written unless the file is open.
 
 local access = require('mcp-tools.files.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local ahead = require('mcp-tools.files.ahead')
+local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local disk_lines = require('mcp-tools.editor.buffer.disk_lines')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
+local extent = require('mcp-tools.editor.symbol.extent')
 local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
 local position = require('mcp-tools.editor.lsp.position')
 local project = require('mcp-tools.files.project')
 local resolve = require('mcp-tools.editor.symbol.resolve')
 local symbol = require('mcp-tools.editor.symbol')
+local source = require('mcp-tools.editor.symbol.source')
 local text_edits = require('mcp-tools.editor.edit.text_edits')
+local treesitter = require('mcp-tools.editor.treesitter')
 local unified_diff = require('mcp-tools.editor.result.unified_diff')
 
 local api = vim.api
 
 local M = {}
 
+--- Words before a name that the new definition must have, too: without a parser the name alone says little.
+local KEYWORDS = {}
+for word in ('def class function func fn struct interface enum trait type module sub proc'):gmatch('%l+') do
+  KEYWORDS[word] = true
+end
+
+--- Errors that another try may not have.
+local PASSING = { busy = true, timeout = true, cancelled = true }
+--- Where the symbol is not known yet.
+local SEARCHING = 'The difference is shown here once the symbol has been found.'
 --- Bytes. Larger files are not looked through while the person waits.
 local MAX_PREVIEW = 512 * 1024
 
+--- Differences that are kept.
+local MAX_SHOWN = 32
 --- Maximum length of a new text, in characters.
 M.MAX_TEXT = 500000
 
---- How lines change: `make(lines, place, filetype)`.
----@alias mcp-tools.SymbolEdits fun(lines: string[], at: mcp-tools.SymbolPlace, filetype: string): mcp-tools.Edit[]
+--- Makes the edits, or says why not.
+---@alias mcp-tools.SymbolEdits fun(lines: string[], place: mcp-tools.SymbolPlace): mcp-tools.Edit[]?, string?
 
 --- Arguments that all changes of symbols share.
 ---@param more table
@@ -45,7 +58,7 @@ function M.args(more)
       required = true,
       minLength = 1,
     },
-    path = { type = 'string', description = 'File that defines it' },
+    path = { type = 'string', description = 'File that defines it; else it must be the only one of the project' },
     bufnr = { type = 'integer', description = 'Buffer that defines it, instead of path', minimum = 0 },
     changedtick = {
       type = 'integer',
@@ -56,10 +69,11 @@ function M.args(more)
   }, more)
 end
 
+--- Returns the bytes of a symbol.
 ---@param lines string[]
 ---@param node mcp-tools.SymbolNode
----@return mcp-tools.SymbolPlace
-local function place_of(lines, node)
+---@return mcp-tools.TextRange
+local function range_of(lines, node)
   local row, col, end_row, end_col = unpack(node.range)
   end_row = math.min(end_row, #lines - 1)
   if end_col == 0 and end_row > row then -- it ends with the line before
@@ -73,15 +87,55 @@ local function place_of(lines, node)
   }
 end
 
+---@param lines string[]
+---@param file mcp-tools.SymbolFile
+---@param node mcp-tools.SymbolNode
+---@param filetype string
+---@param root TSNode?
+---@return mcp-tools.SymbolPlace
+local function place_of(lines, file, node, filetype, root)
+  local ends = {}
+  for _, each in ipairs(node.parent and node.parent.children or file.tree) do
+    ends[each.end_line - 1] = true
+  end
+  local opts = { root = root, filetype = filetype, name_row = node.at[1], ends = ends }
+  return extent.of(lines, range_of(lines, node), opts)
+end
+
+--- Parses a text for the extent of a definition in it.
+---@param text string
+---@param filetype string
+---@param cb fun(root: TSNode?)
+---@param now? boolean in one go, before this returns
+local function parse(text, filetype, cb, now)
+  local lang = treesitter.language(filetype)
+  if not lang then
+    return cb(nil)
+  end
+  treesitter.parse(text, lang, function(root)
+    if not root then
+      return cb(nil)
+    end
+    treesitter.is_wide(root, function(is_wide)
+      cb(not is_wide and root or nil)
+    end, now)
+  end, now)
+end
+
+---@param path string
+---@param why string
+---@return mcp-tools.Error
+local function refused(path, why)
+  local text = 'symbol: %s was not changed: %s; use buffer_edit'
+  return errors.new('tool_error', text:format(path, why))
+end
+
 --- Finds the symbol that arguments mean.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param args table
 ---@return mcp-tools.PickedSymbol?
 ---@return mcp-tools.Error? err
 function M.find(ctx, args)
-  if (args.path == nil) == (args.bufnr == nil) then
-    return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
-  end
   local found, err = resolve.find(ctx, args)
   if not found then
     return nil, err
@@ -93,15 +147,144 @@ function M.find(ctx, args)
   return found
 end
 
---- The lines of a symbol's file, and where it is in them.
+--- What the user was shown is what runs, as long as the text is the same.
+---@type table<string, { text: string, edits: mcp-tools.Edit[] }>
+local shown, shown_count = {}, 0
+
+---@param bufnr integer?
+---@param path string?
+---@param args table
+---@return string
+local function key_of(bufnr, path, args)
+  local what = { args.symbol, args.body or '', args.text or '', args.where or '' }
+  return table.concat({ path or bufnr, unpack(what) }, '\0')
+end
+
+---@param bufnr integer?
+---@param path string?
+---@param args table
+---@param text string
+---@param edits mcp-tools.Edit[]
+local function remember(bufnr, path, args, text, edits)
+  local key = key_of(bufnr, path, args)
+  if not shown[key] and shown_count >= MAX_SHOWN then
+    shown, shown_count = {}, 0
+  end
+  shown_count = shown_count + (shown[key] and 0 or 1)
+  shown[key] = { text = text, edits = edits }
+end
+
+--- Reports whether a text has a word, and behind it the keyword that the old definition has before its name.
+---@param text string
+---@param word string
+---@param keyword string?
+local function has_word(text, word, keyword)
+  local at = 1
+  while true do
+    local first, last = text:find(word, at, true)
+    if not first then
+      return false
+    end
+    local before, after = text:sub(math.max(1, first - 200), first - 1), text:sub(last + 1, last + 1)
+    if not before:find('[%w_\128-\255]$') and not after:find('^[%w_\128-\255]') then
+      if not keyword or before:find('%f[%w_]' .. keyword .. '%s+$') then
+        return true
+      end
+    end
+    at = last + 1
+  end
+end
+
+--- Checks that a new text defines the symbol that it replaces.
+---@param lines string[]
+---@param node mcp-tools.SymbolNode
+---@param place mcp-tools.SymbolPlace
+---@param body string
+---@param list mcp-tools.Edit[]
+---@param filetype string
+---@param cb fun(defines: boolean)
+---@param now? boolean in one go, before this returns
+local function defines(lines, node, place, body, list, filetype, cb, now)
+  local name = name_path.word(node.name) or node.name
+  local line = lines[place.name_row + 1] or ''
+  local keyword = line:match('^.*%f[%w_](%l+)%s+' .. vim.pesc(name))
+  if not has_word(body, name, keyword and KEYWORDS[keyword] and keyword) then
+    return cb(false)
+  end
+  local function holds(text, first, last, done)
+    in_text.of_text(text, filetype, function(file)
+      done(nodes.each(file.tree, function(each)
+        local is_it = (name_path.word(each.name) or each.name) == name
+        return is_it and each.at[1] >= first and each.at[1] <= last
+      end) == true)
+    end, now)
+  end
+  holds(lines, place.whole.row, place.whole.end_row, function(known)
+    if not known then -- the server alone knows it
+      return cb(true)
+    end
+    local replacements = text_edits.ordered(vim.deepcopy(list), #lines, function(row)
+      return lines[row + 1]
+    end)
+    local new = text_edits.applied(lines, replacements or {})
+    holds(new, place.whole.row, place.whole.end_row + #new - #lines, cb)
+  end)
+end
+
+---@param path string
+---@return mcp-tools.Error
+local function undefined(path)
+  local text = 'body: it does not define %s; give the whole definition, signature included (lsp_rename renames)'
+  return errors.new('validation_error', text:format(path))
+end
+
+--- Where symbols without a path are, as long as a question about them is open.
+---@type table<string, { path: string, at: integer }>
+local places = {}
+local PLACE_MS = 10 * 60 * 1000
+
+---@param name string
+---@return string? path
+local function place_in_project(name)
+  local known = places[name]
+  return known and vim.uv.now() - known.at < PLACE_MS and known.path or nil
+end
+
+--- Returns the edits of a symbol's file.
+---@param ctx mcp-tools.Ctx in a coroutine
 ---@param found mcp-tools.PickedSymbol
----@return string[] lines
----@return mcp-tools.SymbolPlace
----@return string filetype
-function M.place(found)
+---@param args table
+---@param make mcp-tools.SymbolEdits
+---@return mcp-tools.Edit[]?
+---@return mcp-tools.Error? err
+function M.edits(ctx, found, args, make)
   local bufnr = found.source.bufnr
-  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  return lines, place_of(lines, found.node), vim.bo[bufnr].filetype
+  local lines, filetype = api.nvim_buf_get_lines(bufnr, 0, -1, false), vim.bo[bufnr].filetype
+  local text = table.concat(lines, '\n') .. '\n'
+  local before = shown[key_of(bufnr, found.source.path, args)]
+  if before and before.text == text then
+    return before.edits
+  end
+  local known = not args.path and not args.bufnr and place_in_project(args.symbol)
+  if known and known ~= found.source.path then
+    return nil, errors.new('stale', ('symbol: %s is in another file than was shown; call again'):format(found.path))
+  end
+  local root = ctx:await(function(done)
+    parse(text, filetype, done)
+  end)
+  local place = place_of(lines, found.source.file, found.node, filetype, root)
+  local list, why = make(lines, place)
+  if not list then
+    return nil, refused(found.path, why --[[@as string]])
+  elseif args.body then
+    local is_defined = ctx:await(function(done)
+      defines(lines, found.node, place, args.body, list, filetype, done)
+    end)
+    if not is_defined then
+      return nil, undefined(found.path)
+    end
+  end
+  return list
 end
 
 --- Applies edits to a symbol's file.
@@ -136,8 +319,6 @@ function M.apply(ctx, found, edits, args)
   }, bufnr)
 end
 
--- What the person sees beforehand --------------------------------------------------------------------------------
-
 ---@param bufnr integer?
 ---@param path string?
 ---@param again? fun()
@@ -157,21 +338,48 @@ local function text_of(bufnr, path, again)
   return lines, vim.filetype.match({ filename = path, contents = lines }) or ''
 end
 
---- The difference that a change would make. It is made at once, so that a symbol that nobody has asked the server for
---- yet is found by the text alone; then it says so.
+--- Finds the file of a symbol in the project, then asks for the preview again.
+---@param args table
+---@param again fun(err: mcp-tools.Error?)
+local function find_place(args, again)
+  background.run(function(ctx)
+    local found, err = resolve.find(ctx, args)
+    if not found then
+      return err
+    end
+    places = { [args.symbol] = { path = found.source.path, at = vim.uv.now() } }
+    source.drop(found.source)
+  end, function(err)
+    if not (err and PASSING[err.code]) then
+      again(err)
+    end
+  end)
+end
+
+--- Returns the difference that a change would make. What it shows is what runs, as long as the text is the same.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
----@param again? fun() called when a file has been read that was not known
+---@param again? fun(err: mcp-tools.Error?) called when more is known
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.preview(args, make, again)
+  if not args.path and not args.bufnr then
+    local known = place_in_project(args.symbol)
+    if not known then
+      if again then
+        find_place(args, again)
+      end
+      return SEARCHING
+    end
+    args = vim.tbl_extend('force', args, { path = known })
+  end
   local target, err = buffers.find(args)
   local path
   if target then
     path, err = name_path.parse(args.symbol, 'symbol')
-    local refused = path and target.bufnr and edit.refusal(target.bufnr, args.changedtick)
-    if refused then
-      return nil, refused
+    local refusal = path and target.bufnr and edit.refusal(target.bufnr, args.changedtick)
+    if refusal then
+      return nil, refusal
     end
   end
   if not target or not path then
@@ -179,41 +387,74 @@ function M.preview(args, make, again)
   elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
     return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
   end
+  local bufnr = target.bufnr and api.nvim_buf_is_loaded(target.bufnr) and target.bufnr or nil
+  local file = bufnr and symbol.now(bufnr)
+  if bufnr and not file and again then
+    symbol.of_buffer(
+      bufnr,
+      vim.schedule_wrap(function(found)
+        if found and not found.failed then
+          again()
+        end
+      end),
+      { within = symbol.PERSON_MS }
+    )
+    file = symbol.now(bufnr)
+    if not file then
+      return SEARCHING
+    end
+  end
   local lines, filetype, code = text_of(target.bufnr, target.path, again)
   if code == ahead.READING then
     return edit_preview.READING
   elseif not lines then
     return ('The difference cannot be shown: %s'):format(filetype)
   end
-  local file = target.bufnr and symbol.now(target.bufnr)
-  local note = ''
   if not file then
     in_text.of_text(lines, filetype, function(found)
       file = found
     end, true)
-    note = file and ('Found by %s; a language server may draw its borders otherwise.\n'):format(symbol.by(file)) or ''
   end
-  local root = project.root()
-  local name = target.path and access.shown(target.path, root) or ('buffer %d'):format(target.bufnr)
+  local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
   local node
-  node, err = name_path.one(file.tree, path, 'symbol', name)
-  if not node and note == '' then
+  node, err = symbol.one(file, path, 'symbol', name)
+  if not node and bufnr and file.servers then
     return nil, err
   elseif not node then -- a server may know it
-    return note .. ('The difference cannot be shown: %s'):format(err.message)
+    return ('The difference cannot be shown: %s'):format(err.message)
+  end
+  local text, root = table.concat(lines, '\n') .. '\n', nil
+  parse(text, filetype, function(found)
+    root = found
+  end, true)
+  local place = place_of(lines, file, node, filetype, root)
+  local edits, why = make(lines, place)
+  if not edits then
+    return nil, refused(path.given, why --[[@as string]])
+  end
+  local is_defined = true
+  if args.body then
+    defines(lines, node, place, args.body, edits, filetype, function(yes)
+      is_defined = yes
+    end, true)
+  end
+  if not is_defined then
+    return nil, undefined(path.given)
   end
   local list
-  list, err = text_edits.ordered(make(lines, place_of(lines, node), filetype), #lines, function(row)
+  list, err = text_edits.ordered(vim.deepcopy(edits), #lines, function(row)
     return lines[row + 1]
   end)
   if not list then
     return nil, err
   end
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = edit_preview.CONTEXT }
-  local diff = unified_diff.of(lines, text_edits.applied(lines, list), names)
-  local shown
-  shown, err = edit_preview.shown(diff)
-  return shown and shown .. note, err
+  local diff
+  diff, err = edit_preview.shown(unified_diff.of(lines, text_edits.applied(lines, list), names))
+  if diff then
+    remember(target.bufnr, target.path, args, text, edits)
+  end
+  return diff, err
 end
 
 return M

@@ -1,4 +1,4 @@
---- Edits of symbols: replaced, written before or after, deleted; as changes of lines.
+--- Edits that replace, insert beside or delete a symbol.
 ---
 --- Receives: the lines of a file, where a symbol stands in them.
 --- Sends: edits with positions from 0, columns in bytes.
@@ -7,17 +7,6 @@
 local strings = require('mcp-tools.util.strings')
 
 local M = {}
-
----@class mcp-tools.SymbolPlace rows and bytes from 0
----@field row integer
----@field col integer
----@field end_row integer
----@field end_col integer
-
---- Lines above a definition that belong to it: decorators, attributes, comments.
-local ATTACHED = { '^@', '^#%[', '^//', '^/%*', '^%*', '^%-%-', '^;;', '^"""?%s' }
---- In these `#` begins no comment.
-local HASH_IS_CODE = { c = true, cpp = true, cs = true, objc = true, lua = true, javascript = true, typescript = true }
 
 ---@param line string?
 ---@return string
@@ -28,35 +17,6 @@ end
 ---@param line string?
 local function is_blank(line)
   return line ~= nil and not line:find('%S')
-end
-
----@param line string
----@param filetype string
-local function is_attached(line, filetype)
-  local text = line:match('^%s*(.*)')
-  for _, form in ipairs(ATTACHED) do
-    if text:find(form) then
-      return true
-    end
-  end
-  return text:find('^#') ~= nil and not HASH_IS_CODE[filetype]
-end
-
---- The first row of a symbol with what belongs to it above.
----@param lines string[]
----@param at mcp-tools.SymbolPlace
----@param filetype string
----@return integer row
-function M.first_row(lines, at, filetype)
-  local row, indent = at.row, indent_of(lines[at.row + 1])
-  while row > 0 do
-    local above = lines[row]
-    if is_blank(above) or indent_of(above):sub(1, #indent) ~= indent or not is_attached(above, filetype) then
-      break
-    end
-    row = row - 1
-  end
-  return row
 end
 
 ---@param text string
@@ -116,20 +76,54 @@ local function edit(row, col, end_row, end_col, text)
   return { { start_line = row, start_col = col, end_line = end_row, end_col = end_col, text = text } }
 end
 
+---@param text string
+---@return string
+local function first_token(text)
+  return text:match('^%s*([%w_$]+)') or text:match('^%s*(%S?)')
+end
+
+--- The range that a new definition replaces: that level of the old one that begins alike, such as `export` or `@`;
+--- else decorators and the like stay.
+---@param lines string[]
+---@param place mcp-tools.SymbolPlace
+---@param new string[]
+---@return mcp-tools.TextRange
+local function replaced(lines, place, new)
+  local token, level = first_token(new[1]), nil
+  for i, at in ipairs(place.levels) do
+    if first_token(lines[at.row + 1]:sub(at.col + 1)) == token then
+      level = i
+    end
+  end
+  local at = place.levels[level or place.statement]
+  if not level and place.name_row > at.row and lines[at.row + 1]:find('^@', at.col + 1) then
+    local line = lines[place.name_row + 1]
+    return vim.tbl_extend('force', at, { row = place.name_row, col = #indent_of(line) })
+  end
+  return at
+end
+
 --- Puts another definition in the place of a symbol.
 ---@param lines string[]
----@param at mcp-tools.SymbolPlace
----@param body string
+---@param place mcp-tools.SymbolPlace
+---@param text string
 ---@return mcp-tools.Edit[]
-function M.replace(lines, at, body)
+function M.replace(lines, place, text)
+  local new = split(text)
+  local at = replaced(lines, place, new)
   local first = lines[at.row + 1] or ''
-  local new = split(body)
   if first:sub(1, at.col):find('%S') then
     return edit(at.row, at.col, at.end_row, at.end_col, table.concat(new, '\n'))
   end
   local old = vim.list_slice(lines, at.row + 1, at.end_row + 1)
   new = indented(new, first:sub(1, at.col), rest_indent(old))
   return edit(at.row, 0, at.end_row, at.end_col, table.concat(new, '\n'))
+end
+
+---@param row integer
+---@return string
+local function doubt_of(row)
+  return ('without a syntax tree it is not known whether line %d belongs to it'):format(row + 1)
 end
 
 --- Blank lines from a row on.
@@ -160,13 +154,16 @@ end
 
 --- Writes text before or after a symbol, as far from it as its siblings are.
 ---@param lines string[]
----@param at mcp-tools.SymbolPlace
+---@param place mcp-tools.SymbolPlace
 ---@param text string
 ---@param where 'before'|'after'
----@param filetype string
----@return mcp-tools.Edit[]
-function M.insert(lines, at, text, where, filetype)
-  local top = M.first_row(lines, at, filetype)
+---@return mcp-tools.Edit[]?
+---@return string? doubt
+function M.insert(lines, place, text, where)
+  local at, top = place.whole, place.top
+  if where == 'before' and place.doubt then
+    return nil, doubt_of(place.doubt)
+  end
   local indent = indent_of(lines[at.row + 1])
   local new = indented(split(text), indent, nil)
   local near, is_near = distance(lines, top - 1, -1, indent)
@@ -187,18 +184,19 @@ function M.insert(lines, at, text, where, filetype)
   return edit(at.end_row, last, at.end_row, last, '\n' .. space .. table.concat(new, '\n'))
 end
 
---- Takes a symbol out, with what belongs to it above and the blank lines that would be left over.
+--- Deletes a symbol, with what belongs to it above and the blank lines that would be left over.
 ---@param lines string[]
----@param at mcp-tools.SymbolPlace
----@param filetype string
----@return mcp-tools.Edit[]
----@return integer first row, integer last row that go
-function M.delete(lines, at, filetype)
+---@param place mcp-tools.SymbolPlace
+---@return mcp-tools.Edit[]?
+---@return string? doubt
+function M.delete(lines, place)
+  local at, top = place.whole, place.top
   local head, tail = lines[at.row + 1]:sub(1, at.col), lines[at.end_row + 1]:sub(at.end_col + 1)
-  if head:find('%S') or tail:find('^%s*[%w_]') then
-    return edit(at.row, at.col, at.end_row, at.end_col, ''), at.row, at.end_row
+  if place.doubt then
+    return nil, doubt_of(place.doubt)
+  elseif head:find('%S') or tail:find('^[;,%s]*[^;,%s/#%-]') then
+    return nil, ('line %d has other code'):format(head:find('%S') and at.row + 1 or at.end_row + 1)
   end
-  local top = M.first_row(lines, at, filetype)
   local above, at_top = blanks(lines, top - 1, -1)
   local below, at_end = blanks(lines, at.end_row + 1, 1)
   local first, last = top, at.end_row
@@ -210,7 +208,7 @@ function M.delete(lines, at, filetype)
   elseif above > 0 and above < below then
     first = top - above
   end
-  return edit(first, 0, last + 1, 0, ''), top, at.end_row
+  return edit(first, 0, last + 1, 0, '')
 end
 
 return M

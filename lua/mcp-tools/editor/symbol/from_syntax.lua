@@ -14,6 +14,8 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
+local WIDE = 'a syntax error makes its tree too wide to search'
+
 local WORDS = {
   'function',
   'method',
@@ -119,12 +121,7 @@ local function query_of(lang)
   return queries[lang]
 end
 
----@param node TSNode
----@param field string
----@return TSNode?
-local function field(node, field_name)
-  return node:field(field_name)[1]
-end
+local field = treesitter.field
 
 --- Of C's declarators the innermost is the name.
 ---@param node TSNode
@@ -204,6 +201,53 @@ local function spread(list, last)
   end
 end
 
+--- Finds the symbols in a tree.
+---@param source integer|string
+---@param lang string
+---@param query vim.treesitter.Query
+---@param root TSNode
+---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
+---@param now? boolean
+local function search(source, lang, query, root, cb, now)
+  local list, seen = {}, {}
+  local matches = query:iter_matches(root, source, 0, -1, { all = true })
+  treesitter.walk(function()
+    local _, match = matches()
+    if not match then
+      return false
+    end
+    local node, kind, name
+    for id, captured in pairs(match) do
+      captured = type(captured) == 'table' and captured[1] or captured
+      if query.captures[id] == 'name' then
+        name = captured
+      else
+        node, kind = captured, query.captures[id]
+      end
+    end
+    local symbol = node and symbol_of(node, kind, name, source)
+    local key = symbol and symbol.at[1] .. ' ' .. symbol.at[2]
+    if symbol and not seen[key] then
+      seen[key] = true
+      table.insert(list, symbol)
+    end
+    return true
+  end, function(ok, thrown)
+    if not ok then
+      return cb(nil, nil, ('treesitter: %s'):format(tostring(thrown)))
+    elseif lang == 'vimdoc' then
+      local _, _, last = root:range()
+      table.sort(list, function(a, b)
+        return a.line < b.line
+      end)
+      spread(list, last)
+    end
+    time_slice.run(function(pause)
+      cb(nodes.nest(list, pause), lang)
+    end, now)
+  end, now)
+end
+
 --- Finds the symbols of a text. `cb` is called on the main loop, perhaps before this returns.
 ---@param source integer|string a loaded buffer, or text
 ---@param filetype string
@@ -219,42 +263,11 @@ function M.ask(source, filetype, cb, now)
     if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
       return cb(nil, nil, fault or 'the buffer is gone')
     end
-    local list, seen = {}, {}
-    local matches = query:iter_matches(root, source, 0, -1, { all = true })
-    treesitter.walk(function()
-      local _, match = matches()
-      if not match then
-        return false
+    treesitter.is_wide(root, function(is_wide)
+      if is_wide then
+        return cb(nil, nil, WIDE)
       end
-      local node, kind, name
-      for id, captured in pairs(match) do
-        captured = type(captured) == 'table' and captured[1] or captured
-        if query.captures[id] == 'name' then
-          name = captured
-        else
-          node, kind = captured, query.captures[id]
-        end
-      end
-      local symbol = node and symbol_of(node, kind, name, source)
-      local key = symbol and symbol.at[1] .. ' ' .. symbol.at[2]
-      if symbol and not seen[key] then
-        seen[key] = true
-        table.insert(list, symbol)
-      end
-      return true
-    end, function(ok, thrown)
-      if not ok then
-        return cb(nil, nil, ('treesitter: %s'):format(tostring(thrown)))
-      elseif lang == 'vimdoc' then
-        local _, _, last = root:range()
-        table.sort(list, function(a, b)
-          return a.line < b.line
-        end)
-        spread(list, last)
-      end
-      time_slice.run(function(pause)
-        cb(nodes.nest(list, pause), lang)
-      end, now)
+      search(source, lang, query, root, cb, now)
     end, now)
   end, now)
 end

@@ -1,17 +1,13 @@
---- Symbols of a text without a server: by the syntax tree, else by the look of the lines.
+--- Symbols of a text by its syntax tree.
 ---
 --- Receives: a loaded buffer, or lines that are in no buffer; their filetype.
 --- Sends: trees of symbols; those of lines are kept.
 --- Does not know about: language servers, files.
 
-local buffers = require('mcp-tools.editor.buffer')
-local from_lines = require('mcp-tools.editor.symbol.from_lines')
 local from_syntax = require('mcp-tools.editor.symbol.from_syntax')
 local nodes = require('mcp-tools.editor.symbol.nodes')
 local time_slice = require('mcp-tools.util.time_slice')
 local treesitter = require('mcp-tools.editor.treesitter')
-
-local api = vim.api
 
 local M = {}
 
@@ -22,19 +18,6 @@ local MAX_KEPT_TEXT = 256 * 1024
 --- Symbols of texts that are in no buffer, by the whole text: what has changed is another one.
 ---@type table<string, { filetype: string, language: string, file: mcp-tools.SymbolFile }>
 local texts, texts_count = {}, 0
-
---- Lines that are few enough for a look at each.
----@param source integer|string[]
----@return string[]
----@return boolean cut
-local function some_lines(source)
-  if type(source) == 'number' then
-    return buffers.some_lines(source, 1, from_lines.MAX_LINES, from_lines.MAX_BYTES)
-  elseif #source > from_lines.MAX_LINES then
-    return vim.list_slice(source, 1, from_lines.MAX_LINES), true
-  end
-  return source, false
-end
 
 --- Symbols of a text: of a buffer, or of lines that are in none. `cb` is called on the main loop, perhaps before this
 --- returns.
@@ -49,15 +32,8 @@ function M.ask(source, filetype, cb, now)
       return time_slice.run(function(pause)
         cb({ tree = nodes.prune(tree, pause), by = 'treesitter', name = lang })
       end, now)
-    elseif type(source) == 'number' and not api.nvim_buf_is_loaded(source) then
-      return cb({ tree = {}, by = 'lines', why = why })
     end
-    local lines, cut = some_lines(source)
-    from_lines.ask(lines, function(found)
-      time_slice.run(function(pause)
-        cb({ tree = nodes.prune(found, pause), by = 'lines', why = why, first = cut and #lines or nil })
-      end, now)
-    end, now)
+    cb({ tree = {}, by = 'nothing', why = why })
   end, now)
 end
 

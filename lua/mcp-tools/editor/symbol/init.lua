@@ -1,4 +1,4 @@
---- Symbols of files: by the language server, else the syntax tree, else the look of the lines; the answer says which.
+--- Symbols of files: by the language server, else the syntax tree; the answer says which.
 ---
 --- Receives: a loaded buffer, or the text of a file that is not open; names such as `Class/method`.
 --- Sends: trees of symbols, or the one that a name means.
@@ -22,10 +22,9 @@ local M = {}
 
 ---@class mcp-tools.SymbolFile
 ---@field tree mcp-tools.SymbolNode[]
----@field by 'server'|'treesitter'|'lines'
+---@field by 'server'|'treesitter'|'nothing'
 ---@field name string? of the server or the language
----@field why string? no better one: what was wrong with it
----@field first integer? only so many lines at the beginning were looked at
+---@field why string? why the server, or nothing, knows its symbols
 ---@field changedtick integer? of the buffer that it was read from
 ---@field servers string?
 ---@field failed boolean? the server did not answer
@@ -62,31 +61,35 @@ local function keep(bufnr, file)
   kept[bufnr] = file
 end
 
---- What is known of a buffer at once: asked before, or seen in its lines.
+--- Returns the symbols of a buffer if they are known already.
 ---@param bufnr integer loaded
 ---@return mcp-tools.SymbolFile? nil: somebody has to be asked
 function M.now(bufnr)
   return known(bufnr)
 end
 
---- How symbols were found, in words.
+--- Returns what knows the symbols of a file.
 ---@param file mcp-tools.SymbolFile
----@return string
+---@return string? name nil when nothing does
 function M.by(file)
   if file.by == 'server' then
     return file.name --[[@as string]]
-  elseif file.by == 'treesitter' then
-    return 'treesitter'
   end
-  return 'the look of the lines'
+  return file.by == 'treesitter' and 'treesitter' or nil
 end
 
---- A file as errors call it, with as much of it as was looked at.
+--- Returns the one symbol of a file that a name path means.
 ---@param file mcp-tools.SymbolFile
----@param name string
----@return string
-function M.where(file, name)
-  return file.first and ('the first %d lines of %s'):format(file.first, name) or name
+---@param path mcp-tools.NamePath
+---@param argument string its name, for the error
+---@param where string the file, for the error
+---@return mcp-tools.SymbolNode?
+---@return mcp-tools.Error? err
+function M.one(file, path, argument, where)
+  if file.by == 'nothing' then
+    return nil, errors.new('not_found', ('%s: the symbols of %s are not known: %s'):format(argument, where, file.why))
+  end
+  return name_path.one(file.tree, path, argument, where)
 end
 
 --- Symbols of a buffer. `cb` is called on the main loop, perhaps before this returns.
@@ -133,7 +136,12 @@ function M.of_buffer(bufnr, cb, opts, try)
       if tree and #found.tree == 0 then
         found = { tree = {}, by = 'server', name = server }
       end
-      found.failed, found.why = why ~= nil, why or found.why
+      if found.by == 'nothing' then
+        found = vim.tbl_extend('force', found, {
+          why = ('%s, and %s'):format(why or 'no language server knows them', found.why),
+        })
+      end
+      found.failed, found.why = why ~= nil, found.by == 'nothing' and found.why or why
       finish(found)
     end)
   end, opts.within)
@@ -185,7 +193,7 @@ end
 ---@return mcp-tools.FoundSymbol?
 ---@return mcp-tools.Error? err
 local function pick(bufnr, file, path, argument)
-  local node, err = name_path.one(file.tree, path, argument, M.where(file, buffers.shown(bufnr)))
+  local node, err = M.one(file, path, argument, buffers.shown(bufnr))
   if not node then
     return nil, err
   end

@@ -20,12 +20,13 @@ local M = {}
 
 ---@param hits mcp-tools.Hits
 ---@param node mcp-tools.SymbolNode
+---@param line_of fun(number: integer): string?
 ---@param body boolean
-local function entry(hits, node, body)
+local function entry(hits, node, line_of, body)
   local name = name_path.of(node, hits.file.tree)
-  local signature = outline.is_called(node) and outline.signature(node, hits.lines_of, hits.filetype) or ''
+  local source = not body and outline.is_called(node) and outline.signature(node, line_of) or ''
   return {
-    head = ('  %s%s [%s] %s'):format(name, signature, node.kind, outline.lines(node)),
+    head = ('  %s [%s] %s%s'):format(name, node.kind, outline.lines(node), source ~= '' and ': ' .. source or ''),
     body = body and (utf8.repair(table.concat(hits.lines_of(node.line, node.end_line), '\n'))) or '',
   }
 end
@@ -38,10 +39,11 @@ function M.of(hits, opts)
   local list, at = {}, 0
   for _, each in ipairs(hits) do
     local listing = { shown = each.shown, by = symbol.by(each.file), count = #each.nodes, rows = {} }
+    local line_of = outline.line_reader(each.lines_of)
     for _, node in ipairs(each.nodes) do
       at = at + 1
       if at > opts.offset and at <= opts.offset + opts.limit then
-        table.insert(listing.rows, entry(each, node, opts.body == true))
+        table.insert(listing.rows, entry(each, node, line_of, opts.body == true))
       end
     end
     table.insert(list, listing)

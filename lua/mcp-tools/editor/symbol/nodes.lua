@@ -47,6 +47,29 @@ M.KINDS = {
   'type_parameter',
 }
 
+--- Kinds that syntax trees have beside those.
+local MORE_KINDS = { 'impl', 'macro', 'protocol', 'record', 'section', 'trait', 'type', 'union' }
+
+--- Reads the name of a kind in any spelling: `Method`, `methods`, `EnumMember`.
+---@param text string
+---@return string?
+function M.kind(text)
+  local name = text:gsub('(%l)(%u)', '%1_%2'):lower():gsub('[%s-]', '_')
+  for _, each in ipairs({ name, (name:gsub('s$', '')), (name:gsub('es$', '')), (name:gsub('ies$', 'y')) }) do
+    if vim.list_contains(M.KINDS, each) or vim.list_contains(MORE_KINDS, each) then
+      return each
+    end
+  end
+end
+
+--- Returns the names of all kinds, sorted.
+---@return string[]
+function M.kinds()
+  local all = vim.list_extend(vim.list_slice(M.KINDS), MORE_KINDS)
+  table.sort(all)
+  return all
+end
+
 --- Symbols between two looks at the clock.
 local STEP = 100
 

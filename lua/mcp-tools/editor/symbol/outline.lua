@@ -1,17 +1,13 @@
---- Outlines: the symbols of a file as text, one a line, what stands in what by its indent.
----
---- Receives: trees of symbols, and the lines that they are of.
---- Sends: lines such as `Ledger [class] 25-67` and `  post_entry(account, amount) 33`.
---- Does not know about: files, limits of answers.
+--- Outlines: the symbols of a file as text, nested by indent: `Ledger [class] 25-67`, and for what can be called
+--- its source line: `  post 33: def post(self, account):`.
 
 local fit = require('mcp-tools.editor.result.fit')
-local position = require('mcp-tools.editor.lsp.position')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- What is called has its parameters instead of its kind.
+--- These have their source line instead of their kind.
 local CALLED = { ['function'] = true, method = true, constructor = true }
 --- What has nothing in it; several in a row share a line.
 local SMALL = {
@@ -28,116 +24,53 @@ local SMALL = {
   event = true,
   key = true,
 }
---- In these languages the type stands before the name.
-local TYPE_FIRST = { c = true, cpp = true, java = true, cs = true, objc = true, cuda = true }
---- The object itself is no argument of a call.
-local SELF = { self = true, cls = true, this = true }
---- Lines and bytes that a list of parameters may take.
-local MAX_LINES, MAX_TEXT = 20, 2000
---- Bytes of a line, and of a name.
+--- Lines and bytes of the source of one definition.
+local MAX_LINES, MAX_SOURCE = 10, 160
+--- Bytes of a row, and of a name.
 local MAX_ROW, MAX_NAME = 160, 100
 
 ---@alias mcp-tools.LinesOf fun(first: integer, last: integer): string[] from 1
 
----@param part string
----@param type_first boolean
----@return string?
-local function parameter(part, type_first)
-  part = trim(part:gsub('@[%w_.]+%b()', ''):gsub('@[%w_.]+', ''))
-  if part == '' or part == '/' or part == '*' then
-    return part == '*' and '*' or nil
-  elseif part:find('^[{%[]') then
-    return part:sub(1, 1) == '{' and '{…}' or '[…]'
-  end
-  local head = trim(part:match('^[^=:]*'))
-  local stars, name = head:match('^([*.&]*)([%w_$\128-\255]+)')
-  if type_first then
-    head = head:gsub('%b[]', '') -- bounded: MAX_TEXT
-    name = head:match('%(%s*%*%s*([%w_$]+)%s*%)') or trim(head):match('^.*[^%w_$](.+)$') or name
-  else
-    for _, word in ipairs({ 'mut', 'public', 'private', 'protected', 'readonly', 'final' }) do
-      name = name == word and head:match('^' .. word .. '%s+([%w_$]+)') or name
-    end
-  end
-  if not name then
-    return part:find('^%.%.%.') and '...' or nil
-  end
-  return not SELF[name] and (stars or '') .. name or nil
-end
-
---- The names in a list of parameters.
----@param inner string
----@param type_first boolean
----@return string
-local function parameters(inner, type_first)
-  local names, depth, from, quote = {}, 0, 1, nil
-  for at = 1, #inner + 1 do
-    local char = inner:sub(at, at)
-    if quote then
-      quote = char ~= quote and quote or nil
-    elseif char == '"' or char == "'" then
-      quote = char
-    elseif char:find('[%(%[{<]') then
-      depth = depth + 1
-    elseif char:find('[%)%]}]') or char == '>' and not inner:sub(at - 1, at - 1):find('[-=]') then
-      depth = depth - 1
-    elseif char == '' or char == ',' and depth <= 0 then
-      table.insert(names, parameter(inner:sub(from, at - 1), type_first))
-      from = at + 1
-    end
-  end
-  return table.concat(names, ', ')
-end
-
---- What stands in brackets; those in quotes do not count.
----@param text string
----@param from integer of the first one
----@return string? inner
-local function brackets(text, from)
-  local depth, quote = 0, nil
-  for at = from, #text do
-    local char = text:sub(at, at)
-    if quote then
-      quote = char ~= quote and quote or nil
-    elseif char == '"' or char == "'" then
-      quote = char
-    elseif char == '(' then
-      depth = depth + 1
-    elseif char == ')' then
-      depth = depth - 1
-      if depth == 0 then
-        return text:sub(from + 1, at - 1)
-      end
-    end
-  end
-end
-
---- The parameters behind the name of a function, in brackets.
----@param node mcp-tools.SymbolNode
+--- Returns a copy of `lines_of` that reads a line once, however many symbols are on it.
 ---@param lines_of mcp-tools.LinesOf
----@param filetype string
+---@return fun(number: integer): string?
+function M.line_reader(lines_of)
+  local known, line
+  return function(number)
+    if known ~= number then
+      known, line = number, lines_of(number, number)[1]
+    end
+    return line
+  end
+end
+
+--- Reports whether a text ends within parentheses.
+---@param text string
+local function is_open(text)
+  local _, opened = text:gsub('[%(%[]', '')
+  local _, closed = text:gsub('[%)%]]', '')
+  return opened > closed
+end
+
+--- Returns the source line of a definition, joined with the next ones while a bracket is open.
+---@param node mcp-tools.SymbolNode
+---@param line_of fun(number: integer): string?
 ---@return string
-function M.signature(node, lines_of, filetype)
-  local lines = lines_of(node.at[1] + 1, math.min(node.at[1] + MAX_LINES, math.max(node.end_line, node.at[1] + 1)))
-  if not lines[1] then
-    return '()'
+function M.signature(node, line_of)
+  local number = node.at[1] + 1
+  local line = line_of(number) or ''
+  if #line > MAX_SOURCE then -- others may be on it
+    local first = math.max(node.at[2] - MAX_SOURCE / 4, 0)
+    line = utf8.repair(line:sub(first + 1, first + 2 * MAX_SOURCE))
   end
-  local at = position.byte(lines[1], node.at[2], node.units)
-  local text = table.concat(lines, '\n'):sub(at + 1, at + MAX_TEXT)
-  local name = node.name:match('^.*[.:](.+)$') or node.name
-  local _, last = text:find(name, 1, true)
-  if last and not text:sub(1, last):find('\n') then
-    text = text:sub(last + 1)
+  local text = trim(line)
+  local last = math.min(number + MAX_LINES, node.end_line)
+  while number < last and #text < MAX_SOURCE and is_open(text) do
+    number = number + 1
+    local more = line_of(number) or ''
+    text = text .. (text:find('[%(%[]$') and '' or ' ') .. trim(more:sub(1, MAX_SOURCE))
   end
-  local from = text:match('^%s*%b<>%s*()%(')
-    or text:match('^%s*()%(')
-    or text:match('^%s*[:=]?=?%s*function%s*()%(')
-    or text:match('^%s*=%s*a?s?y?n?c?%s*()%(')
-  local list = from and brackets(text, from)
-  if not list then
-    return '()'
-  end
-  return '(' .. parameters(list, TYPE_FIRST[filetype] == true) .. ')'
+  return (utf8.repair((utf8.cut((text:gsub('%c', ' ')), MAX_SOURCE))))
 end
 
 ---@param node mcp-tools.SymbolNode
@@ -162,29 +95,28 @@ end
 ---@class mcp-tools.OutlineOpts
 ---@field depth integer? levels; all when left out
 ---@field small boolean? false: without variables, fields and the like
----@field filetype string
----@field signatures boolean? false: without parameters
+---@field signatures boolean? false: without the source line of functions
 
 --- One symbol in one line.
 ---@param node mcp-tools.SymbolNode
----@param lines_of mcp-tools.LinesOf
+---@param line_of fun(number: integer): string?
 ---@param opts mcp-tools.OutlineOpts
 ---@return string
-local function row(node, lines_of, opts)
-  if CALLED[node.kind] then
-    local signature = opts.signatures ~= false and M.signature(node, lines_of, opts.filetype) or '()'
-    local where = #node.children > 0 and M.lines(node) or tostring(node.line)
-    return ('%s%s %s'):format(clean(node.name), utf8.cut(signature, MAX_ROW), where)
+local function row(node, line_of, opts)
+  if not CALLED[node.kind] then
+    return ('%s [%s] %s'):format(clean(node.name), node.kind, M.lines(node))
   end
-  return ('%s [%s] %s'):format(clean(node.name), node.kind, M.lines(node))
+  local where = #node.children > 0 and M.lines(node) or tostring(node.line)
+  local source = opts.signatures ~= false and M.signature(node, line_of) or ''
+  return ('%s %s%s'):format(clean(node.name), where, source ~= '' and ': ' .. source or '')
 end
 
 ---@param list mcp-tools.SymbolNode[]
----@param lines_of mcp-tools.LinesOf
+---@param line_of fun(number: integer): string?
 ---@param opts mcp-tools.OutlineOpts
 ---@param out string[]|{ bytes: integer }
 ---@param level integer
-local function add(list, lines_of, opts, out, level)
+local function add(list, line_of, opts, out, level)
   local indent = ('  '):rep(level)
   local run, kind = {}, nil
   local function flush()
@@ -208,11 +140,11 @@ local function add(list, lines_of, opts, out, level)
       end
     else
       flush()
-      local text = indent .. row(node, lines_of, opts)
+      local text = indent .. row(node, line_of, opts)
       table.insert(out, text)
       out.bytes = out.bytes + #text + 1
       if not opts.depth or level + 1 < opts.depth then
-        add(node.children, lines_of, opts, out, level + 1)
+        add(node.children, line_of, opts, out, level + 1)
       end
     end
   end
@@ -226,10 +158,8 @@ end
 ---@return string[] rows
 function M.rows(tree, lines_of, opts)
   local out = { bytes = 0 }
-  add(tree, lines_of, opts, out, 0)
+  add(tree, M.line_reader(lines_of), opts, out, 0)
   return out
 end
-
-M.row = row
 
 return M

@@ -20,12 +20,14 @@ local M = {}
 ---@field shown string
 ---@field by string?
 ---@field why string? there is none
+---@field unknown string? the filetype, when nothing knows its symbols
 ---@field count integer
 ---@field rows fun(opts: { depth: integer?, small: boolean?, signatures: boolean? }): string[]
 
 local KINDS = {
   full = {},
   plain = { small = false },
+  bare = { small = false, signatures = false },
   top = { depth = 1, small = false, signatures = false },
 }
 
@@ -41,7 +43,6 @@ local function overview_of(each, pause)
   local made = {}
   -- As the text is now: what was loaded for this goes before the answer is put together.
   for key, opts in pairs(KINDS) do
-    opts = vim.tbl_extend('error', opts, { filetype = filetype })
     made[key] = outline.rows(each.file.tree, source.lines_of(bufnr), opts)
     pause()
     if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
@@ -51,6 +52,7 @@ local function overview_of(each, pause)
   return {
     shown = each.shown,
     by = symbol.by(each.file),
+    unknown = each.file.by == 'nothing' and filetype or nil,
     count = count,
     rows = made,
   }
@@ -86,7 +88,7 @@ local function common_by(list)
 end
 
 ---@param list mcp-tools.Overview[]
----@param kind 'full'|'plain'|'top'|nil nil: counts alone
+---@param kind 'full'|'plain'|'bare'|'top'|nil nil: counts alone
 ---@param by string? said above already
 ---@return string
 local function text_of(list, kind, by)
@@ -130,6 +132,7 @@ function M.answer(list, head, narrow)
   return fit.longest({
     variant('full'),
     variant('plain', 'variables and fields'),
+    variant('bare', 'variables, fields and source lines'),
     variant('top', 'more than the top level'),
     variant(nil, 'names, so counts per file'),
     {
@@ -156,23 +159,25 @@ function M.of_one(ctx, args)
     return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
   end
   local head = ('%s, %d lines'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr))
+  head = head .. (one.by and (' (by %s)'):format(one.by) or '')
   local function variant(kind, without)
     return {
       without = without,
       text = function()
         local rows = one.rows[kind]
-        return ('%s (by %s)\n%s'):format(head, one.by, #rows > 0 and table.concat(rows, '\n') or 'no symbols')
+        return head .. '\n' .. (#rows > 0 and table.concat(rows, '\n') or 'no symbols')
       end,
     }
   end
   local text = fit.longest({
     variant('full'),
     variant('plain', 'variables and fields'),
+    variant('bare', 'variables, fields and source lines'),
     variant('top', 'more than the top level'),
     {
       without = 'names',
       text = function()
-        return ('%s (by %s)\n%d symbols'):format(head, one.by, one.count)
+        return ('%s\n%d symbols'):format(head, one.count)
       end,
     },
   }, 'find single ones with symbol_find')
@@ -186,7 +191,7 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.of_many(ctx, list, opts)
-  local files, withheld = {}, {}
+  local files, seen, withheld = {}, {}, {}
   for _, path in ipairs(list) do
     local place, err = search_files.place(ctx, path)
     if not place then
@@ -200,7 +205,8 @@ function M.of_many(ctx, list, opts)
     local pause = time_slice.of(ctx)
     for _, each in ipairs(found) do
       local resolved = judge(each)
-      if resolved and not vim.list_contains(files, resolved) then
+      if resolved and not seen[resolved] then
+        seen[resolved] = true
         table.insert(files, resolved)
       end
       pause()
@@ -212,10 +218,14 @@ function M.of_many(ctx, list, opts)
     return nil, errors.new('not_found', 'no file to look at' .. (told and '; ' .. told or ''))
   end
   local made, last, serverless = {}, math.min(#files, opts.offset + opts.limit), {}
+  local unknown, filetypes = 0, {}
   for i = opts.offset + 1, last do
     local one = of_path(ctx, files[i], serverless)
     if one.count > 0 or one.why then
       table.insert(made, one)
+    elseif one.unknown then
+      unknown = unknown + 1
+      filetypes[one.unknown == '' and 'no filetype' or one.unknown] = true
     end
     ctx:progress(i - opts.offset, last - opts.offset)
   end
@@ -223,6 +233,12 @@ function M.of_many(ctx, list, opts)
   if opts.offset > 0 or last < #files then
     head = ('files %d-%d of %d'):format(opts.offset + 1, last, #files)
     head = head .. (last < #files and ('; offset=%d goes on'):format(last) or '')
+  end
+  if unknown > 0 then
+    local names = vim.tbl_keys(filetypes)
+    table.sort(names)
+    local rest = '%s; %d of them have neither a language server nor a treesitter parser (%s)'
+    head = rest:format(head, unknown, table.concat(names, ', '))
   end
   local told = search_files.told(withheld)
   return M.answer(made, head .. (told and '; ' .. told or ''), 'narrow it with path, globs or limit')

@@ -16,6 +16,7 @@ local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
 local search_files = require('mcp-tools.editor.search.files')
 local source = require('mcp-tools.editor.symbol.source')
+local symbol = require('mcp-tools.editor.symbol')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
@@ -40,6 +41,10 @@ local MAX_LOADED = 20
 ---@field total integer
 ---@field incomplete string? a server is not ready
 ---@field passed integer files that were not looked at
+---@field word string?
+---@field files integer? that were looked at
+---@field by table<string, true>? what knew their symbols
+---@field unknown table<string, integer>? files whose symbols nothing knows, by filetype
 ---@field near string? in a file where nothing is meant: what comes near
 
 ---@param place mcp-tools.search.Place
@@ -217,7 +222,16 @@ function M.find(ctx, path, place, opts)
       table.insert(list, file.path)
     end
   end
-  local made = { hits = {}, total = 0, incomplete = incomplete, passed = math.max(0, #list - MAX_FILES) }
+  local made = {
+    hits = {},
+    total = 0,
+    incomplete = incomplete,
+    passed = math.max(0, #list - MAX_FILES),
+    word = word,
+    files = math.min(#list, MAX_FILES),
+    by = {},
+    unknown = {},
+  }
   local symbols_of = in_text.of_texts()
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
@@ -228,6 +242,12 @@ function M.find(ctx, path, place, opts)
       hits = of_path(ctx, list[i], serverless)
     end
     if hits then
+      local by = symbol.by(hits.file)
+      if by then
+        made.by[by] = true
+      else
+        made.unknown[hits.filetype] = (made.unknown[hits.filetype] or 0) + 1
+      end
       for _, node in ipairs(name_path.all(hits.file.tree, path, opts.substring)) do
         if not opts.kinds or vim.list_contains(opts.kinds, node.kind) then
           table.insert(hits.nodes, node)
@@ -254,6 +274,25 @@ function M.drop(found, but)
       source.drop(hits.source)
     end
   end
+end
+
+--- Says where a symbol was looked for.
+---@param found mcp-tools.ProjectSymbols
+---@return string
+function M.looked(found)
+  local by, unknown, count = vim.tbl_keys(found.by), {}, 0
+  table.sort(by)
+  for filetype, files in vim.spairs(found.unknown) do
+    count = count + files
+    table.insert(unknown, filetype == '' and 'no filetype' or filetype)
+  end
+  local known = #by > 0 and (' (by %s)'):format(table.concat(by, ', ')) or ''
+  local text = ('looked in %d files with the word %q%s'):format(found.files - count, found.word, known)
+  if count > 0 then
+    local rest = '%s; %d more have neither a language server nor a treesitter parser (%s)'
+    text = rest:format(text, count, table.concat(unknown, ', '))
+  end
+  return text
 end
 
 --- Where a symbol is, for errors that list several.

@@ -16,6 +16,7 @@ local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.lsp.position')
 local search = require('mcp-tools.editor.search')
 local matches_text = require('mcp-tools.editor.search.matches_text')
+local source = require('mcp-tools.editor.symbol.source')
 local symbol = require('mcp-tools.editor.symbol')
 local target = require('mcp-tools.editor.buffer.target')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -24,6 +25,8 @@ local time_slice = require('mcp-tools.util.time_slice')
 local M = {}
 
 local METHOD = 'textDocument/references'
+--- Files that are loaded so that their server names what is around a place.
+local MAX_LOADED = 10
 
 ---@class mcp-tools.Reference
 ---@field row integer from 0
@@ -51,21 +54,13 @@ local METHOD = 'textDocument/references'
 ---@field guessed boolean the word stands there; nobody says that the symbol is meant
 ---@field incomplete string?
 
---- Is it the name of the symbol itself?
----@param picked mcp-tools.PickedSymbol
----@param path string
----@param row integer
----@param col integer
-local function is_itself(picked, path, row, col)
-  return path == picked.source.path and row == picked.node.at[1] and col == picked.node.at[2]
-end
-
 --- By the server.
 ---@param ctx mcp-tools.Ctx
 ---@param picked mcp-tools.PickedSymbol
 ---@return table<string, mcp-tools.Reference[]>? by resolved path
 ---@return mcp-tools.Error? err
----@return mcp-tools.lsp.Info? info
+---@return string? incomplete
+---@return string? by
 local function by_server(ctx, picked)
   local node = picked.node
   local line = vim.api.nvim_buf_get_lines(picked.source.bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
@@ -73,8 +68,10 @@ local function by_server(ctx, picked)
   local at = position.byte(line, node.at[2], node.units)
   local first = line:find(name_path.word(node.name) or node.name, at + 1, true)
   at = first and first - 1 or at
-  node.at = { node.at[1], position.units(line, at, node.units) }
+  local col = position.units(line, at, node.units)
+  local asked = {}
   local function params(client)
+    table.insert(asked, client.name)
     return {
       textDocument = { uri = vim.uri_from_bufnr(picked.source.bufnr) },
       position = { line = node.at[1], character = position.units(line, at, client.offset_encoding) },
@@ -91,14 +88,15 @@ local function by_server(ctx, picked)
     if item.uri:find('^file:') then
       path_of[item.uri] = path_of[item.uri] or paths.resolve(vim.uri_to_fname(item.uri))
       local path, from = path_of[item.uri], item.range.start
-      if not is_itself(picked, path, from.line, from.character) then
+      local is_itself = path == picked.source.path and from.line == node.at[1] and from.character == col
+      if not is_itself then
         found[path] = found[path] or {}
         local units = info and info.client.offset_encoding or 'utf-16'
         table.insert(found[path], { row = from.line, col = from.character, units = units })
       end
     end
   end
-  return found, nil, info
+  return found, nil, info and info.incomplete, info and info.client.name or table.concat(asked, ', ')
 end
 
 --- By the word.
@@ -129,40 +127,65 @@ local function by_word(ctx, picked)
   return out
 end
 
---- Lines and what is around them.
+---@param path string
+---@return string
+local function extension_of(path)
+  return path:match('%.([^./]+)$') or ''
+end
+
+--- Returns the symbols of a file that uses another one.
 ---@param ctx mcp-tools.Ctx
+---@param path string
+---@param text mcp-tools.Text
+---@param looks { of_text: function, left: integer, extension: string? } `left`: files that may be loaded for their server
+---@return mcp-tools.SymbolFile?
+local function symbols_of(ctx, path, text, looks)
+  local file = ctx:await(function(done)
+    if text.bufnr then
+      ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
+    else
+      looks.of_text(vim.split(text.text, '\n', { plain = true }), file_type.of(path), done)
+    end
+  end)
+  if file and file.by == 'nothing' and not text.bufnr and extension_of(path) == looks.extension and looks.left > 0 then
+    looks.left = looks.left - 1
+    local loaded = source.find(ctx, { path = path })
+    if loaded then
+      source.drop(loaded)
+      return loaded.file
+    end
+  end
+  return file
+end
+
+--- Adds the lines of a file and the symbols around them.
 ---@param file mcp-tools.ReferenceFile
 ---@param list mcp-tools.Reference[]
 ---@param text mcp-tools.Text?
----@param of_text function of `in_text.of_texts`
-local function fill(ctx, file, list, text, of_text)
+---@param symbols mcp-tools.SymbolFile?
+---@param pause fun()
+local function fill(file, list, text, symbols, pause)
   table.sort(list, function(a, b)
     return a.row == b.row and a.col < b.col or a.row < b.row
   end)
-  local symbols
-  if text then
-    symbols = ctx:await(function(done)
-      if text.bufnr then
-        ctx:on_cancel(symbol.of_buffer(text.bufnr, done))
-      else
-        of_text(vim.split(text.text, '\n', { plain = true }), file_type.of(file.path), done)
-      end
-    end)
-  end
-  local row_of = matches_text.rows(text and text.text or '')
+  local row_of, names = matches_text.rows(text and text.text or ''), {}
   for _, each in ipairs(list) do
     local last = file.rows[#file.rows]
     if last and last.row == each.row then
       last.count = last.count + 1
     else
+      pause()
       local line = text and row_of(each.row)
       local around = symbols and nodes.around(symbols.tree, each.row + 1)
+      if around and not names[around] then
+        names[around] = name_path.of(around, symbols.tree)
+      end
       table.insert(file.rows, {
         row = each.row,
         column = position.to_client(line, each.col, each.units),
         count = 1,
         text = line,
-        around = around and name_path.of(around, symbols.tree) or nil,
+        around = around and names[around] or nil,
       })
     end
   end
@@ -174,7 +197,7 @@ end
 ---@return mcp-tools.References?
 ---@return mcp-tools.Error? err
 function M.find(ctx, picked)
-  local found, err, info = by_server(ctx, picked)
+  local found, err, incomplete, by = by_server(ctx, picked)
   local guessed = false
   if not found and err and err.code == 'not_found' then
     guessed = true
@@ -183,8 +206,7 @@ function M.find(ctx, picked)
   if not found then
     return nil, err
   end
-  local made = { files = {}, total = 0, guessed = guessed, by = info and info.client.name or 'the word alone' }
-  made.incomplete = info and info.incomplete
+  local made = { files = {}, total = 0, guessed = guessed, by = by or 'the word alone', incomplete = incomplete }
   local readable, pause, refusal = {}, time_slice.of(ctx), target.path_refusals(ctx)
   for path, list in pairs(found) do
     pause()
@@ -207,9 +229,11 @@ function M.find(ctx, picked)
     end
   end
   pause = time_slice.of(ctx) -- what was waited for is no work
-  local of_text = in_text.of_texts()
+  local extension = not guessed and picked.source.path and extension_of(picked.source.path) or nil
+  local looks = { of_text = in_text.of_texts(), left = MAX_LOADED, extension = extension }
   for _, file in ipairs(made.files) do
-    fill(ctx, file, found[file.path], not file.why and read[file.path] or nil, of_text)
+    local text = not file.why and read[file.path] or nil
+    fill(file, found[file.path], text, text and symbols_of(ctx, file.path, text, looks), pause)
     pause()
   end
   return made

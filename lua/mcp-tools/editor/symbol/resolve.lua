@@ -45,8 +45,8 @@ local function of_project(ctx, path)
       return nil,
         errors.new('busy', ('symbol: %q was not found, but %s; try again'):format(path.given, found.incomplete))
     elseif found.total == 0 then
-      local text = 'symbol: there is no %q in the project; symbol_find with substring finds what comes near'
-      return nil, errors.new('not_found', text:format(path.given))
+      local text = 'symbol: there is no %q in the project; %s; symbol_find with substring finds parts of names'
+      return nil, errors.new('not_found', text:format(path.given, project.looked(found)))
     end
     local text = 'symbol: %q means %d symbols: %s; give path, and the whole name path of one'
     return nil, errors.new('validation_error', text:format(path.given, found.total, project.told(ctx, found)))
@@ -57,7 +57,7 @@ local function of_project(ctx, path)
   end
   local each
   each, err = source.find(ctx, { path = vim.fs.joinpath(ctx.root, hits.shown) })
-  local node = each and name_path.one(each.file.tree, path, 'symbol', each.shown)
+  local node = each and symbol.one(each.file, path, 'symbol', each.shown)
   if not each or not node then
     return nil, err or errors.new('not_found', ('symbol: there is no %q'):format(path.given))
   end
@@ -79,7 +79,7 @@ function M.find(ctx, args)
   local each, node
   each, err = source.find(ctx, args)
   if each then
-    node, err = name_path.one(each.file.tree, path, 'symbol', symbol.where(each.file, each.shown))
+    node, err = symbol.one(each.file, path, 'symbol', each.shown)
   end
   if not each or not node then
     return nil, err

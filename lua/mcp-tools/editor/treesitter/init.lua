@@ -13,6 +13,9 @@ local SLICE_US = 4000
 local MAX_SLICES = 2000
 --- Work in one go, ns.
 local TURN = 4e6
+--- Children of one node. The time to list those of an ERROR node grows with the square of their number, in one step
+--- that nothing stops.
+M.MAX_CHILDREN = 2000
 
 --- The language of a filetype, where a parser is installed.
 ---@param filetype string
@@ -46,7 +49,7 @@ local function in_slices(lang, source, cb)
     if ok and tree then
       return cb(tree:root(), nil)
     elseif count >= MAX_SLICES then
-      return cb(nil, ('the treesitter parser for %s does not get on with it'):format(lang))
+      return cb(nil, ('the treesitter parser for %s takes too long'):format(lang))
     end
     vim.defer_fn(step, 1)
   end
@@ -93,6 +96,44 @@ function M.walk(next_one, done, now)
     vim.defer_fn(slice, 1)
   end
   slice()
+end
+
+--- Returns a child of a node by its field.
+---@param node TSNode
+---@param name string
+---@return TSNode? child nil for a node with too many children to search
+function M.field(node, name)
+  return node:child_count() <= M.MAX_CHILDREN and node:field(name)[1] or nil
+end
+
+--- Reports whether a syntax error has left a node with too many children to search the tree. Below that many bytes no
+--- node has as many children, and a subtree without errors has no ERROR node.
+---@param root TSNode
+---@param done fun(is_wide: boolean)
+---@param now? boolean in one go, before this returns
+function M.is_wide(root, done, now)
+  local wide, open = false, {}
+  local function enter(node)
+    if node:has_error() and node:byte_length() > M.MAX_CHILDREN then
+      wide = wide or node:type() == 'ERROR' and node:child_count() > M.MAX_CHILDREN
+      table.insert(open, node:iter_children())
+    end
+  end
+  enter(root)
+  M.walk(function()
+    if wide or #open == 0 then
+      return false
+    end
+    local child = open[#open]()
+    if child then
+      enter(child)
+    else
+      table.remove(open)
+    end
+    return true
+  end, function(ok)
+    done(wide or not ok)
+  end, now)
 end
 
 return M

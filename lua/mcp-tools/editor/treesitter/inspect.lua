@@ -45,7 +45,7 @@ local function tree_of(ctx, args)
   end
   local lang, why = treesitter.language(vim.bo[file.bufnr].filetype)
   if not lang then
-    local text = '%s: %s; symbol_overview works without one'
+    local text = '%s: %s'
     return nil, errors.new('not_found', text:format(file.shown, why))
   end
   local root
@@ -121,7 +121,7 @@ function M.scope(ctx, args)
     return nil, errors.new('validation_error', text:format(args.line, count))
   end
   local line = api.nvim_buf_get_lines(file.bufnr, args.line - 1, args.line, false)[1]
-  local byte = args.column and vim.fn.byteidx((line:gsub('%z', '\n')), args.column - 1) or #line:match('^%s*')
+  local byte = args.column and vim.fn.byteidxcomp((line:gsub('%z', '\n')), args.column - 1) or #line:match('^%s*')
   if byte < 0 then
     local text = 'column: %d is beyond the end of line %d (%d characters)'
     return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))
@@ -135,7 +135,7 @@ function M.scope(ctx, args)
     if changed(file.bufnr, tick) then
       return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))
     end
-    local name = node:field('name')[1]
+    local name = treesitter.field(node, 'name')
     local label = name and (' %s'):format(utf8.cut(vim.treesitter.get_node_text(name, file.bufnr), 80)) or ''
     table.insert(rows, ('%s%s %s'):format(node:type(), label, shown(node)))
     node = node:parent()
@@ -161,12 +161,11 @@ function M.outline(ctx, args)
     from_syntax.ask(file.bufnr, filetype, done)
   end)
   if not tree or not api.nvim_buf_is_loaded(file.bufnr) then
-    return nil, errors.new('not_found', ('%s: %s; symbol_overview works without one'):format(file.shown, why or 'gone'))
+    return nil, errors.new('not_found', ('%s: %s'):format(file.shown, why or 'gone'))
   end
   local pause = time_slice.of(ctx)
   tree = nodes.prune(tree, pause)
   local function variant(opts, without)
-    opts.filetype = filetype
     return {
       without = without,
       text = function()
@@ -183,6 +182,7 @@ function M.outline(ctx, args)
   local text = fit.longest({
     variant({}),
     variant({ small = false }, 'variables and fields'),
+    variant({ small = false, signatures = false }, 'variables, fields and source lines'),
     variant({ small = false, depth = 1, signatures = false }, 'more than the top level'),
   }, 'find single ones with symbol_find')
   if changed(file.bufnr, tick) then
@@ -221,8 +221,14 @@ function M.query(ctx, args)
   local function is_old()
     return changed(file.bufnr, tick)
   end
-  if cost.is_too_deep(ctx, root, is_old) then
-    local text = '%s: its tree has more than %d levels; treesitter_scope tells what is around a place'
+  local is_wide = ctx:await(function(done)
+    treesitter.is_wide(root, done)
+  end)
+  if is_wide then
+    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows what is around a place'
+    return nil, errors.new('tool_error', text:format(file.shown))
+  elseif cost.is_too_deep(ctx, root, is_old) then
+    local text = '%s: its tree has more than %d levels; treesitter_scope shows what is around a place'
     return nil, errors.new('tool_error', text:format(file.shown, cost.MAX_DEPTH))
   elseif is_old() then
     return nil, errors.new('busy', ('%s changed meanwhile; try again'):format(file.shown))

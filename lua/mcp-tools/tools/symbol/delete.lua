@@ -45,18 +45,19 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   preview = function(args, again)
-    return change.preview(args, function(lines, at, filetype)
-      return (edits.delete(lines, at, filetype))
-    end, again)
+    return change.preview(args, edits.delete, again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)
     if not found then
       return ctx(nil, err)
     end
-    local lines, at, filetype = change.place(found)
-    local list, first, last = edits.delete(lines, at, filetype)
-    local users
+    local list, users
+    list, err = change.edits(ctx, found, args, edits.delete)
+    if not list then
+      return ctx(nil, err)
+    end
+    local first, last = list[1].start_line, list[1].end_line - 1
     users, err = references.find(ctx, found)
     if not users then
       return ctx(nil, err)

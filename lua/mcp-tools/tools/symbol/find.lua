@@ -1,8 +1,10 @@
 --- Symbols of the project, a folder or a file by name.
 
+local errors = require('mcp-tools.errors')
 local in_file = require('mcp-tools.editor.symbol.in_file')
 local listing = require('mcp-tools.editor.symbol.listing')
 local name_path = require('mcp-tools.editor.symbol.name_path')
+local nodes = require('mcp-tools.editor.symbol.nodes')
 local project = require('mcp-tools.editor.symbol.project')
 local search_files = require('mcp-tools.editor.search.files')
 
@@ -10,7 +12,7 @@ return {
   name = 'symbol_find',
   title = 'Find symbols by name',
   description = 'Finds symbols by name path: `method`, `Class/method`, `/Class` (top level), `name[2]` (the second of'
-    .. ' that name). Gives `path(parameters) [kind] first-last` per file. Lines count from 1.',
+    .. ' that name). Returns `path [kind] first-last: source` per file. Lines count from 1.',
   args = {
     symbol = { type = 'string', description = 'Name path', required = true, minLength = 1 },
     path = { type = 'string', description = 'File or folder to look in; default: the project' },
@@ -19,7 +21,7 @@ return {
     kinds = {
       type = 'array',
       items = { type = 'string' },
-      description = 'Only such: class, function, method, variable, constant, interface, enum, struct, field, …',
+      description = 'Only these kinds: class, function, method, variable, constant, interface, enum, struct, field, …',
     },
     body = { type = 'boolean', description = 'With the text of each', default = false },
     limit = { type = 'integer', description = 'At most so many', default = 50, minimum = 1, maximum = 1000 },
@@ -32,6 +34,15 @@ return {
     if not path then
       return ctx(nil, err)
     end
+    local kinds = {}
+    for i, text in ipairs(args.kinds or {}) do
+      kinds[i] = nodes.kind(text)
+      if not kinds[i] then
+        local fault = 'kinds: %q is not a kind; kinds are %s'
+        return ctx(nil, errors.new('validation_error', fault:format(text, table.concat(nodes.kinds(), ', '))))
+      end
+    end
+    args.kinds = args.kinds and kinds
     local place, found
     if not args.bufnr then
       place, err = search_files.place(ctx, args.path)
@@ -53,6 +64,9 @@ return {
     end
     if found.passed > 0 then
       table.insert(notes, ('%d more files with that word were not looked at'):format(found.passed))
+    end
+    if found.total == 0 and found.files then
+      table.insert(notes, project.looked(found))
     end
     if found.near then
       table.insert(notes, 'there is ' .. found.near)

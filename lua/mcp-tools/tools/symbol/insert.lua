@@ -3,6 +3,14 @@
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 
+---@param args table
+---@return mcp-tools.SymbolEdits
+local function made(args)
+  return function(lines, place)
+    return edits.insert(lines, place, args.text, args.where)
+  end
+end
+
 return {
   name = 'symbol_insert',
   title = 'Insert beside a symbol',
@@ -24,16 +32,18 @@ return {
   reviewed = true,
   previewed = { 'text' },
   preview = function(args, again)
-    return change.preview(args, function(lines, at, filetype)
-      return edits.insert(lines, at, args.text, args.where, filetype)
-    end, again)
+    return change.preview(args, made(args), again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)
     if not found then
       return ctx(nil, err)
     end
-    local lines, at, filetype = change.place(found)
-    return ctx(change.apply(ctx, found, edits.insert(lines, at, args.text, args.where, filetype), args))
+    local list
+    list, err = change.edits(ctx, found, args, made(args))
+    if not list then
+      return ctx(nil, err)
+    end
+    return ctx(change.apply(ctx, found, list, args))
   end,
 }

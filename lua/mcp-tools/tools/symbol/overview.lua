@@ -6,8 +6,9 @@ local paths = require('mcp-tools.files.paths')
 return {
   name = 'symbol_overview',
   title = 'Outline of files',
-  description = 'Outlines what a file, several or a folder define: `name(parameters) line` or `name [kind] first-last`,'
-    .. ' nested by indent, without locals. Lines count from 1. Says what it goes by.',
+  description = 'Outlines what files or directories define: `name line: source` for functions, `name [kind] first-last`'
+    .. ' for others, nested by indent, without locals. Needs a language server or a treesitter parser. Lines count'
+    .. ' from 1.',
   args = {
     path = { type = 'string', description = 'File or folder; neither this, paths nor bufnr: the current file' },
     paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },

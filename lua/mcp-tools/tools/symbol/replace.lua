@@ -3,16 +3,24 @@
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 
+---@param args table
+---@return mcp-tools.SymbolEdits
+local function made(args)
+  return function(lines, place)
+    return edits.replace(lines, place, args.body)
+  end
+end
+
 return {
   name = 'symbol_replace',
   title = 'Replace a symbol',
-  description = 'Puts body in the place of the whole definition of a symbol, signature included; comments and'
-    .. ' decorators above it stay. Its indent is made to fit. One undo block; an open file is left unsaved, another is'
-    .. ' written. Lines count from 1.',
+  description = 'Replaces the whole definition of a symbol, signature included, with body, which must define it again.'
+    .. ' Comments and decorators above it stay. The indent is adjusted. One undo block; an open file is left unsaved,'
+    .. ' another is written. Lines count from 1.',
   args = change.args({
     body = {
       type = 'string',
-      description = 'The whole new definition',
+      description = 'The complete new definition: signature and body, without the decorators that stay',
       required = true,
       minLength = 1,
       maxLength = change.MAX_TEXT,
@@ -23,16 +31,18 @@ return {
   reviewed = true,
   previewed = { 'body' },
   preview = function(args, again)
-    return change.preview(args, function(lines, at)
-      return edits.replace(lines, at, args.body)
-    end, again)
+    return change.preview(args, made(args), again)
   end,
   run = function(ctx, args)
     local found, err = change.find(ctx, args)
     if not found then
       return ctx(nil, err)
     end
-    local lines, at = change.place(found)
-    return ctx(change.apply(ctx, found, edits.replace(lines, at, args.body), args))
+    local list
+    list, err = change.edits(ctx, found, args, made(args))
+    if not list then
+      return ctx(nil, err)
+    end
+    return ctx(change.apply(ctx, found, list, args))
   end,
 }

@@ -5,8 +5,8 @@ local inspect = require('mcp-tools.editor.treesitter.inspect')
 return {
   name = 'treesitter_outline',
   title = 'Outline by syntax',
-  description = 'Outlines what a file defines by its syntax tree, without asking a language server: `name(parameters)'
-    .. ' line` or `name [kind] first-last`, nested by indent. Lines count from 1. Needs a treesitter parser for the'
+  description = 'Outlines what a file defines by its syntax tree, without asking a language server: `name line:'
+    .. ' source` or `name [kind] first-last`, nested by indent. Lines count from 1. Needs a treesitter parser for the'
     .. ' language; symbol_overview takes the best there is.',
   args = {
     path = { type = 'string', description = 'File' },

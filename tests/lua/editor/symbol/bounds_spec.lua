@@ -1,8 +1,7 @@
 -- Symbols of files that give none: long lines, buffers that go, texts that nobody wrote by hand.
 
-local from_lines = require('mcp-tools.editor.symbol.from_lines')
+local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
-local nodes = require('mcp-tools.editor.symbol.nodes')
 local symbol = require('mcp-tools.editor.symbol')
 local t = require('helpers')
 
@@ -42,36 +41,34 @@ local function server(bufnr)
   return answers
 end
 
-describe('symbols by the look of lines', function()
-  it('hold up the editor with no line, however long', function()
-    local lines = { 'function a()', 'export' .. (' '):rep(20000), 'const x =' .. (' '):rep(20000), 'function b()' }
-    local begun = os.clock()
-    local found = {}
-    from_lines.ask(lines, function(tree)
-      nodes.each(tree, function(node)
-        table.insert(found, { node.name, node.line })
+describe('symbols of a text with syntax errors', function()
+  it('are not looked for in a tree that is too wide', function()
+    for filetype, text in pairs({ lua = ('('):rep(120000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
+      local file, longest, last = nil, 0, vim.uv.hrtime()
+      local timer = assert(vim.uv.new_timer())
+      timer:start(0, 1, function()
+        longest, last = math.max(longest, vim.uv.hrtime() - last), vim.uv.hrtime()
       end)
-    end, true)
-    t.eq({ { 'a', 1 }, { 'b', 4 } }, found)
-    t.ok(os.clock() - begun < 0.2)
+      in_text.of_text(vim.split(text, '\n'), filetype, function(found)
+        file = found
+      end)
+      t.wait(function()
+        return file
+      end, 20000)
+      timer:close()
+      t.eq({ 'nothing', {} }, { file.by, file.tree })
+      t.matches('too wide', file.why)
+      t.ok(longest < 1e9, ('%d ms in one go'):format(longest / 1e6))
+    end
   end)
 
-  it('are those of the beginning of what nobody wrote by hand, and errors say so', function()
-    local bufnr = vim.api.nvim_create_buf(true, false)
-    local lines = { 'function a()' }
-    for i = 2, from_lines.MAX_LINES do
-      lines[i] = ''
-    end
-    table.insert(lines, 'function late()')
-    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-    local err
-    symbol.find(bufnr, 'late', function(_, fault)
-      err = fault
-    end)
-    t.wait(function()
-      return err
-    end)
-    t.matches('no "late" in the first 20000 lines of buffer %d+; there is a %(line 1%)', err.message)
+  it('are found where the errors are few', function()
+    local file
+    in_text.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found)
+      file = found
+    end, true)
+    t.eq('treesitter', file.by)
+    t.ok(#file.tree > 0)
   end)
 end)
 

@@ -1,6 +1,7 @@
+local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
+local extent = require('mcp-tools.editor.symbol.extent')
 local file_type = require('mcp-tools.editor.file.filetype')
-local from_lines = require('mcp-tools.editor.symbol.from_lines')
 local in_text = require('mcp-tools.editor.symbol.in_text')
 local name_path = require('mcp-tools.editor.symbol.name_path')
 local nodes = require('mcp-tools.editor.symbol.nodes')
@@ -28,33 +29,36 @@ local function outline_of(text, filetype)
   return table.concat(outline.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
 end
 
-local PYTHON = table.concat({
-  'import os',
-  '',
-  '@decorated',
-  'class Ledger(Base):',
-  '    def post(',
-  '        self,',
-  '        account: str = "a, (b",',
-  '        *rest: int,',
-  '        **more: dict[str, int],',
-  '    ) -> int:',
-  '        """Text."""',
-  '        def inner(x): return x',
-  '        return 1',
-  '',
-  '    async def post_all(self, *, key): pass',
-  '',
-  'def post(amount): return amount',
-  '',
-  'def post(amount, twice): return amount',
-}, '\n')
+--- Symbols as a server has them: { name, kind, line, end_line, children }.
+local served
+function served(list)
+  return vim.tbl_map(function(each)
+    local name, kind, line, end_line, children = unpack(each)
+    return {
+      name = name,
+      kind = kind,
+      line = line,
+      end_line = end_line,
+      range = { line - 1, 0, end_line - 1, math.huge },
+      at = { line - 1, 0 },
+      units = 'utf-8',
+      children = served(children or {}),
+    }
+  end, list)
+end
 
 describe('a name path', function()
-  local top
-  from_lines.ask(split(PYTHON), function(tree)
-    top = nodes.prune(tree)
-  end, true)
+  local top = nodes.prune(served({
+    {
+      'Ledger',
+      'class',
+      4,
+      15,
+      { { 'post', 'method', 5, 13, { { 'inner', 'function', 12, 12 } } }, { 'post_all', 'method', 15, 15 } },
+    },
+    { 'post', 'function', 17, 17 },
+    { 'post', 'function', 19, 19 },
+  }))
 
   local function one(text)
     local found, err = name_path.one(top, assert(name_path.parse(text, 'symbol')), 'symbol', 'a.py')
@@ -115,39 +119,10 @@ describe('a name path', function()
 end)
 
 describe('symbols of a text', function()
-  it('are seen in its lines where no parser is installed', function()
-    local rows, file = outline_of(PYTHON, 'python')
-    t.eq('lines', file.by)
-    t.eq(
-      table.concat({
-        'Ledger [class] 4-15',
-        '  post(account, *rest, **more) 5-13',
-        '    inner(x) 12',
-        '  post_all(*, key) 15',
-        'post(amount) 17',
-        'post(amount, twice) 19',
-      }, '\n'),
-      rows
-    )
-  end)
-
-  it('in braces are seen by their indent', function()
-    local rows = outline_of(
-      table.concat({
-        'export class Ledger',
-        '{',
-        '  constructor() {}',
-        '}',
-        'export async function use(a: Ledger, { b }: Options = {}, ...rest: string[]) {',
-        '  if (a) {',
-        '  }',
-        '}',
-        'fn last<T: Fn(u8)>(mut x: T) -> u8 {',
-        '}',
-      }, '\n'),
-      'nothing'
-    )
-    t.eq('Ledger [class] 1-4\nuse(a, {…}, ...rest) 5\nlast(x) 9', rows)
+  it('are not known where no parser is installed', function()
+    local rows, file = outline_of('def post(amount): return amount\n', 'python')
+    t.eq({ '', 'nothing' }, { rows, file.by })
+    t.matches('parser', file.why)
   end)
 
   it('are taken from the syntax of Lua', function()
@@ -170,7 +145,16 @@ describe('symbols of a text', function()
       'lua'
     )
     t.eq('treesitter', file.by)
-    t.eq('M.open(path, cb) 3-6\n  inner(...) 4\nM:close() 7\nM.late(a) 8\nrun(ctx, args) 10', rows)
+    t.eq(
+      table.concat({
+        'M.open 3-6: function M.open(path, cb) -- (more)',
+        '  inner 4: local function inner(...) end',
+        'M:close 7: function M:close() end',
+        'M.late 8: M.late = function(a) end',
+        'run 10: run = function(ctx, args)',
+      }, '\n'),
+      rows
+    )
   end)
 
   it('are taken from the syntax of C, Vim script, Markdown and help', function()
@@ -183,9 +167,11 @@ describe('symbols of a text', function()
       '}',
       '#define TWICE(x) ((x) * 2)',
     }, '\n')
-    t.eq('point [struct] 1\npoint_t [type] 2\nmake(x, name, cb) 3\nTWICE [macro] 7', (outline_of(c, 'c')))
+    local make = 'make 3: static struct point *make(int x, const char *name, void (*cb)(int)) {'
+    t.eq(('point [struct] 1\npoint_t [type] 2\n%s\nTWICE [macro] 7'):format(make), (outline_of(c, 'c')))
+    t.eq('f 1: int f(int a, char *b)', (outline_of('int f(\n    int a,\n    char *b)\n{\n}', 'c')))
     local vimscript = 'function! s:Open(path) abort\n  return 1\nendfunction\n'
-    t.eq('s:Open(path) 1', (outline_of(vimscript, 'vim')))
+    t.eq('s:Open 1: function! s:Open(path) abort', (outline_of(vimscript, 'vim')))
     local markdown = '# One\n\ntext\n\n## Two / three\n\n```\n# none\n```\n\n# Last'
     t.eq('One [section] 1-10\n  Two   three [section] 5-10\nLast [section] 11', (outline_of(markdown, 'markdown')))
     local line = ('='):rep(78)
@@ -254,25 +240,54 @@ describe('symbols of a text', function()
 end)
 
 describe('an edit of a symbol', function()
-  local function changed(text, filetype, name, make)
-    local lines, file = split(text), nil
-    in_text.of_text(lines, filetype, function(found)
-      file = found
-    end)
-    t.wait(function()
-      return file
-    end)
+  --- Changes a text. Symbols and the tree are what Neovim's parsers find, or as given.
+  local function changed(text, filetype, name, make, given)
+    local lines, file, root = split(text), nil, given and given.root
+    if given then
+      file = { tree = nodes.prune(served(given.symbols)) }
+    else
+      in_text.of_text(lines, filetype, function(found)
+        file = found
+      end, true)
+      root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
+    end
     local node = assert(name_path.one(file.tree, name_path.parse(name, 'symbol'), 'symbol', ''))
     local row, col, end_row, end_col = unpack(node.range)
     local at = { row = row, col = col, end_row = end_row, end_col = math.min(end_col, #lines[end_row + 1]) }
-    local list = assert(text_edits.ordered(make(lines, at), #lines, function(each)
+    local ends = {}
+    for _, each in ipairs(node.parent and node.parent.children or file.tree) do
+      ends[each.end_line - 1] = true
+    end
+    local name_row = given and given.name_row or node.at[1]
+    local place = extent.of(lines, at, { root = root, filetype = filetype, name_row = name_row, ends = ends })
+    local list, why = make(lines, place)
+    if not list then
+      return nil, why
+    end
+    local ordered = assert(text_edits.ordered(list, #lines, function(each)
       return lines[each + 1]
     end))
-    return table.concat(text_edits.applied(lines, list), '\n')
+    return table.concat(text_edits.applied(lines, ordered), '\n')
   end
 
-  local CLASS =
-    'class A:\n    def one(self):\n        return 1\n\n    @late\n    # Two.\n    def two(self): pass\n\n\nx = 1'
+  local function replace(body)
+    return function(lines, place)
+      return edits.replace(lines, place, body)
+    end
+  end
+  local function insert(text, where)
+    return function(lines, place)
+      return edits.insert(lines, place, text, where)
+    end
+  end
+
+  local CLASS = 'class A:\n    def one(self):\n        return 1\n\n    # Two.\n    def two(self): pass\n\n\nx = 1'
+  local SERVED = {
+    symbols = {
+      { 'A', 'class', 1, 6, { { 'one', 'method', 2, 3 }, { 'two', 'method', 6, 6 } } },
+      { 'x', 'variable', 9, 9 },
+    },
+  }
 
   it('replaces it whole, with an indent that fits', function()
     local wanted =
@@ -283,66 +298,180 @@ describe('an edit of a symbol', function()
       'def one(self, a):\n        if a:\n            return 2',
       '\n  def one(self, a):\n      if a:\n          return 2\n\n',
     }) do
-      t.eq(
-        wanted,
-        changed(CLASS, 'python', 'A/one', function(lines, at)
-          return edits.replace(lines, at, body)
-        end)
-      )
+      t.eq(wanted, changed(CLASS, 'python', 'A/one', replace(body), SERVED))
     end
     t.eq(
       'local x = 1\nlocal M = {\n  f = function(a)\n    return a\n  end,\n}\n',
-      changed('local x = 1\nlocal M = {\n  f = function() end,\n}\n', 'lua', 'f', function(lines, at)
-        return edits.replace(lines, at, 'f = function(a)\n  return a\nend')
-      end)
+      changed(
+        'local x = 1\nlocal M = {\n  f = function() end,\n}\n',
+        'lua',
+        'f',
+        replace('f = function(a)\n  return a\nend')
+      )
     )
   end)
 
   it('writes before what belongs to it, and after it', function()
     local function inserted(name, where, text)
-      return changed(CLASS, 'python', name, function(lines, at)
-        return edits.insert(lines, at, text, where, 'python')
-      end)
+      return changed(CLASS, 'python', name, insert(text, where), SERVED)
     end
     t.eq(
-      (CLASS:gsub('    @late', '    def new(self):\n        pass\n\n    @late')),
+      (CLASS:gsub('    # Two', '    def new(self):\n        pass\n\n    # Two')),
       inserted('A/two', 'before', 'def new(self):\n    pass')
     )
     t.eq(
       (CLASS:gsub('pass\n\n\nx', 'pass\n\n    def new(self): pass\n\n\nx')),
       inserted('A/two', 'after', 'def new(self): pass\n')
     )
-    local alone = 'class A:\n    def one(self):\n        pass\n\n\nx = 1'
-    t.eq(
-      (alone:gsub('pass', 'pass\n\n    def new(self): pass')),
-      changed(alone, 'python', 'A/one', function(lines, at)
-        return edits.insert(lines, at, 'def new(self): pass', 'after', 'python')
-      end)
-    )
     t.eq('def new(): pass\n\n\n' .. CLASS, inserted('A', 'before', 'def new(): pass\n'))
-    local rows = 'class A:\n    a = lambda: 1\n\ndef f(): pass\ndef g(): pass'
+    local rows = 'local a = 1\n\nlocal function f() end\nlocal function g() end'
     t.eq(
-      'class A:\n    a = lambda: 1\n\ndef f(): pass\ndef new(): pass\ndef g(): pass',
-      changed(rows, 'python', 'f', function(lines, at)
-        return edits.insert(lines, at, 'def new(): pass', 'after', 'python')
-      end)
+      'local a = 1\n\nlocal function f() end\nlocal function new() end\nlocal function g() end',
+      changed(rows, 'lua', 'f', insert('local function new() end', 'after'))
     )
   end)
 
-  it('takes it out with what belongs to it', function()
-    local function deleted(text, filetype, name)
-      return changed(text, filetype, name, function(lines, at)
-        return (edits.delete(lines, at, filetype))
-      end)
-    end
-    t.eq('class A:\n    def one(self):\n        return 1\n\n\nx = 1', deleted(CLASS, 'python', 'A/two'))
-    t.eq((CLASS:gsub('    def one.-\n\n', '')), deleted(CLASS, 'python', 'A/one'))
-    t.eq('x = 1', deleted(CLASS, 'python', 'A'))
-    t.eq('local a = 1', deleted('local a = 1\n\n--- Text.\nlocal function f() end', 'lua', 'f'))
+  it('deletes it with what belongs to it', function()
+    t.eq(
+      'class A:\n    def one(self):\n        return 1\n\n\nx = 1',
+      changed(CLASS, 'python', 'A/two', edits.delete, SERVED)
+    )
+    t.eq((CLASS:gsub('    def one.-\n\n', '')), changed(CLASS, 'python', 'A/one', edits.delete, SERVED))
+    t.eq('x = 1', changed(CLASS, 'python', 'A', edits.delete, SERVED))
+    t.eq('local a = 1', changed('local a = 1\n\n--- Text.\nlocal function f() end', 'lua', 'f', edits.delete))
     t.eq(
       '#include "a.h"\nint b(void) { return 0; }',
-      deleted('#include "a.h"\nint a(void) { return 0; }\nint b(void) { return 0; }', 'c', 'a')
+      changed('#include "a.h"\nint a(void) { return 0; }\nint b(void) { return 0; }', 'c', 'a', edits.delete)
     )
+  end)
+
+  it('takes a block comment whole', function()
+    local text =
+      '/* Head. */\n\n/* Doubles.\n   Not used any more.\n*/\nint twice(int x) { return 2 * x; }\n\nint b; // b'
+    t.eq('/* Head. */\n\nint b; // b', changed(text, 'c', 'twice', edits.delete))
+    local new = changed(text, 'c', 'twice', insert('int once(int x);', 'before'))
+    t.matches('^/%* Head%. %*/\n\nint once%(int x%);\n\n/%* Doubles', new)
+  end)
+
+  it('leaves a comment behind other code, a shebang and a license', function()
+    t.eq('int b; // trailing', changed('int b; // trailing\nint f(void) {}', 'c', 'f', edits.delete))
+    t.eq(
+      '/* Copyright: nobody. */\nint b;',
+      changed('/* Copyright: nobody. */\nint f(void) {}\nint b;', 'c', 'f', edits.delete)
+    )
+    t.eq(
+      '#!/usr/bin/env lua\nreturn 1',
+      changed('#!/usr/bin/env lua\n-- Text.\nlocal function f() end\nreturn 1', 'lua', 'f', edits.delete)
+    )
+  end)
+
+  it('is refused where it is not known what belongs to it', function()
+    local text = '@app.route(\n  "/x",\n)\ndef handler():\n    pass\n\n\ndef other():\n    pass'
+    local given = { symbols = { { 'handler', 'function', 4, 5 }, { 'other', 'function', 8, 9 } } }
+    local new, why = changed(text, 'python', 'handler', edits.delete, given)
+    t.eq(nil, new)
+    t.matches('line 3', why)
+    t.eq(nil, (changed(text, 'python', 'handler', insert('def new(): pass', 'before'), given)))
+    t.matches(
+      'pass\n\n\ndef new%(%): pass\n',
+      changed(text, 'python', 'handler', insert('def new(): pass', 'after'), given)
+    )
+    t.eq(nil, (changed('return { f = function() end, g = 1 }', 'lua', 'f', edits.delete)))
+  end)
+
+  it('recognizes block comments without a syntax tree', function()
+    local function deleted(head)
+      local text = head .. '\nfunction f() {}\n\ng()'
+      local line = #vim.split(head, '\n') + 1
+      return (changed(text, 'javascript', 'f', edits.delete, { symbols = { { 'f', 'function', line, line } } }))
+    end
+    t.eq('g()', deleted('/** One. */'))
+    t.eq('g()', deleted('/*\n  Some\n\n  text.\n*/\n// more'))
+    t.eq('/* a */\n\ng()', deleted('/* a */\n\n/* b\n*/'))
+    t.eq(nil, deleted('/* open\n\n/* and closed */'))
+    t.eq(nil, deleted('x() /* of x */'))
+    t.eq(nil, deleted('@late'))
+  end)
+
+  it('takes decorators and the like from the syntax tree', function()
+    local text = 'x = 1\n\n@app.route(\n  "/x",\n)\ndef handler():\n    pass\n\ny = 2'
+    local given = {
+      symbols = { { 'handler', 'function', 6, 7 } },
+      root = double.tree({
+        'module',
+        0,
+        0,
+        8,
+        5,
+        {
+          { 'expression_statement', 0, 0, 0, 5 },
+          {
+            'decorated_definition',
+            2,
+            0,
+            6,
+            8,
+            {
+              { 'decorator', 2, 0, 4, 1 },
+              { 'function_definition', 5, 0, 6, 8, field = 'definition' },
+            },
+          },
+          { 'expression_statement', 8, 0, 8, 5 },
+        },
+      }),
+    }
+    t.eq('x = 1\n\ny = 2', changed(text, 'python', 'handler', edits.delete, given))
+    t.matches('^x = 1\n\nz = 3\n\n@app', changed(text, 'python', 'handler', insert('z = 3', 'before'), given))
+    t.eq(
+      (text:gsub('pass', 'return 1')),
+      changed(text, 'python', 'handler', replace('def handler():\n    return 1'), given)
+    )
+    t.eq(
+      'x = 1\n\n@other\ndef handler(): pass\n\ny = 2',
+      changed(text, 'python', 'handler', replace('@other\ndef handler(): pass'), given)
+    )
+  end)
+
+  it('keeps or replaces export and const, as the new text has them', function()
+    local text = 'export const f = () => {\n  return 1\n}\nf()'
+    local given = {
+      symbols = { { 'f', 'function', 1, 3 } },
+      root = double.tree({
+        'program',
+        0,
+        0,
+        3,
+        3,
+        {
+          {
+            'export_statement',
+            0,
+            0,
+            2,
+            1,
+            {
+              {
+                'lexical_declaration',
+                0,
+                7,
+                2,
+                1,
+                {
+                  { 'variable_declarator', 0, 13, 2, 1, { { 'identifier', 0, 13, 0, 14 } } },
+                },
+                field = 'declaration',
+              },
+            },
+          },
+          { 'expression_statement', 3, 0, 3, 3 },
+        },
+      }),
+    }
+    for _, body in ipairs({ 'f = () => 2', 'const f = () => 2', 'export const f = () => 2' }) do
+      t.eq('export const f = () => 2\nf()', changed(text, 'javascript', 'f', replace(body), given))
+    end
+    t.eq('export let f = () => 2\nf()', changed(text, 'javascript', 'f', replace('let f = () => 2'), given))
+    t.eq('f()', changed(text, 'javascript', 'f', edits.delete, given))
   end)
 end)
 

@@ -11,6 +11,7 @@ local access = require('mcp-tools.files.access')
 local buffer_kind = require('mcp-tools.files.buffer_kind')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.files.project')
+local timer = require('mcp-tools.util.timer')
 local validate = require('mcp-tools.util.validate')
 
 local api, uv = vim.api, vim.uv
@@ -19,6 +20,10 @@ local M = {}
 
 --- Bytes. Neovim reads a file in one go, and the person waits meanwhile.
 M.MAX_BYTES = 32 * 1024 * 1024
+
+--- So long a buffer that was loaded for calls stays loaded after the last one, ms; after an edit, longer: the user may
+--- undo it, and language servers report on it.
+M.GRACE, M.GRACE_EDITED = 60 * 1000, 5 * 60 * 1000
 
 -- Neovim's plugins for packed files: a program unpacks them, to any size, while the editor waits.
 local UNPACKING = { 'gzip', 'tar', 'zip' }
@@ -90,8 +95,9 @@ local function load_quietly(bufnr)
   api.nvim_create_autocmd('BufWinEnter', {
     buffer = bufnr,
     once = true,
-    desc = 'mcp-tools: what the person sees has a swap file',
+    desc = 'mcp-tools: what the user sees has a swap file and stays loaded',
     callback = function()
+      M.keep(bufnr)
       vim.bo[bufnr].swapfile = vim.go.swapfile
     end,
   })
@@ -131,30 +137,6 @@ local function load(path, problem, stat)
     err or errors.new('busy', ('%s could not be loaded now; try again'):format(access.shown(path, project.root())))
 end
 
---- Loads the buffer of a file, or finds the one that is loaded. The callback runs on the main loop, never before this
---- returns.
----@param path string resolved
----@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
----@param ctx mcp-tools.Ctx? of the call that it is for: when that is cancelled, nothing is loaded, or it goes again
-function M.load(path, cb, ctx)
-  validate('path', path, 'string')
-  validate('cb', cb, 'callable')
-  uv.fs_stat(path, function(problem, stat)
-    vim.schedule(function()
-      if ctx and ctx:cancelled() then
-        return cb(nil, errors.new('cancelled', 'cancelled before anything was loaded'))
-      end
-      local bufnr, err, new = load(path, problem, stat)
-      if ctx and bufnr and new then
-        ctx:on_cancel(function()
-          M.drop(bufnr)
-        end)
-      end
-      cb(bufnr, err, new)
-    end)
-  end)
-end
-
 ---@type table<integer, integer> buffers that others than who loaded them need, and how many do
 local held = {}
 ---@type table<integer, true> of those, the ones that who loaded them does not need any more
@@ -179,22 +161,122 @@ function M.hold(bufnr)
   end
 end
 
---- Unloads a buffer that was loaded for one call and that nobody sees, so that no server keeps it; one that is held,
---- when it is not any more.
+--- A buffer that was loaded for calls. It is unloaded some time after the last of them has ended, unless the user has
+--- seen it or it has unsaved changes.
+---@class mcp-tools.BufferLease
+---@field bufnr integer
+---@field tick integer changedtick when it was loaded
+---@field was_listed boolean
+---@field calls table<mcp-tools.Call, true> that use it
+---@field timer mcp-tools.Timer? while no call does
+
+---@type table<integer, mcp-tools.BufferLease>
+local leases = {}
+
+--- The buffer stays loaded: what was loaded for a call is used for more than that now.
+---@param bufnr integer
+function M.keep(bufnr)
+  local lease = leases[bufnr]
+  leases[bufnr] = nil
+  if lease and lease.timer then
+    lease.timer:stop()
+  end
+end
+
+--- Unloads a buffer that was loaded for calls and that nobody sees, so that no server keeps it; one that is held, when
+--- it is not any more. A buffer that another call uses as well is unloaded after that one.
 ---@param bufnr integer
 function M.drop(bufnr)
+  local lease = leases[bufnr]
+  if lease and vim.tbl_count(lease.calls) > 1 then
+    return
+  end
+  M.keep(bufnr)
   if held[bufnr] then
     let_go[bufnr] = true
     return
   elseif not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
     return
   elseif vim.fn.has('nvim-0.11') == 0 then
-    -- There the answer to a question for colours that is under way would fail where the person sees it.
+    -- There the answer to a question for colors that is under way would fail where the user sees it.
     for _, client in ipairs(vim.lsp.get_clients({ bufnr = bufnr })) do
       pcall(vim.lsp.semantic_tokens.stop, bufnr, client.id)
     end
   end
-  pcall(api.nvim_buf_delete, bufnr, {})
+  -- The user may have listed a file that was never loaded, such as an argument of `nvim`: it stays in their list.
+  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted })
+end
+
+---@param lease mcp-tools.BufferLease
+local function is_edited(lease)
+  return api.nvim_buf_get_changedtick(lease.bufnr) ~= lease.tick
+end
+
+---@param lease mcp-tools.BufferLease
+local function wait_idle(lease)
+  local grace = is_edited(lease) and M.GRACE_EDITED or M.GRACE
+  lease.timer = timer.after(grace, function()
+    lease.timer = nil
+    local bufnr = lease.bufnr
+    if not api.nvim_buf_is_loaded(bufnr) or vim.bo[bufnr].buflisted and not lease.was_listed then
+      M.keep(bufnr)
+    elseif vim.bo[bufnr].modified then
+      wait_idle(lease)
+    else
+      M.drop(bufnr)
+    end
+  end)
+end
+
+--- A call uses a buffer: if it was loaded for calls, it stays loaded until the end of this one.
+---@param bufnr integer
+---@param ctx mcp-tools.Ctx
+function M.use(bufnr, ctx)
+  local lease, call = leases[bufnr], ctx.call
+  if not lease or not call or lease.calls[call] then
+    return
+  elseif lease.timer then
+    lease.timer:stop()
+    lease.timer = nil
+  end
+  lease.calls[call] = true
+  call:on_end(function()
+    lease.calls[call] = nil
+    if leases[bufnr] ~= lease or next(lease.calls) then
+      return
+    elseif not api.nvim_buf_is_loaded(bufnr) or call.cancel_reason and not is_edited(lease) then
+      M.drop(bufnr)
+    else
+      wait_idle(lease)
+    end
+  end)
+end
+
+--- Loads the buffer of a file, or finds the one that is loaded. The callback runs on the main loop, never before this
+--- returns.
+---@param path string resolved
+---@param cb fun(bufnr: integer?, err: mcp-tools.Error?, new: boolean?) `new`: it was not loaded before
+---@param ctx mcp-tools.Ctx? of the call that it is for, some time after which it is unloaded; a call that is cancelled
+---  loads nothing. Without it, the caller unloads the buffer with `drop`.
+function M.load(path, cb, ctx)
+  validate('path', path, 'string')
+  validate('cb', cb, 'callable')
+  uv.fs_stat(path, function(problem, stat)
+    vim.schedule(function()
+      if ctx and ctx:cancelled() then
+        return cb(nil, errors.new('cancelled', 'cancelled before anything was loaded'))
+      end
+      local bufnr, err, new = load(path, problem, stat)
+      if ctx and ctx.call and bufnr and new then
+        local tick = api.nvim_buf_get_changedtick(bufnr)
+        leases[bufnr] = { bufnr = bufnr, tick = tick, was_listed = vim.bo[bufnr].buflisted, calls = {} }
+      end
+      if ctx and bufnr then
+        M.use(bufnr, ctx)
+      end
+      cb(bufnr, err, new)
+    end)
+  end)
 end
 
 return M

@@ -77,6 +77,7 @@ end
 ---@param new boolean?
 ---@param cb fun(target: mcp-tools.Target?, err: mcp-tools.Error?)
 local function with_buffer(ctx, bufnr, new, cb)
+  open.use(bufnr, ctx)
   local err = M.refusal(ctx, bufnr)
   if err then
     M.drop({ bufnr = bufnr, new = new })

@@ -207,6 +207,7 @@ function M.load(ctx, args)
   if err then
     return nil, err
   end
+  open.keep(bufnr) -- breakpoints are signs of the buffer
   return bufnr
 end
 

@@ -299,7 +299,7 @@ function M.after_new(ctx, path, revert)
       origins[bufnr] = {}
       M.after(ctx, origins, revert)
     end
-  end)
+  end, ctx)
 end
 
 return M

@@ -98,6 +98,7 @@ end
 ---@field changedtick integer? of the text that they are for
 ---@field bufnr integer
 ---@field new boolean it was not loaded before
+---@field unseen boolean nobody has it open
 ---@field write boolean?
 ---@field ends mcp-tools.TextEnds?
 ---@field state mcp-tools.DiskState?
@@ -117,11 +118,15 @@ local function gather(items, ctx, cb)
       return cb(targets, errors.new('validation_error', ('%s is named twice'):format(buffers.shown(bufnr))))
     end
     seen[bufnr] = true
+    if ctx then
+      open.use(bufnr, ctx)
+    end
     local target = {
       edits = item.edits,
       changedtick = item.changedtick,
       bufnr = bufnr,
       new = new,
+      unseen = new or api.nvim_buf_is_valid(bufnr) and buffers.is_unseen(bufnr),
       write = item.write,
       ends = item.ends,
     }
@@ -185,7 +190,7 @@ local function is_wanted(target, write)
   elseif write ~= nil then
     return write
   end
-  return target.new
+  return target.unseen
 end
 
 --- Changes and writes, all in one turn of the editor.

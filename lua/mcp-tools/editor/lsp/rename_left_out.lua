@@ -64,7 +64,7 @@ end
 ---@return integer?
 local function served(of, path)
   local bufnr = of.ctx:await(function(done)
-    open.load(path, done)
+    open.load(path, done, of.ctx)
   end)
   local list = bufnr and lsp.clients(of.ctx, bufnr, 'textDocument/definition')
   return list and vim.list_contains(list, of.client) and bufnr or nil

@@ -77,7 +77,7 @@ local function loaded(ctx, path)
     return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why))
   end
   local bufnr, err = ctx:await(function(done)
-    open.load(path, done)
+    open.load(path, done, ctx)
   end)
   if not bufnr then
     return nil, err

@@ -34,7 +34,7 @@ end
 ---@param found mcp-tools.Target|{ bufnr: integer?, new: boolean? }
 ---@return mcp-tools.Error?
 local function uncounted(args, found)
-  if args.changedtick or found.new or not found.bufnr then
+  if args.changedtick or found.new or not found.bufnr or buffers.is_unseen(found.bufnr) then
     return nil
   end
   if is_counted(args) then
@@ -72,9 +72,9 @@ end
 
 return {
   name = 'buffer_edit',
-  description = 'Edits a buffer, or a file that is not open, in one undo step: search (exact text that is there once)'
-    .. ' or start_line and end_line, and what replaces it. All edits are made or none; all mean the text before.'
-    .. ' Answers changed lines and the new changedtick.',
+  description = 'Edits a buffer, or a closed file, in one undo step: search (exact text that occurs once) or start_line'
+    .. ' and end_line, and what replaces it. Atomic; line numbers refer to the text before any edit. A closed file is'
+    .. ' written; an open one stays unsaved without write.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
@@ -101,7 +101,7 @@ return {
     changedtick = { type = 'integer', description = 'Refuse the edit if the buffer is not at this any more' },
     write = {
       type = 'boolean',
-      description = 'Also write an open buffer; others are always written',
+      description = 'Also write an open buffer',
       default = false,
     },
     diagnostics = after_edit.ARG,
@@ -140,7 +140,6 @@ return {
       end
     end
     if not files then
-      target.drop(found)
       return ctx(nil, err)
     end
     return after_edit.add(ctx, args, {

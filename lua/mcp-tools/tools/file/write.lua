@@ -136,7 +136,6 @@ local function replace(ctx, args, found)
     edit.apply_all({ item }, { ctx = ctx, write = true }, done)
   end)
   if not files then
-    target.drop(loaded)
     return ctx(nil, err)
   end
   return after_edit.add(ctx, args, {
@@ -166,7 +165,7 @@ return {
     line_breaks = {
       type = 'string',
       enum = { 'lf', 'crlf' },
-      description = 'Line breaks on the disk; default: CRLF where the text, or else the file that is replaced, has them',
+      description = 'Default: CRLF if the text or the file that is replaced has them',
     },
     expected_sha256 = { type = 'string', description = 'Of the file that is replaced', pattern = '^[0-9a-fA-F]{64}$' },
     changedtick = { type = 'integer', description = 'Of the open buffer whose text is replaced' },

@@ -134,29 +134,90 @@ function M.text(path, changed)
   end
 end
 
---- A file on disk, written by whomever. Its folder is watched, since many programs write a new file and rename it.
+--- Starts a watch of libuv, which fails where the system has no more of them.
+---@param directory string
+---@param heard fun(err: string?, name: string?)
+---@return uv.uv_fs_event_t?
+local function start(directory, heard)
+  local handle = uv.new_fs_event()
+  if handle and not handle:start(directory, {}, heard) then
+    handle:close()
+    return nil
+  end
+  return handle
+end
+
+--- A directory, also when it is deleted, renamed, made, or made again meanwhile: then what is above it is watched.
+---@param path string resolved
+---@param changed fun(name: string?) the entry that has changed; nil: any of them. Sometimes in a fast context
+---@return (fun())? stop nil where the system has no more watches
+function M.directory(path, changed)
+  local handle, watched, is_stopped
+  local follow
+
+  local function follow_again()
+    local was_there = watched == path
+    if not is_stopped and follow() and (was_there or watched == path) then
+      changed(nil)
+    end
+  end
+
+  function follow()
+    if handle then
+      handle:close()
+    end
+    watched = path
+    local below
+    while watched ~= '/' and not uv.fs_stat(watched) do
+      watched, below = vim.fs.dirname(watched), watched
+    end
+    local at, own, next_name = watched, vim.fs.basename(watched), below and vim.fs.basename(below)
+    handle = start(at, function(err, name)
+      if at == path and not err then
+        changed(name)
+      end
+      -- A directory that goes is heard of by its own name.
+      if err or not name or name == own or name == next_name then
+        vim.schedule(follow_again)
+      end
+    end)
+    if handle and below then
+      vim.schedule(function()
+        if handle and watched == at and uv.fs_stat(below) then -- made before this watch began
+          follow_again()
+        end
+      end)
+    end
+    return handle ~= nil
+  end
+
+  if not follow() then
+    return nil
+  end
+  return function()
+    is_stopped = true
+    if handle then
+      handle:close()
+      handle = nil
+    end
+  end
+end
+
+--- A file on disk, written by whomever. Its directory is watched, since many programs write a new file and rename it.
 ---@param path string resolved
 ---@param changed fun()
 ---@return fun() stop
 function M.file(path, changed)
-  local handle, name = uv.new_fs_event(), vim.fs.basename(path)
-  local ok = handle:start(vim.fs.dirname(path), {}, function(_, changed_name)
+  local name = vim.fs.basename(path)
+  return M.directory(vim.fs.dirname(path), function(changed_name)
     if changed_name == nil or changed_name == name then
       changed()
     end
+  end) or M.events('BufWritePost', function(args)
+    if access.path(args.match, vim.fs.dirname(path)) == path then
+      changed()
+    end
   end)
-  if not ok then
-    handle:close()
-    return M.events('BufWritePost', function(args)
-      if access.path(args.match, vim.fs.dirname(path)) == path then
-        changed()
-      end
-    end)
-  end
-  return function()
-    handle:stop()
-    handle:close()
-  end
 end
 
 return M

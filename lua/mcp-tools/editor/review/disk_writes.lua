@@ -14,8 +14,9 @@ local review = require('mcp-tools.editor.review')
 local task = require('mcp-tools.util.task')
 local undo = require('mcp-tools.editor.buffer.undo')
 local timer = require('mcp-tools.util.timer')
+local watch = require('mcp-tools.editor.watch')
 
-local api, uv = vim.api, vim.uv
+local api = vim.api
 
 local M = {}
 
@@ -27,7 +28,7 @@ local SETTLED_MS = 100
 local MAX_TRIES, RETRY_MS = 20, 500
 
 ---@class mcp-tools.WatchedFolder
----@field handle uv.uv_fs_event_t
+---@field stop fun()
 ---@field names table<string, true> of files that are open
 
 ---@type table<string, mcp-tools.WatchedFolder>
@@ -171,20 +172,18 @@ end
 
 ---@param folder string
 ---@return mcp-tools.WatchedFolder?
-local function watch(folder)
+local function start_watch(folder)
   if vim.tbl_count(folders) >= MAX_FOLDERS then
     return nil
   end
-  local handle = uv.new_fs_event()
-  if not handle then
-    return nil
-  end
-  local watched = { handle = handle, names = {} }
-  local ok = handle:start(folder, {}, function(_, name)
-    if not name or not watched.names[name] then
+  local watched = { names = {} }
+  watched.stop = watch.directory(folder, function(name)
+    if name and not watched.names[name] then
       return
     end
-    changed[folder .. '/' .. name] = true
+    for each in pairs(name and { [name] = true } or watched.names) do
+      changed[folder .. '/' .. each] = true
+    end
     vim.schedule(function()
       if settling then
         settling:stop()
@@ -192,8 +191,7 @@ local function watch(folder)
       settling = timer.after(SETTLED_MS, look_at_all)
     end)
   end)
-  if not ok then
-    handle:close()
+  if not watched.stop then
     return nil
   end
   folders[folder] = watched
@@ -218,12 +216,12 @@ local function follow()
   end
   for folder, watched in pairs(folders) do
     if not wanted[folder] then
-      watched.handle:close()
+      watched.stop()
       folders[folder] = nil
     end
   end
   for folder, names in pairs(wanted) do
-    local watched = folders[folder] or watch(folder)
+    local watched = folders[folder] or start_watch(folder)
     if watched then
       watched.names = names
     end
@@ -281,7 +279,7 @@ function M.stop()
   started = false
   pcall(api.nvim_del_augroup_by_name, 'mcp-tools.review.disk')
   for folder, watched in pairs(folders) do
-    watched.handle:close()
+    watched.stop()
     folders[folder] = nil
   end
 end

@@ -53,6 +53,28 @@ describe('a file that an agent writes on the disk', function()
     end)
   end)
 
+  it('is seen when its directory was deleted, renamed, and made again', function()
+    local sub = project.root .. '/deep/sub'
+    vim.cmd('silent edit ' .. project.write('deep/sub/c.txt', 'one\n'))
+    vim.wait(50) -- its directory is watched a moment later
+    vim.fn.delete(project.root .. '/deep', 'rf')
+    project.write('deep/sub/c.txt', 'two\n')
+    t.wait(function()
+      return lines()[1] == 'two'
+    end)
+    assert(vim.uv.fs_rename(sub, sub .. '2'))
+    vim.wait(50)
+    project.write('deep/sub/c.txt', 'three\n')
+    t.wait(function()
+      return lines()[1] == 'three'
+    end)
+    vim.wait(300)
+    project.write('deep/sub/c.txt', 'four\n')
+    t.wait(function()
+      return lines()[1] == 'four'
+    end)
+  end)
+
   --- `:w` fails without a user who could answer its question.
   local function writes(wanted)
     vim.cmd('silent write')

@@ -1,0 +1,71 @@
+local project = require('editor_project')
+local t = require('helpers')
+local watch = require('mcp-tools.editor.watch')
+
+before_each(project.open)
+after_each(project.close)
+
+describe('a watched file', function()
+  local function watched(name)
+    local seen = { count = 0 }
+    seen.stop = watch.file(project.root .. '/' .. name, function()
+      seen.count = seen.count + 1
+    end)
+    --- Waits until something is heard after `fn`.
+    function seen.after(fn)
+      vim.wait(50)
+      local before = seen.count
+      fn()
+      t.wait(function()
+        return seen.count > before
+      end)
+    end
+    return seen
+  end
+
+  it('is heard of in a directory that does not exist yet, is deleted, and made again', function()
+    local seen = watched('new/deep/a.txt')
+    seen.after(function()
+      project.write('new/deep/a.txt', 'one')
+    end)
+    seen.after(function()
+      project.write('new/deep/a.txt', 'two')
+    end)
+    for _ = 1, 2 do
+      seen.after(function()
+        vim.fn.delete(project.root .. '/new', 'rf')
+      end)
+      seen.after(function()
+        project.write('new/deep/a.txt', 'three')
+      end)
+    end
+    seen.after(function()
+      assert(vim.uv.fs_rename(project.root .. '/new/deep', project.root .. '/new/old'))
+      vim.fn.mkdir(project.root .. '/new/deep')
+    end)
+    seen.after(function()
+      project.write('new/deep/a.txt', 'four')
+    end)
+    seen.stop()
+    local before = seen.count
+    project.write('new/deep/a.txt', 'five')
+    vim.wait(100)
+    t.eq(before, seen.count)
+  end)
+
+  it('is heard of by writes of the editor where the system has no more watches', function()
+    local new = vim.uv.new_fs_event
+    vim.uv.new_fs_event = function() -- luacheck: ignore 122
+      return nil, 'EMFILE: too many open files', 'EMFILE'
+    end
+    local path = project.write('a.txt', 'one')
+    local ok, seen = pcall(watched, 'a.txt')
+    vim.uv.new_fs_event = new -- luacheck: ignore 122
+    t.ok(ok, seen)
+    vim.cmd.edit(path)
+    seen.after(function()
+      vim.cmd('silent write!')
+    end)
+    seen.stop()
+  end)
+end)

@@ -6,6 +6,7 @@ Does not know about: what a definition must be (the editor refuses those that ar
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -32,8 +33,8 @@ def tool(mount: Mount, item: dict[str, Any], _: Session) -> Definition:
         "name": mount.public(item["name"]),
         "title": title,
         "description": _description(mount, item, title),
-        "input_schema": item["inputSchema"],
-        "output_schema": item.get("outputSchema"),
+        "input_schema": _text(item["inputSchema"]),
+        "output_schema": _text(item.get("outputSchema")),
         "annotations": hints,
         "timeout": mount.timeout,
         "hosts": _hosts(item),
@@ -101,6 +102,11 @@ def _description(mount: Mount, item: dict[str, Any], title: Any) -> str:
 def _hosts(item: dict[str, Any]) -> dict[str, Any] | None:
     extras = _given({"meta": item.get("_meta") or None, "icons": item.get("icons") or None})
     return {"mcp": extras} if extras else None
+
+
+def _text(schema: dict[str, Any] | None) -> str | None:
+    """A schema as text, for Lua's numbers cannot hold every integer."""
+    return None if schema is None else json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
 def _given(definition: Definition) -> Definition:

@@ -31,7 +31,14 @@ local function text_of(published, entry, prefix)
   if not made then
     return nil, tostring(definition)
   end
+  local texts = entry.schema_texts or {} -- of a mounted server's tool: written as they came
+  for field in pairs(texts) do
+    definition[field] = nil
+  end
   local text, err = json.encode(definition, 'definition')
+  for field, written in vim.spairs(text and texts or {}) do
+    text = ('%s,"%s":%s}'):format(text:sub(1, -2), field, written)
+  end
   made_before[entry] = text and { prefix = prefix, text = text } or nil
   return text, err and err.message
 end

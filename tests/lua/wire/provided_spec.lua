@@ -341,6 +341,18 @@ describe('schemas of a mounted server', function()
     t.eq(1, #wire.provide(channel, 'far', text).refused)
   end)
 
+  it('keep large integers and the order of their keys when they come as text', function()
+    local schema =
+      '{"type":"object","properties":{"z":{"maximum":18446744073709551615},"a":{"const":1234567890123456789}}}'
+    local tools = { { name = 'far_x', description = 'x', input_schema = schema, output_schema = schema } }
+    t.eq({}, wire.provide(channel, 'far', vim.json.encode(tools)).refused)
+    local list = wire.list('tools').json
+    t.ok(list:find('"inputSchema":' .. schema, 1, true) and list:find('"outputSchema":' .. schema, 1, true), list)
+    t.eq('object', core.get().registry:get('far_x').input_schema.type)
+    tools[1].input_schema = '{"type":'
+    t.eq(1, #wire.provide(channel, 'far', vim.json.encode(tools)).refused)
+  end)
+
   it('leave the check of arguments to the server', function()
     published('{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":"object"}},"required":["n"]}')
     local function args_of(args, exact)

@@ -23,10 +23,19 @@ local function is_map_of_schemas(properties)
 end
 
 --- Takes in a schema.
----@param schema table
+---@param given table|string|nil the schema, or its JSON text
 ---@return table? published
 ---@return mcp-tools.Fault?
-function M.take(schema)
+---@return string? text what is published, where that is the text that was given
+function M.take(given)
+  local schema, text = given or {}, nil
+  if type(given) == 'string' then
+    local ok, decoded = pcall(vim.json.decode, given)
+    schema, text = ok and decoded, given
+  end
+  if type(schema) ~= 'table' then
+    return nil, { field = '', message = 'must be a schema' }
+  end
   local fault = schema_faults.data(schema)
   if fault then
     return nil, fault
@@ -38,10 +47,11 @@ function M.take(schema)
     return nil, { field = 'required', message = 'must be a list of names' }
   end
   local published = vim.tbl_extend('force', schema, { type = 'object' })
-  if published.properties and next(published.properties) == nil then
+  local is_list = schema.properties and next(schema.properties) == nil and vim.islist(schema.properties)
+  if is_list then
     published.properties = vim.empty_dict() -- some servers write an empty map as a list
   end
-  return published
+  return published, nil, schema.type and not is_list and text or nil
 end
 
 ---@param list table

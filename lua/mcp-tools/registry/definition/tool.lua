@@ -25,6 +25,7 @@ local M = {}
 ---@field args table<string, mcp-tools.Arg>? a copy of the short form, when that was given
 ---@field input_schema table ready to be encoded
 ---@field output_schema table? ready to be encoded
+---@field schema_texts table<string, string>? JSON text to publish in place of schemas, by their names in MCP
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout number? ms
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
@@ -120,20 +121,21 @@ end
 ---@param def table
 ---@return table? input
 ---@return table? output
+---@return table<string, string> texts of those that are published as text, by their names in MCP
 local function take_foreign(intake, def)
-  local given = type(def.input_schema) == 'table' and def.input_schema or {}
-  local input, fault = foreign_schema.take(given)
+  local input, fault, text = foreign_schema.take(def.input_schema)
+  local texts, output = { inputSchema = text }, nil
   if fault then
     add_all(intake.faults, 'input_schema', { fault })
   end
-  local output
-  if type(def.output_schema) == 'table' then
-    output, fault = foreign_schema.take(def.output_schema)
+  if def.output_schema ~= nil then
+    output, fault, text = foreign_schema.take(def.output_schema)
+    texts.outputSchema = text
     if fault then
       add_all(intake.lint, 'output_schema', { { field = fault.field, message = fault.message .. ' (left out)' } })
     end
   end
-  return input, output
+  return input, output, texts
 end
 
 --- The schema of the arguments, from either form.
@@ -187,12 +189,12 @@ function M.normalise(def, closed, mounted)
     return nil, 'tool: must be a table, got ' .. type(def)
   end
   def = common.given(def)
-  local checked = tool_fields.check(def)
+  local checked = tool_fields.check(def, mounted)
   ---@type mcp-tools.Intake
   local intake = { faults = checked.faults, lint = checked.lint, typos = checked.typos, repairs = {}, unchecked = {} }
-  local input, check, output, check_output
+  local input, check, output, check_output, texts
   if mounted then
-    input, output = take_foreign(intake, def)
+    input, output, texts = take_foreign(intake, def)
   else
     input, check = take_arguments(intake, def, closed)
     if type(def.output_schema) == 'table' then
@@ -209,6 +211,7 @@ function M.normalise(def, closed, mounted)
     args = value.copy(def.args),
     input_schema = input,
     output_schema = output,
+    schema_texts = texts,
     annotations = value.copy(def.annotations),
     timeout = def.timeout,
     needs_approval = def.needs_approval,

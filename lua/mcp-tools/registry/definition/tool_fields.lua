@@ -50,6 +50,9 @@ local RULES = {
   reviewed = common.of_type('boolean'),
 }
 
+local schema_or_text = common.of_type('table', 'string')
+local MOUNTED_RULES = vim.tbl_extend('force', RULES, { input_schema = schema_or_text, output_schema = schema_or_text })
+
 ---@param name any
 ---@param out mcp-tools.Findings
 local function check_name(name, out)
@@ -89,10 +92,11 @@ end
 
 --- Looks at every field of a definition.
 ---@param def table its fields; those that are `vim.NIL` have been taken out
+---@param mounted? boolean its schemas may be JSON text
 ---@return mcp-tools.Findings
-function M.check(def)
+function M.check(def, mounted)
   local out = common.findings()
-  common.check_fields(def, RULES, { 'name', 'description' }, out, PLACES)
+  common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out, PLACES)
   check_name(def.name, out)
   if def.args ~= nil and def.input_schema ~= nil then
     common.note(out.faults, 'input_schema', 'stands beside args; give one of the two')

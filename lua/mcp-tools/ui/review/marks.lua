@@ -101,10 +101,12 @@ local function draw(bufnr, width, hunk, here, applied, beside)
   local going, coming = applied and 'Added' or 'Removed', applied and 'Removed' or 'Added'
   local is_open = hunk.verdict == nil or hunk.verdict == 'accepted'
   if is_open and not hunk.changed and not beside then
-    for at = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1) do
-      mark(at, { line_hl_group = highlights.group(going), priority = 50 })
+    local first, last = hunk.start - 1, math.min(hunk.start + hunk.count - 2, count - 1)
+    if first <= last then -- one mark for all lines: a hunk may have hundreds of thousands
+      local group = highlights.group(going)
+      mark(first, { end_row = last, line_hl_group = group, priority = 50 })
       if going == 'Removed' then
-        mark(at, { end_row = at + 1, hl_group = highlights.group(going), priority = OVER_SYNTAX, strict = false })
+        mark(first, { end_row = last + 1, hl_group = group, priority = OVER_SYNTAX, strict = false })
       end
     end
     if #hunk.new > 0 then

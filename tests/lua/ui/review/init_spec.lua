@@ -58,8 +58,8 @@ local function drawn(bufnr)
       end, line))
       table.insert(list, ('%d+%s'):format(row, vim.trim(text)))
     end
-    if details.line_hl_group then
-      table.insert(list, ('%d %s'):format(row, details.line_hl_group))
+    for line = row, details.line_hl_group and details.end_row + 1 or 0 do
+      table.insert(list, ('%d %s'):format(line, details.line_hl_group))
     end
   end
   table.sort(list)
@@ -134,6 +134,13 @@ describe('a review on the screen', function()
     t.ok(vim.iter(list):any(function(line)
       return line:find('4000 more lines', 1, true) ~= nil
     end))
+  end)
+
+  it('needs a few marks for a hunk, however many lines it removes', function()
+    local path = edit('a.txt', ('line\n'):rep(5000) .. 'last\n')
+    open({ { path = path, text = 'last\n' } })
+    t.eq({ 5000, '1 McpToolsRemoved' }, { #drawn(), drawn()[1] })
+    t.ok(#api.nvim_buf_get_extmarks(0, marks.SPACE, 0, -1, {}) < 10)
   end)
 
   it('is gone from the screen when it ends', function()

@@ -92,11 +92,20 @@ local function show(level, who, message)
   end
 end
 
+local has_warned = false
+
+--- Whether a warning or an error was shown since the start.
+---@return boolean
+function M.has_warned()
+  return has_warned
+end
+
 ---@param level 'info'|'warn'|'error'
 ---@param message string
 ---@param who? string whose message it is, unless it is ours
 local function send(level, message, who)
   log[level]('%s%s', who and who .. ': ' or '', message)
+  has_warned = has_warned or level ~= 'info'
   -- Later, because a notification plugin may open a window, which fails in fast callbacks and while text is locked.
   vim.schedule(function()
     local ok, err = xpcall(show, debug.traceback, level, who or 'mcp-tools', message)

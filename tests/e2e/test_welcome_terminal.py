@@ -64,6 +64,21 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
         await process.wait()
 
 
+async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home: Home) -> None:
+    """What is wrong with the options is told first; the hint comes with the next start."""
+    note = home.greeted()
+    note.unlink()
+    init = INIT + "mcp_tools.setup({ aproval = {} })"
+    async with terminal.opened(nvim_program, home, init_lua=init) as screen:
+        await screen.shows("unknown options left out: aproval")
+        await screen.command("lua vim.defer_fn(function() vim.g.later = 'later' end, 300)")
+        await screen.command("lua vim.wait(1000, function() return vim.g.later end) print(vim.g.later)")
+        await screen.shows("later")
+        await screen.command("messages")
+        assert HINT not in await screen.screen()
+        assert not note.exists()
+
+
 @pytest.mark.slow
 async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) -> None:
     """Enter does what is next: options, bridge, client, a try; then the client that was connected calls."""

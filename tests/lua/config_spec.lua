@@ -54,20 +54,45 @@ describe('config', function()
       })
     end)
     for _, line in ipairs({
-      'tool_prefix: expected string, got number',
+      'tool_prefix: expected a string, got number',
       'bridge.port: expected 0 to 65535, got 99999',
-      'bridge.log_level: expected one of debug, info, warn, error, got "inof" (did you mean "info"?)',
-      'bridge.autostart: expected boolean, got string',
+      'bridge.log_level: expected "debug", "info", "warn" or "error", got "inof" (did you mean "info"?)',
+      'bridge.autostart: expected a boolean, got string',
       'limits.calls: expected 1 or more, got 0',
-      'approval.tools.rm: expected one of allow, ask, deny, got "never"',
-      'roots.markers[1]: expected string, got number',
-      'on_ready: expected function, got number',
-      'sensitive: expected table, got boolean',
+      'approval.tools.rm: expected "allow", "ask" or "deny", got "never"',
+      'roots.markers[1]: expected a string, got number',
+      'on_ready: expected a function, got number',
+      'sensitive: expected a table, got boolean',
     }) do
       t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)
     end
     t.eq('nvim_', config.get('tool_prefix'))
     t.eq(false, config.is_setup())
+  end)
+
+  it('says what an option takes', function()
+    local err = t.raises('options that do not fit', function()
+      config.setup({ companions = 'claude', review = { when = true } })
+    end)
+    for _, line in ipairs({
+      'companions: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
+      'review.when: expected "ask", "after" or "never", got boolean',
+    }) do
+      t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)
+    end
+  end)
+
+  it('shows in the status of the bridge why it was refused', function()
+    t.raises('options that do not fit', function()
+      config.setup({ review = { when = true } })
+    end)
+    local status = require('mcp-tools.bridge').status()
+    t.matches('review%.when: expected', status.refusal)
+    t.ok(not status.refusal:find('\n'))
+    t.matches('Correct these options', status.to_do)
+    config.setup({})
+    status = require('mcp-tools.bridge').status()
+    t.eq({ refusal = nil, to_do = ':McpTools start' }, { refusal = status.refusal, to_do = status.to_do })
   end)
 
   it('names unknown keys with the nearest known one, and takes the rest', function()
@@ -128,7 +153,9 @@ describe('config', function()
   end)
 
   it('refuses a tools string that is neither recommended nor all', function()
-    t.raises('tools: expected one of recommended, all, got "recomended" %(did you mean "recommended"%?%)', function()
+    local text = 'tools: expected "recommended", "all", a list such as .* or a table,'
+      .. ' got "recomended" %(did you mean "recommended"%?%)'
+    t.raises(text, function()
       config.setup({ tools = 'recomended' })
     end)
   end)

@@ -20,8 +20,8 @@ end
 function M.tell()
   local dir = project.state_dir()
   local file = vim.fs.joinpath(dir, 'welcomed.json')
-  if not M.is_now() or vim.uv.fs_stat(file) then
-    return
+  if not M.is_now() or vim.uv.fs_stat(file) or notify.has_warned() then
+    return -- a warning stays on the screen; the next start tells
   end
   local ok, err = private_files.ensure_dir(dir)
   if ok then

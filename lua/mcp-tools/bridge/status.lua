@@ -4,6 +4,7 @@
 --- Sends: one table, made anew each time.
 --- Does not know about: how it is shown.
 
+local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 
 local M = {}
@@ -24,6 +25,7 @@ local M = {}
 ---@field fault? mcp-tools.bridge.PythonFault
 ---@field tries integer
 ---@field last_error? string
+---@field refusal? string why the last `setup()` was refused
 ---@field versions table<string, string>
 ---@field sessions? { count: integer, calls: integer, clients: table[] }
 ---@field blocked? { mode: string, at: integer }
@@ -37,7 +39,17 @@ local function to_do(state)
   if state == 'failed' then
     return current.fault and current.fault.advice or 'See :McpTools log; :McpTools start tries again'
   end
+  if state == 'stopped' and config.refusal() then
+    return 'Correct these options, then start Neovim again; :checkhealth mcp-tools has a line for each'
+  end
   return state == 'stopped' and ':McpTools start' or nil
+end
+
+--- Why `setup()` was refused, as one line.
+---@return string?
+local function refusal()
+  local text = config.refusal()
+  return text and table.concat(vim.split(text, '\n%s+'), ' ') or nil
 end
 
 ---@return mcp-tools.bridge.Status
@@ -61,6 +73,7 @@ function M.status()
     fault = current.fault,
     tries = supervisor.tries,
     last_error = supervisor.last_error,
+    refusal = refusal(),
     versions = versions,
     sessions = said.sessions,
     blocked = said.blocked,

@@ -53,16 +53,38 @@ local function is_any(value, kinds)
   return false
 end
 
----@param kinds string|string[]
----@return string
-local function names(kinds)
-  return type(kinds) == 'table' and table.concat(kinds, ' or ') or kinds --[[@as string]]
-end
-
 ---@param value any
 ---@return string
 local function show(value)
   return type(value) == 'string' and ('"%s"'):format(value) or tostring(value)
+end
+
+---@param parts string[]
+---@return string
+local function either(parts)
+  local last = table.remove(parts)
+  return #parts > 0 and ('%s or %s'):format(table.concat(parts, ', '), last) or last
+end
+
+--- What an option takes, for people: `"auto", a list such as { "claude" } or a boolean`.
+---@param kinds string|string[]
+---@param enum? string[] allowed strings
+---@param example? string of a list
+---@return string
+local function expected(kinds, enum, example)
+  local parts = {}
+  for _, kind in ipairs(type(kinds) == 'table' and kinds or { kinds }) do
+    if kind == 'string' and enum then
+      vim.list_extend(parts, vim.tbl_map(show, enum))
+    elseif kind == 'list' then
+      table.insert(parts, 'a list' .. (example and ' such as ' .. example or ''))
+    elseif kind == 'integer' then
+      table.insert(parts, 'an integer')
+    else
+      table.insert(parts, kind == 'map' and 'a table' or 'a ' .. kind)
+    end
+  end
+  return either(parts)
 end
 
 local check_fields ---@type fun(fields: mcp-tools.Option[], place: string, item: table, faults: string[])
@@ -74,20 +96,15 @@ local check_fields ---@type fun(fields: mcp-tools.Option[], place: string, item:
 local function check_option(option, value, faults)
   local path = option.path
   if not is_any(value, option.type) then
-    table.insert(faults, ('%s: expected %s, got %s'):format(path, names(option.type), type(value)))
+    local allowed = expected(option.type, option.enum, option.example)
+    table.insert(faults, ('%s: expected %s, got %s'):format(path, allowed, type(value)))
     return
   end
   if option.enum and type(value) == 'string' and not vim.list_contains(option.enum, value) then
-    local hint = nearest(value, option.enum)
-    table.insert(
-      faults,
-      ('%s: expected one of %s, got "%s"%s'):format(
-        path,
-        table.concat(option.enum, ', '),
-        value,
-        hint and (' (did you mean "%s"?)'):format(hint) or ''
-      )
-    )
+    local near = nearest(value, option.enum)
+    local hint = near and (' (did you mean "%s"?)'):format(near) or ''
+    local allowed = expected(option.type, option.enum, option.example)
+    table.insert(faults, ('%s: expected %s, got "%s"%s'):format(path, allowed, value, hint))
   end
   if type(value) == 'number' and (value < (option.min or value) or value > (option.max or value)) then
     local range = option.max and ('%d to %d'):format(option.min, option.max) or ('%d or more'):format(option.min)
@@ -97,10 +114,11 @@ local function check_option(option, value, faults)
     for key, item in pairs(value) do
       local place = type(key) == 'number' and ('%s[%d]'):format(path, key) or join(path, key)
       if not is_any(item, option.items) then
-        table.insert(faults, ('%s: expected %s, got %s'):format(place, names(option.items), type(item)))
+        local allowed = expected(option.items, option.item_enum)
+        table.insert(faults, ('%s: expected %s, got %s'):format(place, allowed, type(item)))
       elseif option.item_enum and not vim.list_contains(option.item_enum, item) then
-        local allowed = table.concat(option.item_enum, ', ')
-        table.insert(faults, ('%s: expected one of %s, got %s'):format(place, allowed, show(item)))
+        local allowed = either(vim.tbl_map(show, option.item_enum))
+        table.insert(faults, ('%s: expected %s, got %s'):format(place, allowed, show(item)))
       elseif option.fields then
         check_fields(option.fields, place, item, faults)
       end
@@ -156,7 +174,7 @@ local function check(tree, given, parent, faults, unknown)
       if type(value) == 'table' then
         check(tree, value, path, faults, unknown)
       else
-        table.insert(faults, ('%s: expected table, got %s'):format(path, type(value)))
+        table.insert(faults, ('%s: expected a table, got %s'):format(path, type(value)))
       end
     else
       local hint = meant(tree, parent, key)

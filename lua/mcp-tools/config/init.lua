@@ -151,6 +151,9 @@ end
 ---@param opts? table
 function M.change(opts)
   opts = opts == nil and {} or opts
+  if not jit then
+    error('mcp-tools: this Neovim has no LuaJIT, which mcp-tools.nvim needs', 0)
+  end
   if type(opts) ~= 'table' then
     error(('mcp-tools: setup() takes a table, got %s'):format(type(opts)), 0)
   end

@@ -7,6 +7,7 @@
 ---@field description string one sentence or two; generated into the help
 ---@field default? any absent = nil
 ---@field enum? string[] allowed values of the string form
+---@field example? string of the list form
 ---@field items? string|string[] type of each item of a list, or of each value of a map
 ---@field item_enum? string[] allowed values of string items
 ---@field fields? mcp-tools.Option[] what each item of a map may hold
@@ -23,6 +24,7 @@ return {
     path = 'tools',
     type = { 'string', 'list', 'map' },
     enum = { 'recommended', 'all' },
+    example = '{ "buffer", "lsp" }',
     items = { 'string', 'map', 'boolean' },
     description = 'Bundled tools to offer: "recommended", "all", a list of groups, tool names and definitions, or a map'
       .. ' such as { buffer = true, test = false }. Unset: none. What is false is not offered, whoever has registered'
@@ -71,6 +73,7 @@ return {
     path = 'companions',
     type = { 'string', 'list', 'boolean' },
     enum = { 'auto' },
+    example = '{ "claude", "gemini" }',
     items = 'string',
     description = 'Agents in terminals that find this editor by themselves, by name, such as { "claude", "gemini" };'
       .. ' "auto" = all that the plugin knows. Unset or false: none.',

@@ -22,6 +22,9 @@ local function neovim()
   else
     health.error(text .. ': 0.10 or newer is needed', 'Install a newer Neovim')
   end
+  if not jit then
+    health.error('this Neovim has no LuaJIT, which mcp-tools.nvim needs', 'Install a Neovim that is built with LuaJIT')
+  end
   local config = require('mcp-tools.config')
   local refusal, hindrance = config.refusal(), require('mcp-tools.bridge.autostart').hindrance()
   if refusal then

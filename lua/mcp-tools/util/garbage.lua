@@ -20,7 +20,7 @@ end
 ---@param ... any its arguments
 ---@return T
 function M.without(fn, ...)
-  if not (jit and collectgarbage('isrunning')) then
+  if not collectgarbage('isrunning') then
     return fn(...)
   end
   collectgarbage('stop')

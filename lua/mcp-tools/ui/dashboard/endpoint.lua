@@ -37,6 +37,7 @@ return {
     add('endpoint', status.url, 'Title')
     add('port', port_note(status), 'Warn')
     add('project', status.root and vim.fn.fnamemodify(status.root, ':~'))
+    add('options', status.refusal, 'Bad')
     add('last error', status.last_error, 'Bad')
     add('to do', status.to_do, 'Warn')
     add('note', status.note, 'Warn')

@@ -1,24 +1,27 @@
---- Diagnostics in the answer of an edit: what the servers say of the new text, when they say it soon.
----
---- Receives: the answer of a tool that has edited one file.
---- Sends: the answer with `diagnostics`: those of the text as it is now, or that they are unknown and why. Never those
---- of an older text.
---- Does not know about: what was edited, what is new among them (list.lua, for `diagnostics_wait`).
+--- Diagnostics in the answer of an edit: those of the new text, and new errors in other open files.
 
+local access = require('mcp-tools.files.access')
 local attached = require('mcp-tools.editor.lsp.attached')
 local clients = require('mcp-tools.editor.lsp.clients')
+local findings = require('mcp-tools.editor.diagnostics.findings')
+local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local list = require('mcp-tools.editor.diagnostics.list')
 local target = require('mcp-tools.editor.buffer.target')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
 --- An edit has been made and its answer waits, ms.
 local WAIT_MS = 5000
---- Rows of an answer.
+--- After that other open files are waited for, ms.
+local REST_MS = 2000
+--- Rows of this file, and of others.
 local MAX_ROWS = 20
+--- Other open files that are looked at.
+local MAX_OTHERS = 50
 
 --- The argument of tools that edit.
-M.ARG = { type = 'boolean', description = 'Add fresh diagnostics' }
+M.ARG = { type = 'boolean', description = 'Add fresh diagnostics, and new errors in other open files' }
 
 ---@param why string?
 ---@return table
@@ -42,21 +45,21 @@ local function absent(bufnr)
 end
 
 ---@param ctx mcp-tools.Ctx in a coroutine
+---@param bufnr integer
 ---@param path string
 ---@return table
-local function of_file(ctx, path)
-  local found, err = target.await(ctx, { path = path }, { load = true })
-  local why = not found and err.message or found and absent(found.bufnr)
+local function of_file(ctx, bufnr, path)
+  local why = absent(bufnr)
   if why then
     return unknown(why)
   end
-  local args = { path = path, wait_ms = WAIT_MS, offset = 0, limit = MAX_ROWS }
-  local answer
-  answer, err = list.list(ctx, args)
+  local answer, err = list.list(ctx, { path = path, wait_ms = WAIT_MS, offset = 0, limit = MAX_ROWS })
   if not answer then
     return unknown(err and err.message)
-  elseif answer.checked ~= 'yes' then
+  elseif answer.checked ~= 'yes' and answer.checked ~= 'assumed' then
     return unknown(answer.why)
+  elseif answer.checked == 'assumed' then -- the rows are of an older text, and 0 would read as "no errors"
+    return { checked = 'assumed', why = answer.why }
   end
   return {
     checked = 'yes',
@@ -64,6 +67,67 @@ local function of_file(ctx, path)
     rows = answer.diagnostics,
     more = answer.next_offset and 'diagnostics_list has the others' or nil,
   }
+end
+
+--- Errors of files, by their paths.
+---@param ctx mcp-tools.Ctx
+---@param but integer a buffer that is left out
+---@return table<string, mcp-tools.diagnostics.Finding[]>
+local function errors_elsewhere(ctx, but)
+  local by_path = {}
+  for _, file in ipairs((findings.everywhere(ctx, { severity = 'error' }, time_slice.of(ctx)))) do
+    if file.bufnr ~= but then
+      by_path[file.path] = file.list
+    end
+  end
+  return by_path
+end
+
+--- Other open files of the servers of a buffer.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@return integer[]
+local function others(ctx, bufnr)
+  local found, list = {}, {}
+  for _, client in ipairs(clients.of(bufnr)) do
+    for other in pairs(client.attached_buffers) do
+      if
+        other ~= bufnr
+        and not found[other]
+        and vim.api.nvim_buf_is_loaded(other)
+        and access.buffer(other, ctx.root)
+      then
+        found[other] = true
+        table.insert(list, other)
+      end
+    end
+  end
+  table.sort(list)
+  return vim.list_slice(list, 1, MAX_OTHERS)
+end
+
+--- Adds errors that other open files have since the edit.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@param open integer[] other open files
+---@param before table<string, mcp-tools.diagnostics.Finding[]>
+---@param answer table
+local function add_elsewhere(ctx, bufnr, open, before, answer)
+  if #open == 0 then
+    answer.of = 'this file'
+    return
+  end
+  fresh.rest(ctx, clients.of(bufnr), open, REST_MS)
+  local rows, pause = {}, time_slice.of(ctx)
+  for path, now in vim.spairs(errors_elsewhere(ctx, bufnr)) do
+    local new = findings.difference(before[path] or {}, now, pause)
+    for _, row in ipairs(findings.rows(new)) do
+      table.insert(rows, ('%s:%s'):format(path, row))
+    end
+  end
+  answer.of = ('this file and %d other open files'):format(#open)
+  answer.elsewhere = #rows > 0 and vim.list_slice(rows, 1, MAX_ROWS) or nil
+  answer.more_elsewhere = #rows > MAX_ROWS and #rows - MAX_ROWS or nil
 end
 
 --- Adds diagnostics to the answer of an edit, if that was asked for.
@@ -75,7 +139,17 @@ end
 function M.add(ctx, args, answer, place)
   if answer and args.diagnostics then
     local path = type(place) == 'number' and vim.api.nvim_buf_get_name(place) or place --[[@as string]]
-    answer.diagnostics = path ~= '' and of_file(ctx, path) or unknown('the buffer has no file')
+    local found, err = target.await(ctx, { path = path }, { load = true })
+    if path == '' or not found then
+      answer.diagnostics = unknown(path == '' and 'the buffer has no file' or err and err.message)
+      return answer
+    end
+    local open = others(ctx, found.bufnr)
+    local before = #open > 0 and errors_elsewhere(ctx, found.bufnr) or {}
+    answer.diagnostics = of_file(ctx, found.bufnr, path)
+    if answer.diagnostics.checked ~= 'unknown' then
+      add_elsewhere(ctx, found.bufnr, open, before, answer.diagnostics)
+    end
   end
   return answer
 end

@@ -49,8 +49,10 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param ms number
 ---@return string[] unsettled paths of open files that no server has looked at
+---@return string[] assumed those whose server published nothing since the change
 local function freshen_all(ctx, ms)
-  local over, unsettled, waited = vim.uv.hrtime() + ms * 1e6, {}, 0
+  local over, waited = vim.uv.hrtime() + ms * 1e6, 0
+  local paths = { yes = {}, assumed = {}, no = {} }
   watched_files.tell(ctx)
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local served = vim.api.nvim_buf_is_loaded(bufnr) and clients.of(bufnr) or {}
@@ -62,12 +64,13 @@ local function freshen_all(ctx, ms)
     if #served > 0 and access.buffer(bufnr, ctx.root) and fresh.state(bufnr) ~= 'yes' then
       waited = waited + 1
       local left = (over - vim.uv.hrtime()) / 1e6
-      if waited > MAX_WAITED or not fresh.wait(ctx, bufnr, served, math.max(left, 1)) then
-        table.insert(unsettled, access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root))
+      local checked = waited <= MAX_WAITED and fresh.wait(ctx, bufnr, served, math.max(left, 1)) or 'no'
+      if vim.api.nvim_buf_is_valid(bufnr) then
+        table.insert(paths[checked], access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root))
       end
     end
   end
-  return unsettled
+  return paths.no, paths.assumed
 end
 
 ---@param session mcp-tools.diagnostics.Marks
@@ -96,12 +99,13 @@ function M.run(ctx, args)
     local text = 'since: there is no mark %s in this session; call without since to set one'
     return nil, errors.new('not_found', text:format(utf8.cut(args.since, 200)))
   end
-  local unsettled = freshen_all(ctx, args.timeout_ms)
+  local unsettled, assumed = freshen_all(ctx, args.timeout_ms)
   local now, withheld = snapshot(ctx)
   local answer = {
     mark = mark(session, now),
     settled = #unsettled == 0,
     unsettled = #unsettled > 0 and unsettled or nil,
+    assumed = #assumed > 0 and assumed or nil,
     withheld = withheld,
   }
   if not before then

@@ -1,15 +1,12 @@
---- Fresh diagnostics: has every server of a buffer spoken about the text that it has now?
+--- Freshness of diagnostics: whether the servers of a buffer have reported on the text that it has now.
 ---
---- Receives: a buffer; what servers have said and been told (lsp/notifications.lua).
---- Sends: yes, or why that cannot be said; never yes by time alone where a server tells versions.
---- Does not know about: what the diagnostics are.
----
---- A server that can be asked for diagnostics is asked. Of the others most say for which version they speak. The rest
---- must have spoken after they were told of the text, and then be quiet and at rest (lsp/busy.lua). One that has
---- nothing new may stay silent, so it is told of the text as of one just opened, about which each must speak.
+--- A server that can be asked (`textDocument/diagnostic`) is asked. Another one must publish after it received the
+--- text, for the buffer's version where it names versions, and then be at rest. One that stays silent may have nothing
+--- new or may not have looked: its diagnostics are `assumed`, which never means "no errors". A client that has never
+--- published is not waited for.
 
-local busy = require('mcp-tools.editor.lsp.busy')
 local clients = require('mcp-tools.editor.lsp.clients')
+local log = require('mcp-tools.log')
 local notifications = require('mcp-tools.editor.lsp.notifications')
 local progress = require('mcp-tools.editor.lsp.progress')
 local ready = require('mcp-tools.editor.lsp.ready')
@@ -18,22 +15,24 @@ local wait = require('mcp-tools.editor.lsp.wait')
 
 local M = {}
 
---- Servers without versions speak of syntax, then of types, in one go; in a file that they do not know yet the latter
---- takes its time. ms
-local QUIET_MS, QUIET_ANEW_MS = 250, 600
---- After so many times it is known how long a server pauses in a file.
-local KNOWN = 3
---- What such a server had thought of the text before may still follow for so long, ns.
-local OLD = 100e6
---- What was sent so long ago may not have been read when the wait begins, ns.
-local RECENT = 500e6
---- So long a server may be silent before it is told again, ms; or twice as long as it took before.
-local SILENT_MS = 800
---- Cheap questions; the answer says that what was sent before has been read.
+--- Quiet time after a publish without a usable version: servers publish syntax errors first, then type errors. ms
+local QUIET_MS = 150
+--- After the server has answered a barrier, what it had on the way arrives within this; ms.
+local SETTLE_MS = 80
+--- After a change servers publish about further open files one after the other; ms.
+local REST_MS = 300
+--- A server without news is assumed to have none after so many rounds of so many ms. A server under load answers the
+--- barrier of each round later, so that it gets more time.
+local ROUNDS, ROUND_MS = 3, 500
+--- A client that never published gets so long after it received the text, when another one has reported; ns.
+local CHANCE = 2e9
+--- Cheap requests. Their answer shows that the server has read what was sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
 local CLOSED = 'the buffer has been closed'
 local CHANGED = 'the text has changed while servers looked at it'
+
+---@alias mcp-tools.diagnostics.Checked 'yes'|'assumed'|'no'
 
 ---@param bufnr integer
 ---@return string
@@ -41,7 +40,7 @@ local function uri_of(bufnr)
   return vim.uri_from_bufnr(bufnr)
 end
 
---- Version of the text that servers were last told.
+--- Version of the text that the buffer has.
 ---@param bufnr integer
 ---@return integer?
 local function version_of(bufnr)
@@ -55,256 +54,280 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
---- So long a server without versions must have been silent to have said all.
----@param of mcp-tools.lsp.Heard
----@param uri string
----@param anew boolean
----@return number ms
-local function quiet_of(of, uri, anew)
-  local pace = of.pace[uri]
-  if anew and (not pace or pace.bursts < KNOWN) then
-    return QUIET_ANEW_MS
-  end
-  return math.min(math.max(QUIET_MS, 2 * (pace and pace.gap or 0)), QUIET_ANEW_MS)
-end
-
---- Has a server without versions spoken since it was told of the text?
+--- Whether a client has never published although it had the chance, such as one that only formats or completes.
 ---@param client vim.lsp.Client
----@param uri string
----@return boolean spoke
----@return boolean quiet and finished
-local function has_spoken(client, uri)
-  local of = notifications.of(client)
-  local published, sent = of.published[uri], of.sent[uri]
-  if not published or of.versioned then
-    return false, false
-  end
-  local anew = sent ~= nil and sent.anew
-  -- When a file is read again it is closed first, about which some servers speak as well.
-  local since = sent and math.max(sent.at + (anew and 0 or OLD), sent.read_at or 0) or 0
-  local silent = (vim.uv.hrtime() - published.at) / 1e6
-  return published.at > since, silent > quiet_of(of, uri, anew)
+---@param bufnr integer
+---@return boolean
+local function is_mute(client, bufnr)
+  local heard = notifications.of(client)
+  return heard.silent and not heard.spoke and not can_pull(client, bufnr)
 end
 
---- Is what a server has said of the text that the buffer has now?
+--- Whether the last publish of a server is about the text that the buffer has now.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
 local function is_fresh(client, bufnr)
-  local uri = uri_of(bufnr)
-  local published, sent = notifications.of(client).published[uri], notifications.of(client).sent[uri]
-  if published and published.version then
-    local version = math.max(version_of(bufnr) or 0, sent and sent.version or 0)
-    return published.version >= version and not (sent and sent.again)
+  local heard, uri = notifications.of(client), uri_of(bufnr)
+  local published, sent, version = heard.published[uri], heard.sent[uri], version_of(bufnr) or 0
+  if not published or heard.versioned and not published.version then
+    return false -- such as the empty list about a file that was closed to be read again
+  elseif sent and ((sent.version or -1) < version or published.at <= sent.at) then
+    return false -- the change is not sent yet, or nothing was published since
   end
-  local spoke, quiet = has_spoken(client, uri)
-  return spoke and quiet
+  return not published.version or published.version >= math.max(version, sent and sent.version or 0)
 end
 
---- Has any server looked at the text that a buffer has now?
+--- Whether the servers have looked at the text that a buffer has now, by what is known without asking.
 ---@param bufnr integer
 ---@return 'yes'|'stale'|'unknown'
 function M.state(bufnr)
-  local list, looked, all = clients.of(bufnr), false, true
+  local looked, all = false, true
   local changed = vim.api.nvim_buf_get_changedtick(bufnr)
-  for _, client in ipairs(list) do
-    local of = notifications.of(client)
-    local mute = of.ready and not of.spoke and not of.late
-    if not mute or #list == 1 then
-      looked = looked or of.published[uri_of(bufnr)] ~= nil
+  for _, client in ipairs(clients.of(bufnr)) do
+    if not is_mute(client, bufnr) then
+      looked = looked or notifications.of(client).published[uri_of(bufnr)] ~= nil
       all = all and is_fresh(client, bufnr) and (version_of(bufnr) or changed) == changed
     end
   end
-  if #list == 0 or not looked then
+  if not looked then
     return 'unknown'
   end
   return all and 'yes' or 'stale'
 end
 
---- Has what was sent to a server been read?
+--- Waits until a server has read what was sent to it.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param ms number
 local function barrier(ctx, client, bufnr, ms)
-  for _, method in ipairs(BARRIERS) do
+  for _, method in ipairs(ms > 0 and BARRIERS or {}) do
     if clients.supports(client, method, bufnr) then
       local params = { textDocument = { uri = uri_of(bufnr) }, position = { line = 0, character = 0 } }
-      request.ask(ctx, client, method, params, bufnr, math.max(ms, 1))
+      local _, err = request.ask(ctx, client, method, params, bufnr, ms)
+      local sent = notifications.of(client).sent[params.textDocument.uri]
+      if sent and (not err or err.code ~= 'timeout') then
+        sent.read = true
+      end
       return
     end
   end
 end
 
---- Tells a server of the text as of one that is opened now.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param bufnr integer
----@param ms number
-local function tell_again(ctx, client, bufnr, ms)
-  local uri, document = uri_of(bufnr), { uri = uri_of(bufnr) }
-  clients.notify(client, 'textDocument/didClose', { textDocument = document })
-  barrier(ctx, client, bufnr, ms)
-  if clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr) then
-    return
-  end
-  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  local ends = vim.bo[bufnr].endofline or vim.bo[bufnr].fixendofline
-  local version = version_of(bufnr) or 0
-  local numbers = notifications.of(client).numbers[uri] or {}
-  while numbers[version] do
-    version = version + 1 -- one that stands for no other text
-  end
-  clients.notify(client, 'textDocument/didOpen', {
-    textDocument = {
-      uri = uri,
-      languageId = client.get_language_id and client.get_language_id(bufnr, vim.bo[bufnr].filetype)
-        or vim.bo[bufnr].filetype,
-      version = version,
-      text = table.concat(lines, '\n') .. (ends and '\n' or ''),
-    },
-  })
-  -- What is heard of it from the editor comes a little later.
-  wait.until_(ctx, ms, function()
-    local sent = notifications.of(client).sent[uri]
-    return sent and sent.version == version and not sent.again
-  end)
-end
-
+--- Asks a server, once for each of its registrations: Neovim keeps the diagnostics of each apart.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param over integer ns
----@return string? why it is not fresh
+---@return mcp-tools.diagnostics.Checked
+---@return string? why
 local function pull(ctx, client, bufnr, over)
-  local ms = (over - vim.uv.hrtime()) / 1e6
-  local params, version = { textDocument = { uri = uri_of(bufnr) } }, version_of(bufnr)
-  local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
-  if not report then
-    return err and err.message or ('%s has not answered'):format(client.name)
-  elseif not vim.api.nvim_buf_is_loaded(bufnr) then
-    return CLOSED
-  end
-  local handler = vim.lsp.handlers[PULL]
-  if handler and report.kind == 'full' then
-    handler(nil, report, { client_id = client.id, bufnr = bufnr, method = PULL, params = params })
-  end
-  local of, uri = notifications.of(client), uri_of(bufnr)
-  of.spoke = true
-  of.published[uri] = { version = version, count = 1, at = vim.uv.hrtime() }
-end
-
---- Has a server that tells versions said all of the text? When it runs out of time between two files it says what it
---- has so far, by the version of the new text, and goes on: it begins work (which it announces at once), or says more.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param bufnr integer
----@param uri string its own, also when it has been closed
----@param left fun(): number ms
----@param fresh fun(): boolean
----@return boolean
-local function is_over(ctx, client, bufnr, uri, left, fresh)
-  local of = notifications.of(client)
-  while left() > 0 and vim.api.nvim_buf_is_loaded(bufnr) and not clients.is_stopped(client) do
-    local before, sent = of.published[uri], of.sent[uri]
-    local since = sent and sent.at or 0
-    barrier(ctx, client, bufnr, left())
-    local idle = wait.until_(ctx, left(), function()
-      return not progress.works_since(of, since) or clients.is_stopped(client)
-    end)
-    if not idle or not wait.until_(ctx, left(), fresh) then
-      return false
-    elseif of.published[uri] == before then
-      return true
+  local version, handler = version_of(bufnr), vim.lsp.handlers[PULL]
+  for _, identifier in ipairs(clients.pull_identifiers(client, bufnr)) do
+    local params = { textDocument = { uri = uri_of(bufnr) }, identifier = identifier or nil }
+    local ms = (over - vim.uv.hrtime()) / 1e6
+    local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
+    if not report then
+      return 'no', err and err.message or ('%s has not answered'):format(client.name)
+    elseif not vim.api.nvim_buf_is_loaded(bufnr) then
+      return 'no', CLOSED
+    elseif handler and report.kind == 'full' then
+      local at = { client_id = client.id, bufnr = bufnr, method = PULL, params = params }
+      log.guard('diagnostics of a server', handler, nil, report, at)
     end
   end
-  return false
+  notifications.note_published(client, uri_of(bufnr), version)
+  return 'yes'
 end
 
+--- Waits until a server has published about the text and is at rest.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param over integer ns
----@return string? why it is not fresh
+---@return mcp-tools.diagnostics.Checked
+---@return string? why
 local function push(ctx, client, bufnr, over)
+  local heard, uri, silent = notifications.of(client), uri_of(bufnr), 0
   local function left()
     return (over - vim.uv.hrtime()) / 1e6
   end
-  local of, begun, uri = notifications.of(client), vim.uv.hrtime(), uri_of(bufnr)
-  busy.is(client) -- a first look, with which later ones are compared
-  barrier(ctx, client, bufnr, left())
-  -- What it has just been told of files that came or went may change what it thinks of this one.
-  wait.until_(ctx, math.min(left(), ((of.unsettled or 0) - vim.uv.hrtime()) / 1e6), function() end)
-  local function fresh()
-    return not vim.api.nvim_buf_is_loaded(bufnr)
-      or clients.is_stopped(client)
-      or is_fresh(client, bufnr) and (of.versioned or not busy.is(client))
+  local function is_gone()
+    return clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end
-  local sent = of.sent[uri]
-  if sent and begun - sent.at < RECENT then
-    sent.read_at = vim.uv.hrtime()
+  local function works()
+    local sent = heard.sent[uri]
+    return progress.works_since(heard, sent and sent.at or 0)
   end
-  if sent and sent.again and of.versioned and left() > 0 then
-    tell_again(ctx, client, bufnr, left())
-    sent = of.sent[uri]
+  local function is_unheard() -- published, if at all, before anybody listened
+    return not heard.sent[uri] and not heard.published[uri] and vim.uv.hrtime() - heard.since > CHANCE
   end
-  local silent = (sent and sent.at or begun) + math.max(SILENT_MS, 2 * of.slowest) * 1e6
-  wait.until_(ctx, left(), function()
-    return fresh() or has_spoken(client, uri) or vim.uv.hrtime() > silent and not busy.is(client)
-  end)
-  if not fresh() and not has_spoken(client, uri) and not progress.busy(of) and left() > 0 then
-    tell_again(ctx, client, bufnr, left())
+  local function is_quiet()
+    local published, sent = heard.published[uri], heard.sent[uri]
+    local is_sure = published and published.version and not (sent and sent.reused)
+    return is_gone() or published and (is_sure or vim.uv.hrtime() - published.at > QUIET_MS * 1e6) and not works()
   end
-  wait.until_(ctx, left(), fresh)
-  local working = of.versioned and not is_over(ctx, client, bufnr, uri, left, fresh)
+  barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim holds back
+  -- Files that came or went, of which it has just been notified, may change what it reports about this one.
+  wait.until_(ctx, math.min(left(), ((heard.unsettled or 0) - vim.uv.hrtime()) / 1e6), is_gone)
+  while left() > 0 and not is_gone() do
+    local fresh = wait.until_(ctx, math.min(left(), ROUND_MS), function()
+      return is_gone() or is_fresh(client, bufnr) or can_pull(client, bufnr)
+    end)
+    if can_pull(client, bufnr) then -- it has registered for that meanwhile
+      return pull(ctx, client, bufnr, over)
+    elseif fresh then
+      silent = 0
+      wait.until_(ctx, left(), is_quiet)
+    else
+      silent = works() and 0 or silent + 1
+    end
+    local before = heard.published[uri]
+    if not is_gone() then
+      barrier(ctx, client, bufnr, left())
+    end
+    if is_gone() then
+      break
+    elseif
+      fresh
+      and not wait.until_(ctx, math.min(left(), SETTLE_MS), function()
+        return is_gone() or heard.published[uri] ~= before or works()
+      end)
+      and is_fresh(client, bufnr)
+    then
+      return 'yes'
+    elseif not is_fresh(client, bufnr) and (silent >= ROUNDS or is_unheard()) then
+      heard.silent = heard.silent or heard.sent[uri] ~= nil
+      local text = '%s has published nothing since the change; what it published before is assumed to hold'
+      return 'assumed', text:format(client.name)
+    end
+  end
   if clients.is_stopped(client) then
-    return ('%s has stopped'):format(client.name)
+    return 'no', ('%s has stopped'):format(client.name)
   elseif not vim.api.nvim_buf_is_loaded(bufnr) then
-    return CLOSED
-  elseif not is_fresh(client, bufnr) then
-    local state = ready.state(client)
-    local said = of.published[uri] and '%s has not yet spoken about the text as it is now'
-      or '%s has not spoken about this file'
-    return state.state == 'indexing' and ready.text(client, state) or said:format(client.name)
-  elseif working then
-    return ready.text(client, ready.state(client))
-  elseif not of.versioned and busy.is(client) then
-    return ('%s is still at work'):format(client.name)
+    return 'no', CLOSED
   end
+  if is_fresh(client, bufnr) and is_quiet() then
+    return 'yes'
+  end
+  local state = ready.state(client)
+  if state.state == 'indexing' then
+    return 'no', ready.text(client, state)
+  elseif is_fresh(client, bufnr) then
+    return 'no', ('%s is still at work'):format(client.name)
+  end
+  local text = heard.published[uri] and '%s has not yet published diagnostics of the text as it is now'
+    or '%s has not published diagnostics of this file'
+  return 'no', text:format(client.name)
 end
 
---- Waits until every server of a buffer has spoken about its text.
+--- Waits for the first publish of a client that may never publish, while another one has reported already.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@param over integer ns
+---@return mcp-tools.diagnostics.Checked? nil: it does not publish
+---@return string? why
+local function first_push(ctx, client, bufnr, over)
+  local heard = notifications.of(client)
+  local sent = heard.sent[uri_of(bufnr)]
+  local chance = (math.max(sent and sent.at or 0, heard.since) + CHANCE - vim.uv.hrtime()) / 1e6
+  wait.until_(ctx, math.min((over - vim.uv.hrtime()) / 1e6, chance), function()
+    return heard.spoke or can_pull(client, bufnr) or clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
+  end)
+  if heard.spoke or can_pull(client, bufnr) then
+    return push(ctx, client, bufnr, over)
+  end
+  heard.silent = true
+end
+
+--- Waits until servers have nothing more to say about other files than the one that was changed.
+---@param ctx mcp-tools.Ctx
+---@param list vim.lsp.Client[]
+---@param others integer[] loaded buffers that they serve
+---@param ms number at most
+function M.rest(ctx, list, others, ms)
+  local begun = vim.uv.hrtime()
+  local over = begun + ms * 1e6
+  for _, client in ipairs(list) do
+    for _, bufnr in ipairs(others) do
+      local is_served = vim.api.nvim_buf_is_loaded(bufnr) and client.attached_buffers[bufnr]
+      if is_served and can_pull(client, bufnr) and vim.uv.hrtime() < over then
+        pull(ctx, client, bufnr, over)
+      end
+    end
+  end
+  wait.until_(ctx, (over - vim.uv.hrtime()) / 1e6, function()
+    local now = vim.uv.hrtime()
+    for _, client in ipairs(list) do
+      local heard = notifications.of(client)
+      local last = math.max(heard.published_at, begun)
+      local is_asked = clients.supports(client, PULL)
+      if not is_asked and (now - last < REST_MS * 1e6 or progress.works_since(heard, begun - REST_MS * 1e6)) then
+        return false
+      end
+    end
+    return true
+  end)
+end
+
+--- The worst of what several servers came to.
+local RANK = { yes = 1, assumed = 2, no = 3 }
+
+--- Waits until the servers of a buffer have reported on its text.
 ---@param ctx mcp-tools.Ctx in a coroutine
 ---@param bufnr integer loaded
 ---@param list vim.lsp.Client[]
 ---@param ms number at most
----@return boolean fresh
----@return string? why not
+---@return mcp-tools.diagnostics.Checked checked
+---@return string? why not `yes`
 function M.wait(ctx, bufnr, list, ms)
   local over = vim.uv.hrtime() + ms * 1e6
   while true do
-    local version = version_of(bufnr)
-    local whys, spoke = {}, false
-    for _, client in ipairs(list) do
-      if not vim.api.nvim_buf_is_loaded(bufnr) then
-        return false, CLOSED
-      elseif not ready.was_ready(client) then
-        ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
-      end
-      local of = notifications.of(client)
-      local mute = of.ready and not of.spoke and not of.late and #list > 1 and not can_pull(client, bufnr)
-      if not mute then
-        local why = (can_pull(client, bufnr) and pull or push)(ctx, client, bufnr, over)
-        table.insert(whys, why)
-        spoke = spoke or why == nil
+    local version, worst, why = version_of(bufnr), nil, nil
+    local function note(checked, reason)
+      if checked and (not worst or RANK[checked] > RANK[worst]) then
+        worst, why = checked, reason
       end
     end
-    if #whys > 0 or not spoke then
-      return false, whys[1]
-    elseif version_of(bufnr) == version then
-      return true
+    local late = {}
+    for _, client in ipairs(list) do
+      if not vim.api.nvim_buf_is_loaded(bufnr) then
+        return 'no', CLOSED
+      elseif can_pull(client, bufnr) then
+        if not ready.was_ready(client) then
+          ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+        end
+        note(pull(ctx, client, bufnr, over))
+      elseif notifications.of(client).spoke then
+        note(push(ctx, client, bufnr, over))
+      elseif not is_mute(client, bufnr) then
+        table.insert(late, client)
+      end
+    end
+    for _, client in ipairs(late) do
+      if not vim.api.nvim_buf_is_loaded(bufnr) then
+        return 'no', CLOSED
+      elseif worst then
+        note(first_push(ctx, client, bufnr, over))
+      else
+        ready.wait(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+        local checked, reason = push(ctx, client, bufnr, over)
+        if checked ~= 'assumed' or not is_mute(client, bufnr) then
+          note(checked, reason)
+        end
+      end
+    end
+    if not worst then
+      local names = vim.tbl_map(function(client)
+        return client.name
+      end, list)
+      return 'no', ('no diagnostics were ever published by %s'):format(table.concat(names, ', '))
+    elseif worst ~= 'yes' or version_of(bufnr) == version then
+      return worst, why
     elseif vim.uv.hrtime() > over then
-      return false, CHANGED -- one server has looked at the text before, another at that of now
+      return 'no', CHANGED -- one server has looked at the text before, another one at that of now
     end
   end
 end

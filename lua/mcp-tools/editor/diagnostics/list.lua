@@ -21,6 +21,16 @@ local M = {}
 --- What is said of a page that there is not.
 local BEYOND = 'offset: %d is beyond the last of them (total %d)'
 
+--- What `diagnostics_wait` says of how sure its answer is.
+local CHECKED = {
+  yes = 'yes: version %d, %.1f s',
+  assumed = 'assumed: the servers published nothing new; this does not mean that there are no errors',
+  no = 'no: the rows may be of an older text',
+}
+
+--- What a list of the whole project covers.
+local CHECKED_OPEN = '%d open files only; closed files were not checked: give path to check one'
+
 --- Rows of what is still there; the new ones are what matters.
 local MAX_REMAINING = 50
 --- Somebody types on while there is much to look at: looked at again so many times.
@@ -55,16 +65,19 @@ end
 local function project(ctx, args)
   local pause = time_slice.of(ctx)
   -- First: a server that speaks between pauses is not in the list.
-  local unsure = { unknown = {}, stale = {} }
+  local unsure, open = { unknown = {}, stale = {} }, 0
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
     local listed = vim.api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buftype == '' and name_of(bufnr) ~= ''
-    local list = listed and access.buffer(bufnr, ctx.root) and unsure[fresh.state(bufnr)]
+    listed = listed and access.buffer(bufnr, ctx.root)
+    open = open + (listed and 1 or 0)
+    local list = listed and unsure[fresh.state(bufnr)]
     if list and #list < 20 then
       table.insert(list, access.shown(name_of(bufnr), ctx.root))
     end
   end
   local files, withheld = findings.everywhere(ctx, args, pause)
-  local answer = { checked = 'open files', total = 0, files = {}, withheld = withheld }
+  local checked = CHECKED_OPEN:format(open)
+  local answer = { checked = checked, total = 0, files = {}, withheld = withheld }
   local all, left, skip = {}, args.limit, args.offset
   for _, file in ipairs(files) do
     vim.list_extend(all, file.list)
@@ -84,18 +97,17 @@ local function project(ctx, args)
   end
   answer.unknown = #unsure.unknown > 0 and unsure.unknown or nil
   answer.stale = #unsure.stale > 0 and unsure.stale or nil
-  answer.note = 'files that are not open are not in it unless their server told of them; give path to have one checked'
   return answer
 end
 
 ---@param bufnr integer
----@param ok boolean
+---@param outcome mcp-tools.diagnostics.Checked
 ---@param why string?
----@return 'yes'|'stale'|'unknown'
+---@return 'yes'|'assumed'|'stale'|'unknown'
 ---@return string?
-local function checked(bufnr, ok, why)
-  if ok then
-    return 'yes'
+local function checked(bufnr, outcome, why)
+  if outcome ~= 'no' then
+    return outcome, why
   end
   local state = fresh.state(bufnr)
   return state == 'yes' and 'stale' or state, why
@@ -105,12 +117,12 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param ms number
----@return boolean fresh
+---@return mcp-tools.diagnostics.Checked
 ---@return string? why
 local function freshen(ctx, bufnr, ms)
   local list, err = lsp.clients(ctx, bufnr)
   if not list then
-    return false, err and err.message
+    return 'no', err and err.message
   end
   watched_files.tell(ctx)
   return fresh.wait(ctx, bufnr, list, ms)
@@ -129,18 +141,18 @@ function M.list(ctx, args)
   if not target then
     return nil, err
   end
-  local ok, why = freshen(ctx, target.bufnr, args.wait_ms)
+  local outcome, why = freshen(ctx, target.bufnr, args.wait_ms)
   local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local list, steady, state, reason
   for _ = 1, TRIES do
     -- First, as what comes between pauses is not in the list.
-    state, reason = checked(target.bufnr, ok, why)
+    state, reason = checked(target.bufnr, outcome, why)
     list, steady = findings.of(target.bufnr, args, pause)
     if steady then
       break
     end
-    ok = false -- the servers have answered for another text
+    outcome = 'no' -- the servers have answered for another text
   end
   if not steady then
     return nil, errors.new('busy', ('%s changes while it is looked at; try again'):format(target.shown))
@@ -189,7 +201,7 @@ function M.wait(ctx, args)
     return nil, err
   end
   watched_files.tell(ctx)
-  local ok, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
+  local outcome, why = fresh.wait(ctx, bufnr, list, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' has been closed meanwhile')
   end
@@ -197,25 +209,28 @@ function M.wait(ctx, args)
   redact.refresh(pause)
   local all, steady = findings.of(bufnr, {}, pause)
   if not steady then
-    ok, why = false, 'the text changed while it was looked at'
+    outcome, why = 'no', 'the text changed while it was looked at'
   end
-  local version
-  if ok then
+  if outcome ~= 'no' then
     seen[name_of(bufnr)] = all
-    version = vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr)
   end
+  local text = CHECKED[outcome]
+  if outcome == 'yes' then
+    local version = vim.lsp.util.buf_versions[bufnr] or vim.api.nvim_buf_get_changedtick(bufnr)
+    text = text:format(version, (vim.uv.hrtime() - begun) / 1e9)
+  end
+  before = findings.at_least(before, args.min_severity)
   local now = findings.at_least(all, args.min_severity)
   local new, fixed, old = findings.difference(before, now, pause) -- after which the buffer may be gone
   return {
     path = target.shown,
-    settled = ok,
+    settled = outcome == 'yes',
     why = why,
     new = findings.rows(new, args.limit),
     fixed = findings.rows(fixed, args.limit),
     remaining = findings.rows(old, MAX_REMAINING),
     total = #now,
-    checked = version and ('version %d, %.1f s'):format(version, (vim.uv.hrtime() - begun) / 1e9)
-      or 'no: what is told may be of an older text',
+    checked = text,
   }
 end
 

@@ -51,6 +51,24 @@ function M.of(bufnr, method)
   end, M.starting(bufnr))
 end
 
+--- Identifiers by which a client is asked for diagnostics, one for each registration; false: it has none.
+---@param client vim.lsp.Client
+---@param bufnr? integer
+---@return (string|false)[] not empty
+function M.pull_identifiers(client, bufnr)
+  local method, list = 'textDocument/diagnostic', {}
+  if client._provider_foreach then -- from 0.12 on
+    client:_provider_foreach(method, function(capability)
+      table.insert(list, type(capability) == 'table' and capability.identifier or false)
+    end)
+  else
+    local registered = client.dynamic_capabilities:get(method, { bufnr = bufnr })
+    local options = registered and registered.registerOptions or client.server_capabilities.diagnosticProvider
+    table.insert(list, type(options) == 'table' and options.identifier or false)
+  end
+  return #list > 0 and list or { false }
+end
+
 --- Asks. `cb` is called on the main loop, not at all when the server dies.
 ---@param client vim.lsp.Client
 ---@param method string

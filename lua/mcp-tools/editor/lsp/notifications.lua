@@ -13,31 +13,25 @@ local progress = require('mcp-tools.editor.lsp.progress')
 
 local M = {}
 
---- A server that takes longer was at something else, ms.
-local SLOW_MS = 3000
---- What was thought of a text may follow for so long, ns.
-local REMEMBERED = 30e9
----@class mcp-tools.lsp.Published
+--- A file that is read again is closed first, about which some servers publish an empty list within this; ns.
+local CLOSES = 500e6
+
+---@class mcp-tools.lsp.Published a new table for each message
 ---@field version integer? of the text; few servers leave it out
----@field count integer how many times the server has spoken about the file
 ---@field at integer ns
 
----@class mcp-tools.lsp.Sent
----@field at integer ns, when the server was last told of the text
----@field answered boolean it has spoken about the file since
----@field anew boolean as of one just opened: nothing about an older text can follow
----@field version integer? that it was given
----@field again boolean another text had the same number a moment ago
----@field read_at integer? ns, when the server had surely read it
+---@class mcp-tools.lsp.Sent the text that a server received last
+---@field at integer ns
+---@field version integer? nil before the first text, and where the editor counts none
+---@field reused boolean the number did not grow: an older text may have had it, too
+---@field closed boolean
+---@field reopened boolean it was closed just before
+---@field read boolean? the server has answered a question since
 
 ---@class mcp-tools.lsp.Heard
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
----@field pace table<string, { bursts: integer, gap: number }> by file URI: how often it spoke after it was told of a
----text, and the longest that it paused (ms) before it said more of the same
----@field numbers table<string, table<integer, integer>> URI → version → ns, when a text was last sent by it
 ---@field asked table<integer, 'waiting'|'cancelled'> questions of ours (request.lua) by the number of the request
 ---@field versioned boolean it says of which version of a text it speaks
----@field slowest number ms, the longest that it took to speak about a change
 ---@field since integer ns
 ---@field late boolean the client was there before anybody listened
 ---@field progress table<any, mcp-tools.lsp.Progress>
@@ -49,6 +43,8 @@ local REMEMBERED = 30e9
 ---@field ended_at integer ns, when the last one of them ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field spoke boolean it has published something since
+---@field published_at integer ns, when it last published about any file
+---@field silent boolean it has published nothing about a text that it received (diagnostics/fresh.lua)
 ---@field unsettled integer? ns, until when it may not have looked at files that it was told of
 ---@field ready boolean set by ready.lua
 
@@ -90,23 +86,14 @@ local TAKE = {
   ['window/workDoneProgress/create'] = progress.announce,
   ['textDocument/publishDiagnostics'] = function(of, params)
     local uri = vim.uri_from_fname(vim.uri_to_fname(params.uri))
-    local before, sent, now = of.published[uri], of.sent[uri], vim.uv.hrtime()
     local version = type(params.version) == 'number' and params.version or nil
-    of.spoke = true
+    local sent, now = of.sent[uri], vim.uv.hrtime()
+    of.spoke, of.published_at = true, now
     of.versioned = of.versioned or version ~= nil
-    local pace = of.pace[uri] or { bursts = 0, gap = 0 }
-    of.pace[uri] = pace
-    if sent and sent.answered and before and before.at > math.max(sent.at, sent.read_at or 0) then
-      pace.gap = math.max(pace.gap, math.min((now - before.at) / 1e6, SLOW_MS))
+    local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
+    if not (is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSES) then
+      of.published[uri] = { version = version, at = now }
     end
-    if sent and not sent.answered then
-      pace.bursts = pace.bursts + 1
-      sent.answered = true
-      if not sent.anew then
-        of.slowest = math.max(of.slowest, math.min((now - sent.at) / 1e6, SLOW_MS))
-      end
-    end
-    of.published[uri] = { version = version, count = (before and before.count or 0) + 1, at = now }
   end,
 }
 
@@ -147,13 +134,12 @@ function M.of(client, late)
     changed_at = 0,
     opened_at = now,
     published = {},
+    published_at = 0,
     sent = {},
-    numbers = {},
     asked = {},
-    pace = {},
     spoke = false,
+    silent = false,
     versioned = false,
-    slowest = 0,
     ready = false,
   }
   heard[client.id] = of
@@ -170,30 +156,38 @@ local SENDS = {
   ['textDocument/didClose'] = true,
 }
 
---- A server was told of a text just now. Neovim begins to count anew whenever a file is read again, so that the same
---- number may stand for two texts.
+--- Records that a server has reported on a version of a text when it was asked.
+---@param client vim.lsp.Client
+---@param uri string
+---@param version integer?
+function M.note_published(client, uri, version)
+  local of = M.of(client)
+  of.spoke = true
+  of.published[uri] = { version = version, at = vim.uv.hrtime() }
+end
+
+--- Records that a server was sent a text just now. Neovim 0.10 begins to count anew whenever a file is read again, so
+--- that the same number may belong to two texts.
 ---@param of mcp-tools.lsp.Heard
 ---@param uri string
 ---@param anew boolean what it said before is of another text
 ---@param version integer? none: it was closed
 function M.note_sent(of, uri, anew, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
-  local now, again = vim.uv.hrtime(), false
+  local now, before = vim.uv.hrtime(), of.sent[uri]
+  local last = before and before.version
   if version then
-    local numbers = of.numbers[uri] or {}
-    again = numbers[version] ~= nil and now - numbers[version] < REMEMBERED
-    numbers[version] = now
-    for number, at in pairs(numbers) do
-      if now - at > REMEMBERED then
-        numbers[number] = nil
-      end
-    end
-    of.numbers[uri] = numbers
     local kind = uri:match('%.([%w_]+)$') or ''
     of.kind = of.kind or kind
     of[(anew or kind ~= of.kind) and 'opened_at' or 'changed_at'] = now
   end
-  of.sent[uri] = { at = now, answered = false, anew = anew, version = version, again = again }
+  of.sent[uri] = {
+    at = now,
+    version = version or last,
+    reused = version ~= nil and last ~= nil and version <= last,
+    closed = anew and not version,
+    reopened = version ~= nil and before ~= nil and before.closed,
+  }
   if anew then
     of.published[uri] = nil
   end

@@ -23,6 +23,7 @@ local QUIET = 100e6
 local SPEAKS = 3e9
 --- Between two probes, ms: a server that is still reading comes to know more in this time.
 local PROBE_MS = 300
+local PULL = 'textDocument/diagnostic'
 --- Equal answers in a row.
 local PROBES = 3
 
@@ -129,13 +130,27 @@ end
 ---@param client vim.lsp.Client
 ---@return boolean
 local function has_diagnostics(client)
-  for _, pull in ipairs({ false, true }) do
-    local namespace = vim.lsp.diagnostic.get_namespace(client.id, pull)
-    if next(vim.diagnostic.count(nil, { namespace = namespace })) then -- `get` copies them
-      return true
-    end
+  local namespaces = { vim.lsp.diagnostic.get_namespace(client.id, false) }
+  for _, identifier in ipairs(clients.pull_identifiers(client)) do
+    table.insert(namespaces, vim.lsp.diagnostic.get_namespace(client.id, true, identifier or nil))
   end
-  return false
+  return next(vim.diagnostic.count(nil, { namespace = namespaces })) ~= nil -- `get` would copy them
+end
+
+--- Whether a server that is asked for diagnostics, and does not publish any, has an answer for a file.
+---@param ctx mcp-tools.Ctx
+---@param client vim.lsp.Client
+---@param bufnr integer
+---@return boolean
+local function answers_pull(ctx, client, bufnr)
+  if not clients.supports(client, PULL, bufnr) then
+    return false
+  end
+  local params = {
+    textDocument = { uri = vim.uri_from_bufnr(bufnr) },
+    identifier = clients.pull_identifiers(client, bufnr)[1] or nil,
+  }
+  return request.ask(ctx, client, PULL, params, bufnr) ~= nil
 end
 
 --- Has it been ready once? Then what it says of one file is whole, whatever it is at.
@@ -180,13 +195,17 @@ function M.wait(ctx, client, bufnr, ms)
         return false
       end
       local silent = vim.uv.hrtime() - math.max(of.since, of.ended_at) > SPEAKS
-      return of.ready or of.spoke or of.late or silent
+      return of.ready or of.spoke or of.late or silent or clients.supports(client, PULL, bufnr)
     end)
     if not quiet then
       break
     end
     if not clients.is_stopped(client) then
-      of.ready = of.ready or of.spoke or has_diagnostics(client) or is_stable(ctx, client, bufnr, over)
+      of.ready = of.ready
+        or of.spoke
+        or has_diagnostics(client)
+        or answers_pull(ctx, client, bufnr)
+        or is_stable(ctx, client, bufnr, over)
     end
     if left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
       break

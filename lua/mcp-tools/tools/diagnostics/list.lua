@@ -1,19 +1,18 @@
---- What is wrong in a file or in the project (guill's name, arguments and shape).
+--- Lists diagnostics; name, arguments and answer are compatible with guill/mcp-tools.nvim.
 
 local args = require('mcp-tools.editor.lsp.args')
+local findings = require('mcp-tools.editor.diagnostics.findings')
 local list = require('mcp-tools.editor.diagnostics.list')
-
-local SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
 
 return {
   name = 'diagnostics_list',
-  description = 'Errors and warnings. With path: {checked, total, counts, list: ["line:col severity code:'
-    .. ' message"]};'
-    .. ' with bufnr: [{lnum, col, message, severity, source}]; with project: per file. checked = unknown: no server has'
-    .. ' looked, so an empty list is not "clean". From 1.',
+  description = 'Lists errors and warnings of one file, or of all open files with project = true (closed files are'
+    .. ' not checked). With path: {checked, total, counts, diagnostics: ["line:column severity code: message"]};'
+    .. ' with bufnr: [{lnum, col, message, severity, source}]. Only checked = yes with total 0 means that there are'
+    .. ' none.',
   args = args.paged(args.file({
-    project = { type = 'boolean', description = 'All files that are known, instead of one', default = false },
-    severity = { type = 'string', enum = SEVERITIES, description = 'Only this one' },
+    project = { type = 'boolean', description = 'All open files, instead of one', default = false },
+    severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this one' },
     min_severity = { type = 'string', enum = { 'error', 'warning', 'info', 'hint' }, description = 'No milder ones' },
     source = { type = 'string', description = 'Only from this one, such as basedpyright' },
     wait_ms = {

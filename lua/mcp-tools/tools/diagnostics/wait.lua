@@ -5,10 +5,9 @@ local list = require('mcp-tools.editor.diagnostics.list')
 
 return {
   name = 'diagnostics_wait',
-  description = 'Waits until the language servers have checked the text of a file as it is now, and says what is'
-    .. ' new, fixed'
-    .. ' and remaining since you last looked: rows "line:col severity code: message". settled = false: not checked yet.'
-    .. ' Call it after an edit.',
+  description = 'Waits until diagnostics for the current text of a file are available, and returns what is new, fixed'
+    .. ' and remaining since the last call: rows "line:column severity code: message". Call it after an edit.'
+    .. ' settled = false: not checked, or assumed because the servers published nothing new.',
   args = args.file({
     timeout_ms = {
       type = 'integer',

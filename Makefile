@@ -1,6 +1,6 @@
-# `make help` lists the targets. Python 3.11+, git and the package registries are all that they need.
+# `make help` lists the targets. CONTRIBUTING.md says what they need.
 
-# The first that runs: an older python3 or a dead shim may stand before it on PATH. What is too old says so itself.
+# The first python3 that runs: PATH may contain dead shims of version managers.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 8))' >/dev/null 2>&1 && { echo $$p; exit; }; done; echo python3)
 BIN := .deps/venv/bin
@@ -10,9 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 4
 STYLUA := .deps/npm/node_modules/.bin/stylua
 NVIM := .deps/nvim-0.11/bin/nvim
-LUA := $(wildcard lua plugin ftplugin scripts tests/lua)
+LUA := $(wildcard lua plugin scripts tests bench)
 # Python that is checked for style; programs without an extension are found through pyproject.toml.
 PY := $(wildcard bridge scripts tests bench rplugin lua)
+PROGRAMS := $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo run trace install test test-quick check check-python check-lua check-docs bench endure fuzz format docs captures screenshots dist clean
@@ -46,12 +47,13 @@ check: check-python check-lua check-docs ## Style, types, lint, generated docume
 check-python: setup
 	@$(BIN)/ruff check --quiet $(PY)
 	@$(BIN)/ruff format --quiet --check $(PY) || { $(BIN)/ruff format --check $(PY); exit 1; }
-	@$(BIN)/mypy --no-error-summary bridge scripts/*.py
+	@$(BIN)/mypy --no-error-summary --scripts-are-modules bridge $(wildcard scripts/*.py) $(PROGRAMS)
 
 check-lua: setup
 	@$(STYLUA) --check $(LUA)
 	@if [ -d .deps/luacheck ]; then $(NVIM) -u NONE -i NONE -n -l scripts/_luacheck.lua .deps/luacheck --no-color -qq $(LUA); \
-	else echo 'check: LUACHECK WAS NOT RUN (see `make setup`)'; fi
+	elif command -v luacheck >/dev/null; then luacheck --no-color -qq $(LUA); \
+	else echo 'check: luacheck is missing: `make setup` says why; or install it yourself' >&2; exit 1; fi
 
 check-docs: setup
 	@if [ -e scripts/gen_doc ]; then $(BIN)/python scripts/gen_doc --check; fi

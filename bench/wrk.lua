@@ -2,7 +2,7 @@
 -- The spec: `headers`, `sessions` (a header value each; every client keeps to its own), `before` and `after` (the body
 -- around the request id), `expect` (text that every answer holds), `size` (least bytes of a body).
 --
--- Every call is timed here: wrk's own latencies are those of clients that keep to a rate, where one pause of 4 ms counts
+-- Every call is timed here: wrk reports latencies of clients that keep to a rate, where one pause of 4 ms counts
 -- as 25 slow calls. Its p99 is told as well.
 
 local ffi = require('ffi')

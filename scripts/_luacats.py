@@ -16,7 +16,7 @@ OPENING, CLOSING = "([{<", ")]}>"
 
 @dataclass
 class Member:
-    """A field, a parameter or what a function returns (then without a name)."""
+    """A field, a parameter or a value that a function returns, which may have no name."""
 
     name: str
     type: str
@@ -79,6 +79,20 @@ def split_member(text: str) -> Member:
     )
 
 
+def split_returns(text: str) -> list[Member]:
+    """The values of one `@return`: `type name text`, or several as `type name, type name`."""
+    members: list[Member] = []
+    while text:
+        kind, rest = split_type(text)
+        name, _, about = rest.partition(" ")
+        more = name.endswith(",")
+        optional = bool(name) and kind.endswith("?")
+        shown = kind.removesuffix("?") if optional else kind
+        members.append(Member(name.removesuffix(","), shown, "" if more else about, optional))
+        text = about if more else ""
+    return members
+
+
 def blocks(text: str) -> Iterator[tuple[list[str], str]]:
     """Runs of `---` comments (continued tags joined), each with the line of code after it."""
     comment: list[str] = []
@@ -86,7 +100,7 @@ def blocks(text: str) -> Iterator[tuple[list[str], str]]:
         stripped = line.strip()
         if stripped.startswith("---") and not stripped.startswith("----"):
             body = stripped[3:]
-            if body.startswith("  ") and comment and comment[-1].startswith("@"):
+            if body.startswith(" ") and comment and comment[-1].startswith("@"):
                 comment[-1] += " " + body.strip()
             else:
                 comment.append(body.removeprefix(" "))
@@ -129,7 +143,7 @@ def read_function(prose: str, tags: list[tuple[str, str]], code: str) -> Functio
     if any(tag in ("package", "private") for tag, _ in tags):
         return None
     params = [split_member(rest) for tag, rest in tags if tag == "param"]
-    returns = [Member("", *split_type(rest)) for tag, rest in tags if tag == "return"]
+    returns = [member for tag, rest in tags if tag == "return" for member in split_returns(rest)]
     if defined := re.match(r"function (\w+)[.:](\w+)\(", code):
         return Function(defined[1], defined[2], prose, params, returns)
     if assigned := re.match(r"(\w+)\.(\w+) = ", code):
@@ -148,5 +162,5 @@ def read_typed(function: Function, kind: str) -> Function:
             name, _, argument_type = argument.partition(": ")
             function.params.append(Member(name, argument_type, ""))
         if result:
-            function.returns.append(Member("", result, ""))
+            function.returns += split_returns(result)
     return function

@@ -48,7 +48,8 @@ def obtain(minor: str) -> tuple[str | None, str]:
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
         if done.returncode == 0:
             return str(prefix / "bin" / "nvim"), ""
-        reasons.append(done.stderr.strip().splitlines()[-1].removeprefix("get-nvim: "))
+        said = done.stderr.strip().splitlines() or [f"get-nvim ended with exit code {done.returncode}"]
+        reasons.append(said[-1].removeprefix("get-nvim: "))
     return None, "; ".join(reasons)
 
 

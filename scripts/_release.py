@@ -83,15 +83,15 @@ def versions(root: Path) -> dict[str, str]:
 
 
 def tracked(root: Path) -> list[str]:
-    """The files of the checkout, without what was only fetched or built."""
+    """The files of the last commit."""
     done = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "ls-tree", "-r", "-z", "--name-only", "HEAD"],
         cwd=root,
         capture_output=True,
         check=True,
         text=True,
     )
-    return sorted({name for name in done.stdout.split("\0") if name and (root / name).is_file()})
+    return sorted(name for name in done.stdout.split("\0") if name)
 
 
 # For the registries --------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ end
 
 --- Offers a group or a single thing from now on; clients hear of it. `:h mcp-tools-groups`
 ---@param name string a group, a tool, `resources/<name>`, `prompts/<name>`, `resources` or `prompts`
----@return string[]? names what of it is offered now
+---@return string[]? names what it contains that is enabled now
 ---@return mcp-tools.Error? err when there is nothing of that name
 function M.enable(name)
   return require('mcp-tools.groups').enable(name)
@@ -73,7 +73,7 @@ end
 
 --- Offers a group or a single thing no longer, whoever has registered it. Calls of it that run go on.
 ---@param name string as for `enable`
----@return string[]? names what of it is not offered now
+---@return string[]? names what it contains that is disabled now
 ---@return mcp-tools.Error? err when there is nothing of that name
 function M.disable(name)
   return require('mcp-tools.groups').disable(name)
@@ -159,7 +159,7 @@ end
 ---@param args? table
 ---@param opts? mcp-tools.CallOptions
 ---@param cb? fun(result: any, err: mcp-tools.Error?) without it, in a coroutine, the call returns `result, err`
----@return mcp-tools.Handle|any handle with `:cancel()`; without `cb` the result
+---@return mcp-tools.Handle|any handle an object with `:cancel()`; without `cb` the result
 ---@return mcp-tools.Error? err
 function M.call(name, args, opts, cb)
   local validate = require('mcp-tools.util.validate')
@@ -185,7 +185,7 @@ end
 ---@param questions mcp-tools.InterviewQuestion[] `{ { question = …, choices = { … }, multiselect = true }, … }`
 ---@param opts? { from: string? } who asks
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
----@return { cancel: fun(self): boolean } handle
+---@return { cancel: fun(self): boolean } handle cancels the request
 function M.interview(questions, opts, cb)
   local validate = require('mcp-tools.util.validate')
   validate('questions', questions, 'table')
@@ -287,7 +287,7 @@ end
 
 --- Calls `fn` whenever `report()` may say something else.
 ---@param fn fun()
----@return fun() stop
+---@return fun() stop ends it
 function M.on_change(fn)
   require('mcp-tools.util.validate')('fn', fn, 'callable')
   return require('mcp-tools.discovery.report').on_change(require('mcp-tools.core').registry(), fn)

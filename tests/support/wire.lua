@@ -21,8 +21,17 @@ function W.hello(channel, info)
   end
   W.channel = channel
   local token = info.port_holder == 'stranger' and 'new-token' or nil
-  return { protocol = 1, scopes = W.scopes, boot = W.boot, clock = uv.hrtime(), revision = { tools = 3 }, settings = W.settings,
-    versions = { nvim = tostring(vim.version()), plugin = '0' }, token = token, endpoints = W.endpoints }
+  return {
+    protocol = 1,
+    scopes = W.scopes,
+    boot = W.boot,
+    clock = uv.hrtime(),
+    revision = { tools = 3 },
+    settings = W.settings,
+    versions = { nvim = tostring(vim.version()), plugin = '0' },
+    token = token,
+    endpoints = W.endpoints,
+  }
 end
 
 function W.list(kind, revision)

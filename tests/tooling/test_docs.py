@@ -208,3 +208,32 @@ def test_the_map_is_that_of_the_tree() -> None:
     folders = {"/".join(each[: depths[each[0]]]) + "/" for each in parts}
     assert folders <= set(rows), folders - set(rows)
     assert {row for row in rows if row.count("/") > 1} - folders <= {"lua/mcp-tools/", "rplugin/python3/"}
+
+
+def test_values_that_a_function_returns_have_names_and_text() -> None:
+    """The name of a returned value is no part of its description; continuation lines stay with their tag."""
+    code = """
+--- Does it.
+---@param opts? table such as
+--- these
+---@return string[]? names what it contains
+---@return { a: integer }? value, mcp-tools.Error? err
+---@return integer?
+function M.run(opts) end
+"""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import _luacats
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+    [function] = _luacats.parse(code).functions
+    assert function.text == "Does it."
+    assert [(m.name, m.type, m.text, m.optional) for m in function.params] == [
+        ("opts", "table", "such as these", True)
+    ]
+    assert [(m.name, m.type, m.text, m.optional) for m in function.returns] == [
+        ("names", "string[]", "what it contains", True),
+        ("value", "{ a: integer }", "", True),
+        ("err", "mcp-tools.Error", "", True),
+        ("", "integer?", "", False),
+    ]

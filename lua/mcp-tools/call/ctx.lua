@@ -188,7 +188,7 @@ function Ctx:log(level, data)
 end
 
 --- Has the call ended without the tool (cancelled, timed out)? Then the tool should stop.
----@return boolean|string reason false, or why
+---@return boolean|string reason false while the call runs, else why it ended
 function Ctx:cancelled()
   return self.call:ended() and self.call.cancel_reason or false
 end
@@ -216,7 +216,7 @@ end
 
 --- In `run` tools: starts something asynchronous and returns what it hands to `done`.
 ---@param fn fun(done: fun(...))
----@return any ...
+---@return any ... what was passed to `done`
 function Ctx:await(fn)
   validate('fn', fn, 'callable')
   local step = running.step()

@@ -1,4 +1,4 @@
---- Text of files: bytes as Neovim would read them into a buffer, lists of lines, and the form in which lines are written.
+--- Text of files: bytes as Neovim would read them into a buffer, lists of lines, and how lines are written.
 
 local utf8 = require('mcp-tools.util.utf8')
 

@@ -1,6 +1,6 @@
 --- Operations on strings that take time proportional to their length.
 ---
---- An unanchored pattern such as `[^\n]*$` or `%s*\n` is tried from every byte, which is quadratic on a long run: a line
+--- An unanchored pattern such as `[^\n]*$` or `%s*\n` is tried from every byte, quadratic on a long run: a line
 --- of 30 kB takes seconds. `^.*` is anchored and matches from the end.
 
 local trim = require('mcp-tools.util.trim')

@@ -242,8 +242,7 @@ describe('buffer_edit', function()
     }
     for name, bytes in pairs(texts) do
       for _, search in ipairs({ 'one\ntwo', 'one\r\ntwo', 'one ü', 'two' }) do
-        local path = project.write(name, bytes)
-        local args = { path = path, edits = { { search = search, replace = 'X' } } }
+        local args = { path = project.write(name, bytes), edits = { { search = search, replace = 'X' } } }
         local shown = project.previewed(tool, args) ~= nil
         local made = run(args) ~= nil
         t.eq({ name, search, made }, { name, search, shown })

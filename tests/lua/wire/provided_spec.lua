@@ -1,3 +1,4 @@
+-- luacheck: globals vim.notify
 local t = require('helpers')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')

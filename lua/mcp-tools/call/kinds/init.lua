@@ -12,7 +12,7 @@
 ---@field payload fun(value: any, definition: table, limit: integer): mcp-tools.Payload?, mcp-tools.Error?
 ---@field limit 'max_result'|'max_resource' the setting that bounds what its handlers give
 ---@field asks_nothing boolean? it asks neither the client for inputs nor the user for approval
----@field named? fun(call: mcp-tools.Call): table, string? what names the files of a call: values by their names, and the
+---@field named? fun(call: mcp-tools.Call): table, string? what names files in a call: values by their names, and the
 ---  URI of a resource; its arguments when left out
 
 ---@type table<string, mcp-tools.CallKind>

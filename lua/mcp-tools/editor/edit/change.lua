@@ -188,7 +188,7 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param changedtick integer?
----@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.LineSpan[][]? } `ends`: how its lines are to end; then a CR
+---@param opts? { ends: mcp-tools.TextEnds?, known: mcp-tools.LineSpan[][]? } `ends`: how its lines end; then a CR
 ---  is part of the new text; `known`: of `prepare`, for this text
 ---@return mcp-tools.EditDone?
 ---@return mcp-tools.Error? err

@@ -10,7 +10,7 @@ local SHORT = 2000
 --- Lines of one text that are compared on the main thread at all, where nobody can wait; more are one difference.
 local MAX = 150000
 
---- A place where texts differ: of the old one, `[2]` lines from line `[1]` on (from 1); of the new one, `[4]` lines from
+--- Where texts differ: of the old one, `[2]` lines from line `[1]` on (from 1); of the new one, `[4]` lines from
 --- line `[3]` on. Where a count is 0, its line is the one that follows.
 ---@alias mcp-tools.LineSpan integer[]
 

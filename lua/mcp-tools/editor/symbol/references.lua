@@ -137,7 +137,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param path string
 ---@param text mcp-tools.Text
----@param looks { of_text: function, left: integer, extension: string? } `left`: files that may be loaded for their server
+---@param looks { of_text: function, left: integer, extension: string? } `left`: how many files may still be loaded
 ---@return mcp-tools.SymbolFile?
 local function symbols_of(ctx, path, text, looks)
   local file = ctx:await(function(done)

@@ -135,6 +135,25 @@ def test_names_what_is_missing(tmp_path: Path, lock: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
+@pytest.mark.slow
+def test_tells_why_a_package_cannot_be_installed(
+    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last line has the cause, of an index that cannot be reached as well."""
+    missing = tmp_path / "missing.lock"
+    missing.write_text(lock.read_text().replace("mcpt-probe", "mcpt-missing"))
+    done = run(tmp_path / "venv", missing, "--python", sys.executable, path="/nowhere")
+    assert done.returncode == 1
+    assert re.search("failed: No matching distribution found for mcpt-missing", done.stderr), done.stderr
+    for name, value in {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("PIP_NO_INDEX", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    missing.write_text(missing.read_text().replace("--no-index\n", ""))
+    done = run(tmp_path / "venv", missing, "--python", sys.executable, path="/nowhere")
+    assert "the package index cannot be reached (Connection refused)" in done.stderr, done.stderr
+
+
 def test_runs_no_module_of_the_working_directory(
     tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,13 +21,13 @@ local PROBE = 'import sys; sys.exit(sys.version_info < (3, 8))'
 local PROBE_TIMEOUT = 5000
 local CANDIDATES = { 'python3', 'python3.13', 'python3.12', 'python3.11', 'python3.14', 'python' }
 
-local running = false
+local waiting = nil ---@type (fun(err: string?))[]? callbacks of the installation that runs
 local last_error ---@type string?
 local listeners = {} ---@type fun()[]
 
 ---@return boolean
 function M.is_running()
-  return running
+  return waiting ~= nil
 end
 
 --- Why the last installation failed.
@@ -126,28 +126,31 @@ end
 
 --- Builds or renews the private environment.
 ---@param opts? mcp-tools.bridge.InstallOpts
----@param cb? fun(err: string?) on the main loop
+---@param cb? fun(err: string?) on the main loop, when it has ended; also when one ran already
 function M.run(opts, cb)
-  cb = cb or function() end
-  if running then
+  if waiting then
+    table.insert(waiting, cb)
     notify.info('the installation is under way already')
     return
   end
-  running = true
+  waiting = { cb }
   local function finish(fault)
-    running, last_error = false, fault
+    local callbacks = waiting or {}
+    waiting, last_error = nil, fault
     if fault then
       notify.error('install: ' .. fault)
     else
       notify.info('the Python environment of the bridge is ready')
       M.tell_done()
     end
-    log.guard('what follows an installation', cb, fault)
+    for _, callback in ipairs(callbacks) do
+      log.guard('what follows an installation', callback, fault)
+    end
   end
   local function show(line)
     log.info('install: %s', line)
     vim.schedule(function()
-      if running then
+      if waiting then
         notify.progress('install: ' .. line)
       end
     end)

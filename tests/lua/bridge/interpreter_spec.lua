@@ -235,14 +235,19 @@ describe('install', function()
   end)
 
   it('does not run twice at a time', function()
-    local ended
-    install.run({ command = { program({ '#!/bin/sh', 'sleep 0.2' }) } }, function()
-      ended = true
+    local ended = {}
+    install.run({ command = { program({ '#!/bin/sh', 'sleep 0.2; exit 1' }) } }, function(err)
+      table.insert(ended, { 'first', err })
     end)
     install.run()
+    install.run({}, function(err)
+      table.insert(ended, { 'second', err })
+    end)
     notifications.wait('under way already')
     t.wait(function()
-      return ended
+      return #ended == 2
     end)
+    local err = install.last_error()
+    t.eq({ { 'first', err }, { 'second', err } }, ended)
   end)
 end)

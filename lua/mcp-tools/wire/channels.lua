@@ -4,12 +4,15 @@
 --- Sends: `changed` and `updated` to those whom it concerns; the end of all that a lost channel had asked for.
 --- Does not know about: verbs, what a reply holds.
 
+local Call = require('mcp-tools.call.call')
 local attachment = require('mcp-tools.bridge.attachment')
 local core = require('mcp-tools.core')
+local kinds_of_calls = require('mcp-tools.call.kinds')
 local new_subscriptions = require('mcp-tools.wire.subscriptions').new
 local project = require('mcp-tools.files.project')
 local provided = require('mcp-tools.wire.provided')
 local resolver = require('mcp-tools.call.resolver')
+local source = require('mcp-tools.registry.source')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -26,14 +29,30 @@ local attached = M.attached
 ---@type mcp-tools.Subscriptions?
 local subscriptions
 
+--- What a URI names. A resource of a mounted server that may not be read cannot be watched either.
+---@param uri string
+---@return mcp-tools.Located?
+---@return mcp-tools.Error? err
+local function find(uri)
+  local parts = core.for_call('resource', uri)
+  local located, err = resolver.find(parts.registry, uri, project.root)
+  if located and source.is_mounted(located) then
+    local call = Call.new({ id = 'subscription', name = uri, host = 'mcp' })
+    call.kind, call.definition, call.args = kinds_of_calls.resource, located, located.params
+    local decision = parts.gateway:judge(call)
+    if decision.action == 'deny' then
+      return nil, resolver.miss(uri, decision.reason)
+    end
+  end
+  return located, err
+end
+
 --- What the channels have subscribed to.
 ---@return mcp-tools.Subscriptions
 function M.subscriptions()
   subscriptions = subscriptions
     or new_subscriptions({
-      find = function(uri)
-        return resolver.find(core.for_call('resource', uri).registry, uri, project.root)
-      end,
+      find = find,
       send = function(id, uri)
         if attached[id] then
           attached[id]:emit('updated', uri)

@@ -118,6 +118,16 @@ describe('resources, prompts and completions of a mounted server', function()
     t.eq('approval.default', complete('READ').decision.by)
   end)
 
+  it('are not watched either when they may not be read', function()
+    local readme = 'fs+file://' .. project('README.md')
+    config.setup({ approval = { default = 'allow' } })
+    t.eq(nil, wire.subscribe(channel, readme).error)
+    t.eq('not_found', wire.subscribe(channel, 'fs+file://' .. project('.env')).error.code)
+    config.setup({ approval = { groups = { fs = 'deny' } } })
+    t.eq('not_found', wire.subscribe(channel, 'fs+file://' .. project('other.md')).error.code)
+    wire.unsubscribe(channel, readme)
+  end)
+
   it('of our own still ask nothing', function()
     config.setup({ approval = { default = 'deny' } })
     require('mcp-tools').register_resource({

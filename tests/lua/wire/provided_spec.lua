@@ -2,6 +2,7 @@
 local t = require('helpers')
 local core = require('mcp-tools.core')
 local log = require('mcp-tools.log')
+local notifications = require('notifications')
 local remote = require('mcp-tools.call.remote')
 local wire = require('mcp-tools.wire')
 
@@ -319,16 +320,14 @@ describe('schemas of a mounted server', function()
     '{"type":"any"}',
   }) do
     it('are published as they came: ' .. property, function()
-      local notify, told = vim.notify, {}
-      vim.notify = function(text)
-        table.insert(told, text)
-      end
+      notifications.collect()
       local schema = ('{"type":"object","properties":{"a":%s},"required":["a"]}'):format(property)
       local tool = published(schema, schema)
-      vim.notify = notify
+      local told = notifications.text()
+      notifications.restore()
       t.eq(vim.json.decode(schema), tool.inputSchema)
       t.eq(vim.json.decode(schema), tool.outputSchema)
-      t.eq({}, told)
+      t.eq('', told)
     end)
   end
 

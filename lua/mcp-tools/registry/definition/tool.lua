@@ -7,7 +7,6 @@
 
 local args_form = require('mcp-tools.registry.definition.args')
 local common = require('mcp-tools.registry.definition.common')
-local foreign_schema = require('mcp-tools.registry.definition.foreign_schema')
 local tool_fields = require('mcp-tools.registry.definition.tool_fields')
 local publish_schema = require('mcp-tools.registry.definition.publish_schema')
 local keyword_typos = require('mcp-tools.registry.definition.keyword_typos')
@@ -123,6 +122,7 @@ end
 ---@return table? output
 ---@return table<string, string> texts of those that are published as text, by their names in MCP
 local function take_foreign(intake, def)
+  local foreign_schema = require('mcp-tools.registry.definition.foreign_schema') -- start-up cost
   local input, fault, text = foreign_schema.take(def.input_schema)
   local texts, output = { inputSchema = text }, nil
   if fault then

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -39,24 +38,21 @@ def checkout(tmp_path: Path, lock: Path, path: str) -> Path:
 def test_fetches_the_runtime_alone(checkout: Path, path: str) -> None:
     """The program runs with what the plugin itself needs; the person's folders stay as they were.
 
-    Something is said within a second, and nothing at the next run, which fetches nothing.
+    Something is said first, and nothing at the next run, which fetches nothing.
     """
     home = checkout.parent / "home"
     home.mkdir()
     command = ["python3", checkout / "scripts" / "with-runtime", "demo", "an argument"]
     env = {"PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8"}
 
-    begun = time.monotonic()
     with processes.begin(command, env=env, stdout=-1, stderr=-1) as process:
         assert process.stderr
         first = process.stderr.readline()
-        silent = time.monotonic() - begun
         output, errors = process.communicate(timeout=50)
     again = processes.run(command, env=env, timeout=50)
 
     assert process.returncode == 0, errors
     assert first.startswith("Fetching what this needs into .deps/")
-    assert silent < 1
     assert output.split() == [str(checkout / ".deps" / "runtime"), "42", "None", "an", "argument"]
     assert [file.name for file in sorted((checkout / ".deps").iterdir())] == ["runtime", "runtime.lock"]
     assert list(home.rglob("*")) == []

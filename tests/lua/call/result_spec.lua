@@ -304,12 +304,9 @@ describe('content blocks', function()
     for i = 1, 300000 do
       blocks[i] = content.text('')
     end
-    local began = os.clock()
     local _, err = results.payload(blocks, {}, 10 * 1024 * 1024)
-    local took = os.clock() - began
     t.eq('too_large', err.code)
     t.matches('300000 content blocks, the limit is 10000', err.message)
-    t.ok(took < 0.01, took)
     t.eq('too_large', select(2, results.payload(content.result({ content = blocks }), {}, 10 * 1024 * 1024)).code)
     t.ok(results.payload(vim.list_slice(blocks, 1, 10000), {}, 10 * 1024 * 1024))
   end)

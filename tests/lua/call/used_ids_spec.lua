@@ -14,20 +14,4 @@ describe('used ids', function()
       t.eq(false, ids:has('b' .. i))
     end
   end)
-
-  it('cost the same however many there were', function()
-    local ids = UsedIds.new(1024)
-    local function time(from)
-      local begun = vim.uv.hrtime()
-      for i = from, from + 1023 do
-        ids:add('x-' .. i)
-      end
-      return (vim.uv.hrtime() - begun) / 1024e3
-    end
-    local best = math.huge
-    for round = 1, 20 do
-      best = math.min(best, time(round * 1024))
-    end
-    t.ok(best < 5, ('an id costs %.1f µs'):format(best))
-  end)
 end)

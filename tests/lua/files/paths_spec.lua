@@ -54,25 +54,25 @@ describe('a path', function()
     for _, path in ipairs({ ('a/'):rep(32768), ('%61/'):rep(16384), ('a/../'):rep(13000), ('[a]/'):rep(16000) }) do
       for _, prefix in ipairs({ '', '/', project.root .. '/', 'file://' .. project.root .. '/' }) do
         local message, ms = call('buffer_read', { path = prefix .. path })
-        t.ok(ms < 30, ('%s… took %d ms'):format((prefix .. path):sub(1, 30), ms))
+        t.ok(ms < 1000, ('%s… took %d ms'):format((prefix .. path):sub(1, 30), ms))
         t.matches('longer than 4096 bytes', message)
       end
       local message, ms = call('analyze_module', { path = path }, 'prompt')
       t.matches('is no path', message)
-      t.ok(ms < 30, ('a prompt took %d ms'):format(ms))
+      t.ok(ms < 1000, ('a prompt took %d ms'):format(ms))
       t.ok(select(
         2,
         call('completion', {
           ref = { type = 'prompt', name = 'analyze_module' },
           argument = { name = 'path', value = path },
         }, 'completion')
-      ) < 30)
+      ) < 1000)
     end
     for _, part in ipairs({ 'a/', 'a/../', './', '[a]/', '../', 'sub/../', '..' }) do
       vim.fn.mkdir(project.root .. '/sub', 'p')
       local path = part:rep(math.floor((4090 - #project.root) / #part))
       local _, ms = call('buffer_read', { path = project.root .. '/' .. path .. '/x' })
-      t.ok(ms < 30, ('%s took %d ms'):format(part, ms))
+      t.ok(ms < 1000, ('%s took %d ms'):format(part, ms))
     end
   end)
 

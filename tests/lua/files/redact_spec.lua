@@ -179,7 +179,7 @@ describe('secrets in text', function()
     for _, text in ipairs(texts) do
       for _, whole in ipairs({ text:rep(64 * 1024 / #text), 'password' .. text:rep(64 * 1024 / #text) }) do
         local ms = cost(whole)
-        t.ok(ms < 250, ('%q took %d ms'):format(text, ms))
+        t.ok(ms < 2000, ('%q took %d ms'):format(text, ms))
       end
     end
   end)

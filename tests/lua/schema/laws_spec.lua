@@ -115,28 +115,4 @@ describe('random schemas and values', function()
 end)
 
 describe('speed', function()
-  it('checks and fills a small argument object in a few microseconds', function()
-    local validator = compile({
-      type = 'object',
-      properties = {
-        path = { type = 'string', minLength = 1 },
-        bufnr = { type = 'integer', minimum = 0, default = 0 },
-        line = { type = 'integer', minimum = 1 },
-        mode = { type = 'string', enum = { 'a', 'b', 'c' } },
-        limit = { type = 'integer', maximum = 1000, default = 100 },
-      },
-      required = { 'path', 'line' },
-      additionalProperties = false,
-    })
-    local best = math.huge
-    for _ = 1, 20 do
-      local started = vim.uv.hrtime()
-      for _ = 1, 200 do
-        assert(validator:check(validator:fill({ path = 'x.lua', line = 3, mode = 'b' })))
-      end
-      best = math.min(best, (vim.uv.hrtime() - started) / 200 / 1000)
-    end
-    -- About 3 µs on an idle machine; the bound leaves room for a loaded one.
-    t.ok(best < 20, ('%.1f µs'):format(best))
-  end)
 end)

@@ -127,13 +127,13 @@ async def test_whatever_the_decoder_raises_fails_its_request_only(line: Line, fa
 async def test_a_request_ends_at_its_deadline(line: Line) -> None:
     """Each request ends at its own deadline, also one that is set later but ends earlier."""
     begun = monotonic()
-    late, early = line.channel.request("a", (), soon(0.3)), line.channel.request("b", (), soon(0.1))
+    late, early = line.channel.request("a", (), soon(1)), line.channel.request("b", (), soon(0.1))
     with pytest.raises(NoAnswerError, match="b: no answer"):
         await early
-    assert monotonic() - begun < 0.25
+    assert not late.done()
     with pytest.raises(NoAnswerError, match="a: no answer"):
         await late
-    assert 0.29 < monotonic() - begun < 0.6
+    assert monotonic() - begun > 0.99
 
 
 async def test_late_and_unknown_answers_are_dropped(line: Line) -> None:

@@ -29,9 +29,13 @@ function M.buffer(file)
   first_text(bufnr, file:proposed())
   vim.bo[bufnr].filetype = vim.filetype.match({ filename = file.path, buf = bufnr }) or ''
   vim.bo[bufnr].modifiable = file.editable
-  for row = 0, api.nvim_buf_line_count(bufnr) - 1 do
-    api.nvim_buf_set_extmark(bufnr, marks.SPACE, row, 0, { line_hl_group = highlights.group('Added'), priority = 50 })
-  end
+  api.nvim_buf_set_extmark(bufnr, marks.SPACE, 0, 0, {
+    end_row = api.nvim_buf_line_count(bufnr) - 1,
+    line_hl_group = highlights.group('Added'),
+    right_gravity = false,
+    end_right_gravity = true,
+    priority = 50,
+  })
   return bufnr
 end
 

@@ -22,6 +22,9 @@ local api = vim.api
 
 local M = {}
 
+--- What a client is told of an edit that is not on the disk.
+M.UNSAVED = 'left unsaved: programs see the old text until it is written (buffer_write)'
+
 --- Why a buffer cannot be edited: not loaded, not modifiable, read-only, or changed since it was read.
 M.refusal = buffer_change.refusal
 

@@ -271,6 +271,9 @@ end
 ---@return table answer
 function M.bounded(answer)
   local files = answer.files
+  for _, file in ipairs(files or {}) do
+    answer.note = file.unsaved and edit.UNSAVED or answer.note
+  end
   answer.diff = answer.diff and cut(answer.diff, MAX_DIFF)
   if files and #files > MAX_LISTED then
     answer.files, answer.more_files = vim.list_slice(files, 1, MAX_LISTED), #files - MAX_LISTED

@@ -315,7 +315,7 @@ function M.apply(ctx, found, edits, args)
     written = file.written,
     rejected = files.rejected,
     edited_by_person = files.edited,
-    note = #file.hunks == 0 and 'the text was like that already' or nil,
+    note = #file.hunks == 0 and 'the text was like that already' or not file.written and edit.UNSAVED or nil,
   }, bufnr)
 end
 

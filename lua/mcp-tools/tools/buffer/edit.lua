@@ -80,15 +80,15 @@ return {
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
     edits = {
       type = 'array',
-      description = 'The edits; they must not overlap',
+      description = 'Edits that do not overlap',
       required = true,
       minItems = 1,
       maxItems = 200,
       items = {
         type = 'object',
         properties = {
-          search = { type = 'string', description = 'Exact text, of several lines too', minLength = 1 },
-          start_line = { type = 'integer', description = 'First line that is replaced, from 1', minimum = 1 },
+          search = { type = 'string', description = 'Exact text; may span lines', minLength = 1 },
+          start_line = { type = 'integer', description = 'First line to replace, from 1', minimum = 1 },
           end_line = {
             type = 'integer',
             description = 'Last line; start_line if left out; start_line - 1 inserts before it',
@@ -98,7 +98,7 @@ return {
         },
       },
     },
-    changedtick = { type = 'integer', description = 'Refuse the edit if the buffer is not at this any more' },
+    changedtick = { type = 'integer', description = 'Refuse if the buffer has changed since' },
     write = {
       type = 'boolean',
       description = 'Also write an open buffer',
@@ -150,6 +150,7 @@ return {
       written = files[1].written,
       rejected = files.rejected,
       edited_by_person = files.edited,
+      note = not files[1].written and #files[1].hunks > 0 and edit.UNSAVED or nil,
       disk = found.state == 'conflict' and 'changed by others' or nil,
     }, found.bufnr)
   end,

@@ -64,9 +64,8 @@ end
 
 return {
   name = 'buffer_read',
-  description = 'Reads a buffer with its unsaved changes, or a file that is not open. Lines count from 1. With'
-    .. ' next_line there is more: read on from there. changedtick tells a later edit whether the text is still'
-    .. ' this one.',
+  description = 'Reads a buffer with its unsaved changes, or a closed file, as text. Lines count from 1. With next_line'
+    .. ' there is more: continue there. Give changedtick to a later edit.',
   args = {
     path = { type = 'string', description = 'File' },
     bufnr = { type = 'integer', description = 'Or its buffer; 0 = the current file', minimum = 0 },
@@ -75,7 +74,7 @@ return {
     limit = { type = 'integer', description = 'At most so many lines', default = 2000, minimum = 1, maximum = 100000 },
     symbol = {
       type = 'string',
-      description = 'Instead of lines: the function, class, … of this name, such as "parse" or "Parser/parse"',
+      description = 'Instead of lines: a function, class, …, such as "parse" or "Parser/parse"',
       minLength = 1,
     },
   },

@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from .outcomes import unreserved
 from .session import Session
 from .spec import Mount
 
@@ -100,7 +101,7 @@ def _description(mount: Mount, item: dict[str, Any], title: Any) -> str:
 
 
 def _hosts(item: dict[str, Any]) -> dict[str, Any] | None:
-    extras = _given({"meta": item.get("_meta") or None, "icons": item.get("icons") or None})
+    extras = _given({"meta": unreserved(item).get("_meta"), "icons": item.get("icons") or None})
     return {"mcp": extras} if extras else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridge.upstream import definitions
 from bridge.upstream.outcomes import OF, unreserved
 from bridge.upstream.spec import Mount
 
@@ -51,6 +52,12 @@ def test_reserved_keys_are_left_out_everywhere() -> None:
         assert "io.modelcontextprotocol/" not in text
         assert result["_meta"] == {"own/key": 1}
     assert unreserved({"_meta": RESERVED, "a": None, "b": 1}) == {"b": 1}
+
+
+def test_reserved_keys_of_definitions_are_left_out() -> None:
+    """Nor does what it lists speak in that name."""
+    item = {"name": "t", "inputSchema": {"type": "object"}, "_meta": {**RESERVED, "own/key": 1}}
+    assert definitions.tool(MOUNT, item, None)["hosts"] == {"mcp": {"meta": {"own/key": 1}}}  # type: ignore[arg-type]
 
 
 def test_uris_are_those_of_the_mount() -> None:

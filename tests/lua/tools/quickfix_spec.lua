@@ -46,6 +46,17 @@ describe('quickfix_set', function()
     t.eq({ 1, 2 }, { call('quickfix_set', { action = 'replace', entries = { { text = 'x' } } }).total, value.nr })
   end)
 
+  it('shows how many entries the list will have', function()
+    local function shown(action)
+      local preview = require('mcp-tools.tools.quickfix.set').preview
+      return preview({ action = action, list = 'quickfix', entries = { { text = 'x' }, { text = 'y' } } })
+    end
+    vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'a' }, { text = 'b' }, { text = 'c' } } })
+    t.matches('3 entries now, and 5 ', shown('append'))
+    t.matches('3 entries now, and 2 ', shown('replace'))
+    t.matches('^A new list of 2 entries', shown('new'))
+  end)
+
   it('makes location lists', function()
     local window = api.nvim_get_current_win()
     vim.cmd.split()

@@ -104,8 +104,13 @@ return {
       return nil, err
     end
     local about = quickfix.get({ window = list.window }, { nr = 0, size = 0, title = 0 })
+    if args.action == 'new' then
+      return ('A new list of %d entries.'):format(#args.entries)
+    end
+    local size = about.size or 0
+    local after = (args.action == 'append' and size or 0) + #args.entries
     local text = 'The list "%s" has %d entries now, and %d afterwards.'
-    return text:format(sanitize.line(about.title or ''), about.size or 0, #args.entries)
+    return text:format(sanitize.line(about.title or ''), size, after)
   end,
   execute = function(ctx, args)
     local list, items = meant(args)
